@@ -9,13 +9,13 @@ from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_kafka.available_messages import take_available
-from mm2slo_kafka.topic_tail import TailRecord
+from mm2slo_kafka.tailed_topic import TailRecord
 
 if TYPE_CHECKING:
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.partition_offsets import Isolation
-    from mm2slo_kafka.topic_tail import Headers
+    from mm2slo_kafka.tailed_topic import Headers
 
 _SETTINGS: Final = {
     "enable.partition.eof": "true",

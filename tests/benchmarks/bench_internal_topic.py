@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -20,8 +21,8 @@ from large_flow.record_sender import RecordSender
 
 from mm2slo_core.records import OffsetSync
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health
-from mm2slo_exporter.readers.internals_reader import InternalsReader, InternalTopicLocation
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader, Subscription
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_lab import Lab, LabTopology
@@ -58,15 +59,20 @@ def read(properties: dict[str, str], records: int) -> None:
     )
     before = rss()
     with ClusterClient("us", properties) as client:
-        place = InternalTopicLocation(InternalTopic.OFFSET_SYNCS, client, TOPIC)
-        reader = InternalsReader("us->eu", [place], store, Health())
+        ready = threading.Event()
+        syncs_topic = Subscription(
+            TOPIC,
+            Stage.OFFSET_SYNCS,
+            apply=partial(store.apply, InternalTopic.OFFSET_SYNCS),
+            clear=partial(store.clear, InternalTopic.OFFSET_SYNCS),
+            on_complete=ready.set,
+        )
+        reader = InternalTopicsReader(client, Health())
         wall, cpu = time.perf_counter(), time.process_time()
-        reader.start()
-        pause = threading.Event()
-        while reader.view().waiting_for:
-            pause.wait(0.05)
+        reader.follow(syncs_topic)
+        ready.wait()
         took, spent = time.perf_counter() - wall, time.process_time() - cpu
-        syncs = len(reader.view().syncs)
+        syncs = len(store.view(()).syncs)
         resident = rss()
         reader.stop()
     assert not problems, problems[:3]

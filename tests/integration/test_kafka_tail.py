@@ -11,7 +11,8 @@ from tail_polling import poll_until
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.topic_tail import Batch, RestartReason, TailState, TopicTail
+from mm2slo_kafka.tailed_topic import Batch, RestartReason, TailState
+from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
 from mm2slo_lab import Engine, LabTopology
 from mm2slo_lab.condition_wait import wait_for
@@ -83,10 +84,10 @@ def test_tail_restarts_after_deleted_records(lab: Lab, us: ClusterClient) -> Non
     produce(broker.librdkafka(), topic, Load(10))
     tail = TopicTail(us, topic, refresh_seconds=0.2)
     tail.poll(1, 5.0)
-    tail._positions = {0: 2}  # its position after a long interruption
-    tail._assign()
     broker.admin.delete_records(topic, {0: 6})
-    tail._assign()
+    tail._group._unassign(topic)
+    tail._tailed.positions[0] = 2  # its position after a long interruption
+    tail._group._assign([topic])
     batches = poll_until(tail, lambda: tail.caught_up and tail.position.get(0) == 10)
     tail.close()
     restart = next(n for n, batch in enumerate(batches) if batch.restarted)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_scope import NotAudited
     from mm2slo_core.config import Config
     from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.topic_tail import TailRecord
+    from mm2slo_kafka.tailed_topic import TailRecord
 
 RECORDS: Final = 1_000
 """Per flow and topic."""

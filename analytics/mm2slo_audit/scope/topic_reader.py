@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_kafka.topic_tail import TailState, TopicTail
+from mm2slo_kafka.tailed_topic import TailState
+from mm2slo_kafka.topic_tail import TopicTail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.partition_offsets import Isolation
-    from mm2slo_kafka.topic_tail import Start, TailRecord
+    from mm2slo_kafka.tailed_topic import Start, TailRecord
 
 _TIMEOUT_SECONDS: Final = 20.0
 _BATCH: Final = 10_000

@@ -22,14 +22,15 @@ from mm2slo_exporter.canary.canary_events import (
 )
 from mm2slo_exporter.collection_health import Stage
 from mm2slo_kafka.kafka_errors import CLUSTER_AWAY
-from mm2slo_kafka.topic_tail import TailState, TopicTail
+from mm2slo_kafka.tailed_topic import TailState
+from mm2slo_kafka.topic_tail import TopicTail
 
 if TYPE_CHECKING:
     from mm2slo_exporter.canary.canary_spec import CanarySpec
     from mm2slo_exporter.canary.event_outbox import Outbox
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.kafka_errors import KafkaOperationError
-    from mm2slo_kafka.topic_tail import TailRecord
+    from mm2slo_kafka.tailed_topic import TailRecord
 
 _RESTORE_TIMEOUT_SECONDS = 15.0
 _POLL_SECONDS = 0.2

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mm2slo_core.group_readiness import OffsetMap
     from mm2slo_core.records import ConnectorStatus
     from mm2slo_core.topology import TopicPartition
-    from mm2slo_kafka.topic_tail import TailRecord
+    from mm2slo_kafka.tailed_topic import TailRecord
 
 
 class InternalTopic(StrEnum):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
+from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader
 from mm2slo_exporter.thread_shutdown import run_in_parallel
 from mm2slo_kafka.cluster_client import ClusterClient
 
@@ -21,15 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClusterHandle:
-    """Client and reader of one cluster, and their configuration."""
+    """Client and readers of one cluster, and their configuration."""
 
     config: ClusterConfig
     client: ClusterClient
     reader: ClusterReader
+    internals: InternalTopicsReader
 
     def close(self) -> None:
-        """Stop the reader, then close the client."""
-        self.reader.stop()
+        """Stop the readers, then close the client."""
+        run_in_parallel([self.reader.stop, self.internals.stop])
         self.client.close()
 
 
@@ -75,7 +77,8 @@ class ClusterHandles:
                 self._health.create_counters(alias)
                 client = ClusterClient(alias, config.librdkafka_properties())
                 reader = ClusterReader(client, self._intervals, self._watch_scope, self._health)
-                self._handles[alias] = ClusterHandle(config, client, reader)
+                internals = InternalTopicsReader(client, self._health)
+                self._handles[alias] = ClusterHandle(config, client, reader, internals)
                 reader.start()
 
     def close(self, aliases: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
 from mm2slo_exporter.readers.probe_reader import ProbeReader
 from mm2slo_exporter.readers.side_reader import SideReader
-from mm2slo_exporter.service.internals_reader_builder import internals_reader
+from mm2slo_exporter.service.flow_internals import FlowInternals
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
@@ -76,7 +76,7 @@ class FlowRunner:
         )
         self.report = self.tracker.first_report(started_at)
         self._source_offsets: SideReader = self._side(flow_clusters.source)
-        self._internals = internals_reader(
+        self._internals = FlowInternals(
             policies, flow_clusters, health, shared_target=shared_target
         )
         self._probes = ProbeReader(

@@ -10,7 +10,8 @@ from mm2slo_core.records import DecodeError
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.kafka_errors import CLUSTER_AWAY
-from mm2slo_kafka.topic_tail import TailState, TopicTail
+from mm2slo_kafka.tailed_topic import TailState
+from mm2slo_kafka.topic_tail import TopicTail
 
 if TYPE_CHECKING:
     import threading

@@ -26,7 +26,7 @@ from mm2slo_exporter.exposition import Renderer
 from mm2slo_exporter.readers import (
     cluster_reader,
     flow_reader,
-    internals_reader,
+    internal_topics_reader,
     internals_store,
     probe_reader,
     side_reader,
@@ -57,7 +57,7 @@ def instrument() -> None:
         (side_reader.SideReader, "_read_starts", "collect: starts"),
         (offset_requests, "_request", "collect: requests"),
         (internals_store.InternalsStore, "view", "collect: view of internal topics"),
-        (internals_reader.InternalsReader, "_poll_all", "tail internal topics"),
+        (internal_topics_reader.InternalTopicsReader, "_poll", "tail internal topics"),
         (probe_reader.ProbeReader, "read_wanted", "look at waiting records"),
         (cluster_reader.ClusterReader, "_read_topics", "topics"),
         (cluster_reader.ClusterReader, "_read_topic_ids", "topic ids"),

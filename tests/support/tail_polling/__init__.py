@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mm2slo_kafka.topic_tail import Batch, TopicTail
+    from mm2slo_kafka.tailed_topic import Batch
+    from mm2slo_kafka.topic_tail import TopicTail
 
 
 def poll_until(tail: TopicTail, reached: Callable[[], bool], seconds: float = 30.0) -> list[Batch]:

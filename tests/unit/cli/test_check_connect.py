@@ -21,7 +21,7 @@ from mm2slo_core.connection_checks.permission_check import Access
 from mm2slo_core.connection_checks.reader_parity import AclRule
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.topic_tail import TailRecord
+from mm2slo_kafka.tailed_topic import TailRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pytest
 from confluent_kafka import Producer
 
 from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.topic_metadata import TopicIdentity
 
 PARTITIONS = 4  # the mock cluster creates every topic with four
@@ -56,6 +56,16 @@ class MockCluster:
             self._producer.produce(topic, value, b"key", partition, timestamp=1_700_000_000_123)
         assert self._producer.flush(10) == 0
 
+    def write_many(self, topic: str, count: int) -> None:
+        for number in range(count):
+            while True:
+                try:
+                    self._producer.produce(topic, b"value", str(number).encode(), 0)
+                    break
+                except BufferError:
+                    self._producer.poll(1)
+        assert self._producer.flush(60) == 0
+
     def write_transaction(
         self, topic: str, values: Sequence[bytes], *, commit: bool, partition: int = 0
     ) -> None:
@@ -77,14 +87,12 @@ class ScriptedClient(ClusterClient):
 
     identity: TopicIdentity | None = TopicIdentity("id-1", PARTITIONS)
 
-    def start_identify(
-        self,
-        topic: str,
-        timeout: float = 0.0,
-    ) -> Future[TopicIdentity | None]:
-        answer: Future[TopicIdentity | None] = Future()
-        answer.set_result(self.identity)
-        return answer
+    def identify(
+        self, topics: Iterable[str], timeout: float = 0.0
+    ) -> tuple[dict[str, TopicIdentity], dict[str, ErrorKind]]:
+        if self.identity is None:
+            return {}, dict.fromkeys(topics, ErrorKind.UNKNOWN_TOPIC)
+        return dict.fromkeys(topics, self.identity), {}
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from mm2slo_exporter.canary.canary_events import (
 )
 from mm2slo_exporter.canary.event_outbox import Outbox
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.topic_tail import Batch, Restarted, RestartReason, TailRecord, TailState
+from mm2slo_kafka.tailed_topic import Batch, Restarted, RestartReason, TailRecord, TailState
 
 if TYPE_CHECKING:
     import pytest

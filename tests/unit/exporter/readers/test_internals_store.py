@@ -12,7 +12,7 @@ from mm2slo_core.records import Checkpoint, OffsetSync
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import NewestCheckpoint, NewestSync
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
-from mm2slo_kafka.topic_tail import TailRecord
+from mm2slo_kafka.tailed_topic import TailRecord
 
 ORDERS = TopicPartition("orders", 0)
 PAY = TopicPartition("pay", 2)

@@ -15,7 +15,7 @@ from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.timeline import timeline_restore
 from mm2slo_exporter.timeline.timeline_restore import RestoredPoll, read_timeline
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.topic_tail import Batch, TailRecord, TailState
+from mm2slo_kafka.tailed_topic import Batch, TailRecord, TailState
 
 if TYPE_CHECKING:
     from mm2slo_kafka.cluster_client import ClusterClient

@@ -1,0 +1,299 @@
+"""Reads several topics of a cluster with one consumer: each to its end offset, then follows it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from confluent_kafka import OFFSET_BEGINNING, KafkaError
+from confluent_kafka import TopicPartition as RawPartition
+
+from mm2slo_kafka.available_messages import take_available
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
+from mm2slo_kafka.tailed_topic import Batch, RestartReason, TailedTopic, TailRecord, TailState
+from mm2slo_kafka.topic_lookup import TopicLookup, look_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from confluent_kafka import Consumer, Message
+
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.partition_offsets import Isolation
+    from mm2slo_kafka.tailed_topic import Headers
+    from mm2slo_kafka.topic_lookup import Answers
+
+_RETRY_SECONDS = 1.0
+_LOOKUP_SLICE_SECONDS = 0.05
+_LEADER_SECONDS = 5.0
+_SETTINGS: dict[str, str] = {
+    "enable.partition.eof": "true",
+    # An offset out of range must be reported, not skipped.
+    "auto.offset.reset": "error",
+    "fetch.error.backoff.ms": "100",
+    "fetch.queue.backoff.ms": "10",
+    "fetch.message.max.bytes": "1048576",
+    "queued.min.messages": "20000",
+    "queued.max.messages.kbytes": "8192",
+}
+
+
+class TailGroup:
+    """Topics that are read in offset order per partition.
+
+    Not thread-safe. Handles unavailable brokers and topics that are created, deleted, extended
+    or re-created; what it looks up of them never delays records. `poll` never raises for cluster
+    errors: they are in `Batch.problem`, and in `TailedTopic.problem` until a request succeeds.
+    """
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        *,
+        isolation: Isolation = "read_uncommitted",
+        headers: bool = False,
+        refresh_seconds: float = 5.0,
+        fetch_wait_seconds: float = 0.5,
+    ) -> None:
+        """*fetch_wait_seconds*: how long a broker without records delays its response.
+
+        Records do not wait, but the first ones of a topic that is added may.
+        """
+        self._client = client
+        self._isolation: Isolation = isolation
+        self._headers = headers
+        self._refresh_seconds = refresh_seconds
+        self._fetch_wait_ms = int(fetch_wait_seconds * 1000)
+        self._topics: dict[str, TailedTopic] = {}
+        self._due: dict[str, float] = {}
+        self._assigned: dict[str, frozenset[int]] = {}
+        self._looking_up: Future[Answers] | None = None
+        self._lookups: Sequence[TopicLookup] = ()
+        self._consumer_lock = threading.Lock()
+        self._consumer: Consumer | None = None
+
+    def add(self, tailed: TailedTopic) -> None:
+        """Read another topic; it must not be read yet."""
+        self._topics[tailed.topic] = tailed
+        self._due[tailed.topic] = 0.0
+
+    def remove(self, topic: str) -> None:
+        """Stop reading a topic."""
+        del self._topics[topic], self._due[topic]
+        self._unassign(topic)
+
+    def poll(self, max_records: int = 1000, timeout: float = 1.0) -> dict[str, Batch]:
+        """Up to *max_records* records; waits up to *timeout* seconds for the first.
+
+        Returns early when topics were looked up; these have a batch too.
+        """
+        deadline = time.monotonic() + timeout
+        touched = self._serve_lookup(0.0)
+        is_reading = any(self._assigned.values())
+        if not touched and not is_reading:
+            touched = self._serve_lookup(self._wait(deadline))
+        messages: list[Message] = []
+        if is_reading:
+            wait = 0.0 if touched else self._wait(deadline)
+            if self._looking_up is not None:
+                wait = min(wait, _LOOKUP_SLICE_SECONDS)
+            messages = take_available(self._open(), max_records, wait)
+        records = self._take(messages)
+        batches = {}
+        for topic in touched | records.keys():
+            tailed = self._topics[topic]
+            batches[topic] = Batch(records.get(topic, []), tailed.take_restart(), tailed.problem)
+        return batches
+
+    def close(self) -> None:
+        """Close the consumer, after a lookup in progress; the group cannot be used afterwards."""
+        if self._looking_up is None:
+            self._close_consumer()
+        else:
+            self._looking_up.add_done_callback(lambda _answers: self._close_consumer())
+
+    # -- records -----------------------------------------------------------------------------
+
+    def _take(self, messages: Sequence[Message]) -> dict[str, list[TailRecord]]:
+        """The records by topic; topics of which only the state has changed have an empty list."""
+        found: dict[str, list[TailRecord]] = {}
+        topics, with_headers = self._topics, self._headers
+        for message in messages:
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            error = message.error()
+            if topic is None:
+                # An error of the consumer as a whole.
+                if error is not None:
+                    for name in topics:
+                        self._take_error(topics[name], None, error)
+                        found.setdefault(name, [])
+                continue
+            tailed = topics.get(topic)
+            if tailed is None or partition is None:
+                continue
+            records = found.setdefault(topic, [])
+            if error is not None:
+                self._take_error(tailed, message, error)
+                if tailed.state is not TailState.READING:
+                    records.clear()
+            elif offset is not None and partition in tailed.positions:
+                kind, timestamp_ms = message.timestamp()
+                records.append(
+                    TailRecord(
+                        partition,
+                        offset,
+                        timestamp_ms if kind else None,
+                        message.key(),
+                        message.value(),
+                        _headers(message) if with_headers else None,
+                    )
+                )
+                tailed.take(partition, offset)
+        return found
+
+    def _take_error(self, tailed: TailedTopic, message: Message | None, error: KafkaError) -> None:
+        kind = kind_of(error)
+        if error.code() == KafkaError._PARTITION_EOF and message is not None:
+            partition, offset = message.partition(), message.offset()
+            if partition in tailed.positions and offset is not None:
+                tailed.take_end(partition, offset)
+        elif kind is ErrorKind.OFFSET_OUT_OF_RANGE:
+            tailed.restart(RestartReason.OFFSET_OUT_OF_RANGE)
+            self._unassign(tailed.topic)
+            self._due[tailed.topic] = 0.0
+        elif kind is ErrorKind.UNKNOWN_TOPIC:
+            self._due[tailed.topic] = 0.0
+        elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+            # Without group membership, missing permissions on the group do not matter.
+            operation = f"reading topic {tailed.topic!r}"
+            tailed.fail(self._client.handles.problem(error, operation))
+
+    # -- topics ------------------------------------------------------------------------------
+
+    def _wait(self, deadline: float) -> float:
+        """Seconds until *deadline*, or until a topic is to be looked up."""
+        due = min(self._due.values(), default=deadline) if self._looking_up is None else deadline
+        return max(min(deadline, due) - time.monotonic(), 0.0)
+
+    def _serve_lookup(self, timeout: float) -> set[str]:
+        """Look up the topics that are due, in the background; returns those that were."""
+        if self._looking_up is None:
+            now = time.monotonic()
+            due = [self._topics[topic] for topic, at in self._due.items() if at <= now]
+            if not due:
+                time.sleep(timeout)
+                return set()
+            self._lookups = tuple(map(TopicLookup.of, due))
+            self._looking_up = _in_background(partial(self._look_up, self._lookups))
+        try:
+            answers = self._looking_up.result(timeout)
+        except TimeoutError:
+            return set()
+        except KafkaOperationError as problem:
+            answers = {lookup.topic: problem for lookup in self._lookups}
+        self._looking_up = None
+        touched = {lookup.topic for lookup in self._lookups if self._apply(lookup, answers)}
+        self._assign(touched)
+        return touched
+
+    def _look_up(self, lookups: Sequence[TopicLookup]) -> Answers:
+        answers = look_up(self._client, lookups, self._isolation)
+        if any(self._assigned.values()):
+            return answers  # a broker answers a consumer only after its pending fetch
+        for topic, answer in answers.items():
+            if not isinstance(answer, KafkaOperationError) and answer.starts:
+                # A partition assigned before its leader is known waits a second for its leader.
+                with self._client.handles.errors(f"reading topic {topic!r}", answered=True):
+                    self._open().list_topics(topic, timeout=_LEADER_SECONDS)
+        return answers
+
+    def _apply(self, lookup: TopicLookup, answers: Answers) -> bool:
+        """Take the answer of one topic; False if it was removed or restarted meanwhile."""
+        topic, tailed = lookup.topic, self._topics.get(lookup.topic)
+        if tailed is None or lookup != TopicLookup.of(tailed)._replace(
+            unknown_ends=lookup.unknown_ends
+        ):
+            return False
+        answer = answers[topic]
+        if isinstance(answer, KafkaOperationError):
+            tailed.problem = answer
+            self._due[topic] = time.monotonic() + _RETRY_SECONDS
+            return True
+        tailed.describe(answer)
+        is_absent = tailed.state is TailState.ABSENT
+        is_recreated = lookup.topic_id not in (None, tailed.topic_id)
+        # Who may describe a topic may still not read it, which librdkafka reports once per
+        # assignment.
+        if is_absent or is_recreated or tailed.is_refused:
+            self._unassign(topic)
+        self._due[topic] = time.monotonic() + (
+            _RETRY_SECONDS if is_absent else self._refresh_seconds
+        )
+        return True
+
+    def _assign(self, topics: Iterable[str]) -> None:
+        """Read the partitions of *topics* that are not read yet."""
+        added: list[tuple[bool, RawPartition]] = []
+        for topic in topics:
+            tailed, known = self._topics[topic], self._assigned.get(topic, frozenset())
+            if tailed.state is TailState.READING:
+                self._assigned[topic] = frozenset(tailed.positions)
+                added += [
+                    (
+                        tailed.awaits_initial_end(partition),
+                        RawPartition(topic, partition, OFFSET_BEGINNING if at is None else at),
+                    )
+                    for partition, at in tailed.positions.items()
+                    if partition not in known
+                ]
+        # Fetches start one after the other: the first one must not wait for a partition without
+        # records while others have some.
+        added.sort(key=lambda each: not each[0])
+        if added:
+            self._open().incremental_assign([partition for _, partition in added])
+
+    def _unassign(self, topic: str) -> None:
+        partitions = self._assigned.pop(topic, frozenset())
+        if partitions:
+            self._open().incremental_unassign([RawPartition(topic, each) for each in partitions])
+
+    def _open(self) -> Consumer:
+        with self._consumer_lock:
+            if self._consumer is None:
+                self._consumer = self._client.handles.consumer(
+                    {
+                        **_SETTINGS,
+                        "isolation.level": self._isolation,
+                        "fetch.wait.max.ms": str(self._fetch_wait_ms),
+                    }
+                )
+            return self._consumer
+
+    def _close_consumer(self) -> None:
+        with self._consumer_lock:
+            if self._consumer is not None:
+                self._consumer.close()
+                self._consumer = None
+
+
+def _in_background(work: Callable[[], Answers]) -> Future[Answers]:
+    """Run *work* in a thread of its own, which ends with it."""
+    done: Future[Answers] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except Exception as error:  # noqa: BLE001 - raised again by `result`
+            done.set_exception(error)
+
+    name = f"{threading.current_thread().name}-lookup"
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return done
+
+
+def _headers(message: Message) -> Headers:
+    # The client's type also covers what producers accept; consumed headers are a list.
+    return cast("Headers", message.headers() or [])

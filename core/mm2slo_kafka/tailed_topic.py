@@ -1,0 +1,163 @@
+"""How far a topic has been read; without I/O."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_kafka.topic_metadata import TopicIdentity
+
+Start = Literal["start", "end"] | float
+"""Where reading starts; a number is epoch seconds: the first record at or after it."""
+
+
+class TailState(StrEnum):
+    STARTING = "starting"
+    """The cluster has not answered yet; it is unknown whether the topic exists."""
+    ABSENT = "absent"
+    """The topic does not exist; it is read as soon as it does."""
+    READING = "reading"
+
+
+class RestartReason(StrEnum):
+    """Why everything read so far is invalid."""
+
+    RECREATED = "recreated"
+    OFFSET_OUT_OF_RANGE = "offset_out_of_range"
+
+
+class Restarted(NamedTuple):
+    """The topic is read from its start again; state built from earlier records must be dropped."""
+
+    reason: RestartReason
+
+
+Headers = list[tuple[str, bytes | None]]
+"""Headers in order; a name may occur more than once."""
+
+
+class TailRecord(NamedTuple):
+    """One record as stored. `timestamp_ms` is None for a record without one."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: Headers | None
+
+
+class Batch(NamedTuple):
+    """Result of one poll. With `restarted`, clear state first: all `records` come after it."""
+
+    records: list[TailRecord]
+    restarted: Restarted | None
+    problem: KafkaOperationError | None
+
+
+class TopicDescription(NamedTuple):
+    """What was looked up of a topic."""
+
+    identity: TopicIdentity | None
+    """None if the topic does not exist."""
+    starts: Mapping[int, int | None]
+    """Where to start reading partitions that are not read yet; None: at their log start."""
+    ends: Mapping[int, int]
+    """Their end offsets, and those of partitions whose initial end is unknown."""
+
+
+class TailedTopic:
+    """State of one topic, or of one partition of it, that is read from *start* on."""
+
+    def __init__(self, topic: str, *, start: Start = "start", partition: int | None = None) -> None:
+        self.topic = topic
+        self.only_partition = partition
+        self.start: Start = start
+        self.problem: KafkaOperationError | None = None
+        self.state = TailState.STARTING
+        self.topic_id: str | None = None
+        """None on brokers without topic ids (before 2.8)."""
+        self.positions: dict[int, int | None] = {}
+        """The next offset per partition; None before its broker's first response."""
+        self.is_refused = False
+        """Whether the broker refuses to return records, which it reports once per assignment."""
+        self._initial_ends: dict[int, int | None] = {}
+        self._restarted: Restarted | None = None
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether each partition was read to the end offset it had at the start."""
+        return self.state is TailState.READING and bool(self.positions) and not self._initial_ends
+
+    @property
+    def unknown_ends(self) -> Sequence[int]:
+        """Partitions whose initial end is unknown."""
+        return [partition for partition, end in self._initial_ends.items() if end is None]
+
+    def awaits_initial_end(self, partition: int) -> bool:
+        """Whether a partition has records that it had at the start and that were not read yet."""
+        return partition in self._initial_ends
+
+    def describe(self, found: TopicDescription) -> None:
+        """Take a description; the partitions to read are then those of `positions`."""
+        identity = found.identity
+        if identity is None:
+            self.state = TailState.ABSENT
+        else:
+            if self.topic_id not in (None, identity.topic_id):
+                self.restart(RestartReason.RECREATED)
+            self.topic_id = identity.topic_id
+            for partition, start in found.starts.items():
+                if partition not in self.positions:
+                    self.positions[partition], self._initial_ends[partition] = start, None
+            for partition, end in found.ends.items():
+                self._take_initial_end(partition, end)
+            self.state = TailState.READING
+        if not self.is_refused:
+            self.problem = None
+
+    def restart(self, reason: RestartReason) -> None:
+        """Drop all positions; the topic is then read from its start again."""
+        self._restarted = Restarted(reason)
+        self.start = "start"
+        self.positions, self._initial_ends = {}, {}
+        self.state = TailState.STARTING
+        self.topic_id = None
+
+    def take(self, partition: int, offset: int) -> None:
+        """Take a record's offset."""
+        self.positions[partition] = offset + 1
+        if self._initial_ends:
+            self._reach(partition, offset + 1)
+        self.problem, self.is_refused = None, False
+
+    def take_end(self, partition: int, offset: int) -> None:
+        """Take the offset at which a partition has no further record."""
+        self.is_refused = False
+        self.positions[partition] = offset
+        self._reach(partition, offset)
+
+    def fail(self, problem: KafkaOperationError) -> None:
+        """Take a failure to read records."""
+        self.problem = problem
+        self.is_refused = problem.kind is ErrorKind.AUTHORIZATION
+
+    def take_restart(self) -> Restarted | None:
+        """The restart since the last call."""
+        restarted, self._restarted = self._restarted, None
+        return restarted
+
+    def _take_initial_end(self, partition: int, end: int) -> None:
+        if self._initial_ends.get(partition, end) is None:
+            self._initial_ends[partition] = end
+            self._reach(partition, self.positions[partition] or 0)
+
+    def _reach(self, partition: int, offset: int) -> None:
+        end = self._initial_ends.get(partition)
+        if end is not None and offset >= end:
+            del self._initial_ends[partition]
