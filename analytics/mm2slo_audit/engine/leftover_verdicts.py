@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.unit_columns import compares_records, source_table, target_table
-from mm2slo_audit.engine.unmatched_records import MISSING, UNEXPLAINED
+from mm2slo_audit.engine.unmatched_records import DUPLICATED, MISSING, UNEXPLAINED
 from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def verdict_code(verdict: Verdict) -> int:
 
 def judge_leftover(spark: SparkSession, leftover: DataFrame, units: Units) -> DataFrame:
     """Verdicts (`VERDICT_COLUMNS`) on missing and unexplained records, also outside the window."""
-    rows = leftover.where(F.col("kind").isin(MISSING, UNEXPLAINED))
+    # A duplicate that is decided was counted as extra before its moved record was found.
+    rows = leftover.where(F.col("kind").isin(MISSING, UNEXPLAINED) | F.col("decided"))
     moved = _paired(
         rows, "moved", ("topic", "group_ts", "fp"), units.flag_per_unit(compares_records)
     )
@@ -62,8 +63,9 @@ def judge_leftover(spark: SparkSession, leftover: DataFrame, units: Units) -> Da
     missing = altered.where(F.col("kind") == MISSING).join(
         F.broadcast(source_table(spark, units)), on=["topic", "flow", "partition"], how="left"
     )
-    paired, decided = F.col("moved") | F.col("altered"), F.col("decided")
-    foreign = altered.where((F.col("kind") == UNEXPLAINED) & (~paired | decided)).join(
+    again = F.col("kind") == DUPLICATED
+    paired, decided = F.col("moved") | F.col("altered") | again, F.col("decided")
+    foreign = altered.where((F.col("kind") != MISSING) & (~paired | decided)).join(
         F.broadcast(target_table(spark, units)), on=["topic", "partition"], how="left"
     )
     offset = F.col("offset")

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from mm2slo_audit.engine.bucket_pairs import pair_in_buckets
 from mm2slo_audit.engine.group_columns import GROUP, add_group_columns
 from mm2slo_audit.engine.record_schema import SOURCE
+from mm2slo_audit.engine.unit_columns import compares_records
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 MISSING: Final = 0
 DUPLICATED: Final = 1
 UNEXPLAINED: Final = 2
-_FLOW: Final = 1 << 32
+_FLOW_BITS: Final = 32
 
 COLUMNS: Final = (
     "topic",
@@ -88,8 +89,43 @@ def _unpaired(records: DataFrame, units: Units) -> DataFrame:
     return _of_kind(rows.where("not paired"), F.lit(False))
 
 
+def claim_moved_copies(leftover: DataFrame, units: Units) -> DataFrame:
+    """*leftover* with the additional copies of moved records as duplicates, not unexplained.
+
+    A moved record has a copy in another partition; the copies beyond that are duplicates.
+    """
+    alike = Window.partitionBy("topic", "group_ts", "fp")
+    missing, unexplained = F.col("kind") == MISSING, F.col("kind") == UNEXPLAINED
+    place = Window.partitionBy("topic", "group_ts", "fp", "kind").orderBy("partition", "offset")
+    rows = leftover.withColumns(
+        {
+            "absent": F.count(F.when(missing, 1)).over(alike),
+            "moved_owner": F.min(F.when(missing, _home())).over(alike),
+            "k": F.row_number().over(place),
+        }
+    )
+    moves = units.flag_per_unit(compares_records) & unexplained
+    again = moves & (F.col("absent") > 0) & (F.col("k") > F.col("absent"))
+    owner = F.when(again, F.col("moved_owner"))
+    return rows.withColumns(
+        {
+            "kind": F.when(again, DUPLICATED).otherwise(F.col("kind")),
+            "owner_flow": F.coalesce(_owner_flow(owner), "owner_flow"),
+            "owner_partition": F.coalesce(_owner_partition(owner), "owner_partition"),
+        }
+    ).select(*COLUMNS)
+
+
+def _owner_flow(owner: Column) -> Column:
+    return F.shiftright(owner, _FLOW_BITS).cast("int")
+
+
+def _owner_partition(owner: Column) -> Column:
+    return F.pmod(owner, F.lit(1 << _FLOW_BITS)).cast("int")
+
+
 def _home() -> Column:
-    return F.col("flow") * F.lit(_FLOW) + F.col("partition")
+    return F.shiftleft(F.col("flow").cast("bigint"), _FLOW_BITS) + F.col("partition")
 
 
 def _of_kind(surplus: DataFrame, decided: Column) -> DataFrame:
@@ -98,8 +134,8 @@ def _of_kind(surplus: DataFrame, decided: Column) -> DataFrame:
     return surplus.withColumns(
         {
             "kind": kind,
-            "owner_flow": F.expr(f"cast(owner div {_FLOW} as int)"),
-            "owner_partition": F.pmod("owner", F.lit(_FLOW)).cast("int"),
+            "owner_flow": _owner_flow(F.col("owner")),
+            "owner_partition": _owner_partition(F.col("owner")),
             "decided": decided,
         }
     ).select(*COLUMNS)

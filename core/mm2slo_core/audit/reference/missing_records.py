@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.audit.audit_record import AuditRecord
     from mm2slo_core.audit.audit_scope import SourcePartition, UnitScope
+    from mm2slo_core.audit.reference.record_groups import Pair
 
 
 class MissingVerdict(NamedTuple):
@@ -24,11 +25,21 @@ class MissingVerdict(NamedTuple):
     counterpart: AuditRecord | None
 
 
+class MissingJudged(NamedTuple):
+    """The verdicts on missing records, and on the target records that are left."""
+
+    verdicts: list[MissingVerdict]
+    duplicates: list[Pair]
+    """Additional copies of moved records: the first record of the group, and the copy."""
+    unexplained: list[AuditRecord]
+
+
 def missing_verdicts(
     missing: Sequence[AuditRecord], unexplained: Sequence[AuditRecord], scope: UnitScope
-) -> tuple[list[MissingVerdict], list[AuditRecord]]:
-    """Judge all *missing* records; also return the *unexplained* ones that match none of them."""
+) -> MissingJudged:
+    """Judge all *missing* records, by the *unexplained* ones on the target."""
     found: list[MissingVerdict] = []
+    duplicates: list[Pair] = []
     for verdict, trait in (
         (Verdict.MOVED, _moved_trait(scope)),
         (Verdict.ALTERED, _altered_trait(scope)),
@@ -38,6 +49,11 @@ def missing_verdicts(
         settled = {id(each) for pair in pairs for each in pair}
         missing = [each for each in missing if id(each) not in settled]
         unexplained = [each for each in unexplained if id(each) not in settled]
+        if verdict is Verdict.MOVED:
+            first = {trait(record): record for record, _ in reversed(pairs)}
+            duplicates = [(first[of], copy) for copy in unexplained if (of := trait(copy)) in first]
+            again = {id(copy) for _, copy in duplicates}
+            unexplained = [each for each in unexplained if id(each) not in again]
     partitions = {
         (flow, each.partition): each
         for flow, of_flow in enumerate(scope.flows)
@@ -46,7 +62,7 @@ def missing_verdicts(
     for record in missing:
         source = partitions[record.flow, record.partition]
         found.append(MissingVerdict(record, _open_verdict(record, source, scope), None))
-    return found, list(unexplained)
+    return MissingJudged(found, duplicates, list(unexplained))
 
 
 def _open_verdict(record: AuditRecord, source: SourcePartition, scope: UnitScope) -> Verdict:

@@ -99,18 +99,19 @@ class _Ledger:
                 self._add(Verdict.MATCHED, source)
         for source in pairing.deleted:
             self._add(Verdict.MATCHED, source)
-        settled, unexplained = missing_verdicts(pairing.missing, pairing.unexplained, self._scope)
-        for source, verdict, counterpart in settled:
+        missing = missing_verdicts(pairing.missing, pairing.unexplained, self._scope)
+        for source, verdict, counterpart in missing.verdicts:
             self._add(verdict, source, counterpart=counterpart)
-        events = find_replays(records, pairing.duplicates, self._scope.window) if census else {}
+        duplicates = (*pairing.duplicates, *missing.duplicates)
+        events = find_replays(records, duplicates, self._scope.window) if census else {}
         self._replays.update(events.values())
-        for owner, copy in pairing.duplicates:
+        for owner, copy in duplicates:
             event = events.get((copy.partition, copy.offset))
             verdict = Verdict.DUPLICATE if event is None else Verdict.REPLAY
             block = None if event is None else event.start
             self._add(verdict, copy, cell=(owner.flow, owner.partition), block=block)
         known = {each.partition: each.auditable_from for each in self._scope.partitions}
-        for copy in unexplained:
+        for copy in missing.unexplained:
             auditable = copy.offset >= known.get(copy.partition, 0)
             verdict = Verdict.EXTRA if auditable else Verdict.UNAUDITABLE
             self._add(verdict, copy, cell=(None, copy.partition))

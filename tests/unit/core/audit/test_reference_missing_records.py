@@ -39,6 +39,19 @@ def test_missing_record_verdicts(
     assert counts([record], scope(source=source)) == {verdict: 1}
 
 
+def test_further_copies_of_a_moved_record_are_duplicates() -> None:
+    records = [src(1, 7, key=5), *(dst(3 + n, 7, key=5, partition=1) for n in range(2))]
+    outcome = found(records)
+    assert outcome.counts == {Verdict.MOVED: 1, Verdict.DUPLICATE: 1}
+    _, duplicate = outcome.evidence
+    assert (duplicate.flow, duplicate.partition, duplicate.offset) == (0, 1, 4)
+    # The whole block that moved was copied again.
+    block = [src(n, n) for n in range(3)]
+    again = [dst(3 * n + content, content, partition=1) for n in range(2) for content in range(3)]
+    outcome = found([*block, *again])
+    assert outcome.counts == {Verdict.MOVED: 3, Verdict.REPLAY: 3}
+
+
 def test_missing_record_prefers_moved_then_altered() -> None:
     unit = scope(source={"known_from": 50})
     moved = [src(1, 7, key=5), dst(3, 7, key=5, partition=1)]
