@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Text, and_, cast, exists, func, or_, select, tuple_
+from sqlalchemy import Text, and_, cast, exists, func, select, tuple_
 
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_store import schema
 from mm2slo_store.audit_rows import (
     Completion,
-    OpenRecord,
     RunState,
     StoredEvidence,
 )
-from mm2slo_store.json_encoding import dumps
+from mm2slo_store.json_encoding import decode_scope, dumps
 from mm2slo_store.row_conversion import (
     directory_from_row,
     evidence_from_row,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, FromClause, Select, Table
 
-    from mm2slo_core.audit.audit_scope import Window
+    from mm2slo_core.audit.audit_scope import UnitScope, Window
     from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_store.audit_rows import Run, RunDirectory, RunPlace, StoredUnit, UnitKey
 
@@ -253,39 +252,26 @@ def completion(connection: Connection, flow: Flow, target_topic: str) -> Complet
     return Completion(flow, target_topic, row.start_at, row.up_to, row.run_id, row.updated_at)
 
 
-def open_records(connection: Connection, key: UnitKey, window: Window) -> frozenset[OpenRecord]:
-    """Records of *window* that stored runs judged lost, overdue or late."""
-    table, columns, flows = schema.evidence, schema.units.c, schema.unit_flows
+def open_scopes(connection: Connection, key: UnitKey, window: Window) -> tuple[UnitScope, ...]:
+    """Scopes of stored units with lost, overdue or late records, fed by a flow of *key*."""
+    columns, flows = schema.units.c, schema.unit_flows
     query = (
-        select(table, flows.c.label)
-        .join(schema.units, _same_unit(table))
-        .join(
-            flows,
-            and_(
-                flows.c.run_id == table.c.run_id,
-                flows.c.unit == table.c.unit,
-                flows.c.flow == table.c.flow,
-            ),
-        )
+        select(columns.scope, columns.counts)
         .where(
             columns.target_cluster == key.target_cluster,
             columns.target_topic == key.target_topic,
+            columns.judged,
             *_overlaps(window),
-            or_(*(flows.c.label == flow.label for flow in key.flows)),
-            table.c.verdict.in_([each.value for each in OPEN_VERDICTS]),
-            table.c.record_timestamp >= window.start,
-            table.c.record_timestamp < window.end,
+            exists().where(
+                _same_unit(flows), flows.c.label.in_([flow.label for flow in key.flows])
+            ),
         )
+        .order_by(columns.run_id, columns.unit)
     )
-    return frozenset(
-        OpenRecord(
-            flow=Flow.parse(row["label"]),
-            partition=row["partition"],
-            offset=row["record_offset"],
-            timestamp=row["record_timestamp"],
-            fingerprint=row["fingerprint"],
-        )
-        for row in connection.execute(query).mappings()
+    return tuple(
+        decode_scope(scope)
+        for scope, counts in connection.execute(query)
+        if any(counts.get(each.value) for each in OPEN_VERDICTS)
     )
 
 

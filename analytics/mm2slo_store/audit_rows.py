@@ -220,17 +220,6 @@ class StoredEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenRecord:
-    """A source record that an earlier run judged lost, overdue or late."""
-
-    flow: Flow
-    partition: int
-    offset: int
-    timestamp: int
-    fingerprint: int
-
-
-@dataclass(frozen=True, slots=True)
 class Completion:
     """All records of [start, up_to) are judged, and none is open."""
 

@@ -134,6 +134,7 @@ def encode_scope(scope: UnitScope) -> Form:
         "taken_at": scope.taken_at,
         "max_pending": scope.max_pending,
         "tombstones_kept": scope.tombstones_kept,
+        "earlier": [encode_scope(each) for each in scope.earlier],
     }
 
 
@@ -152,7 +153,8 @@ def decode_scope(form: Form) -> UnitScope:
         target_time=TimestampType(form["target_time"]),
         taken_at=form["taken_at"],
         max_pending=form["max_pending"],
-        tombstones_kept=form.get("tombstones_kept", 0),  # missing in rows of older versions
+        tombstones_kept=form["tombstones_kept"],
+        earlier=tuple(decode_scope(each) for each in form["earlier"]),
     )
 
 

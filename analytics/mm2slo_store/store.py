@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from mm2slo_core.audit.audit_scope import Window
+    from mm2slo_core.audit.audit_scope import UnitScope, Window
     from mm2slo_core.audit.record_verdict import Verdict
     from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_core.objectives.exclusion import Exclusion, Span
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from mm2slo_store.audit_rows import (
         AuditRun,
         Completion,
-        OpenRecord,
         Published,
         Run,
         RunDirectory,
@@ -218,13 +217,13 @@ class Store(SliHistory, DigestClaims):
         with self._reading() as connection:
             return audit_queries.completion(connection, flow, target_topic)
 
-    def prior_open_evidence(self, key: UnitKey, window: Window) -> frozenset[OpenRecord]:
-        """Source records of *window* that stored runs judged lost, overdue or late.
+    def open_scopes(self, key: UnitKey, window: Window) -> tuple[UnitScope, ...]:
+        """Scopes of stored units of *window* with lost, overdue or late records.
 
-        If they match now, they are late. Read from evidence, which is capped.
+        Records of these that match now are late.
         """
         with self._reading() as connection:
-            return audit_queries.open_records(connection, key, window)
+            return audit_queries.open_scopes(connection, key, window)
 
     @contextmanager
     def lease(

@@ -9,6 +9,7 @@ record_pairs         the same record by record, where counts do not decide
 bucket_pairs         equal records where cuts replace timestamps
 compacted_topics     newest record of each key
 unmatched_records    missing and surplus records, judged by `leftover_verdicts`, `duplicates`
+late_copies          copies that arrived after an earlier audit
 affinity             keys
 judgement            `judge`, which runs all of it
 """

@@ -7,7 +7,6 @@ altered, so the backlog of a stopped flow needs no second pass.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +15,12 @@ from pyspark.sql import functions as F
 from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import Column, Row
 
     from mm2slo_audit.engine.time_slices import TimeSlices
     from mm2slo_audit.engine.unit_columns import Units
-    from mm2slo_core.audit.audit_scope import UnitScope
 
 MISSING: Final = 1
 """More records on the source than on the target, in the window."""
@@ -36,8 +34,10 @@ OVERTAKEN: Final = 16
 """The first copy comes after that of a later record."""
 DECIDED: Final = 32
 """One missing or unexplained record whose verdict is known unless it moved or was altered."""
-_VERDICT_SHIFT: Final = 6
-_FLAG_BITS: Final = 8
+LATE: Final = 64
+"""One record whose copy arrived after an earlier audit."""
+_VERDICT_SHIFT: Final = 7
+_FLAG_BITS: Final = 9
 _ALL_FLAGS: Final = (1 << _FLAG_BITS) - 1
 
 _OF_SOURCE: Final = (Verdict.PENDING, Verdict.OVERDUE, Verdict.LOST, Verdict.UNAUDITABLE)
@@ -60,7 +60,7 @@ class Mark:
     fine: int
     """Mask of fine slices."""
     low: int | None
-    """Lowest offset of decided records; for overtaken ones the lowest target offset before them."""
+    """Lowest offset of its records; for overtaken ones the lowest target offset before them."""
     high: int | None
     """Highest target offset of overtaken records."""
     oldest: int | None
@@ -84,7 +84,7 @@ def read_marks(row: Row) -> Iterator[Mark]:
         yield Mark(row.topic, row.partition, row.flow, mark & _ALL_FLAGS, mark >> _FLAG_BITS, *rest)
 
 
-def flag_groups(units: Units, repeated: Column, overtaken: Column) -> Column:
+def flag_groups(units: Units, repeated: Column, overtaken: Column, late: Column) -> Column:
     """Flags of a group, from columns topic, flow, partition, ts, ns, nd, s, t."""
     ns, nd = F.col("ns"), F.col("nd")
     judged = units.judged
@@ -96,11 +96,12 @@ def flag_groups(units: Units, repeated: Column, overtaken: Column) -> Column:
         + F.when(foreign, UNEXPLAINED).otherwise(0)
         + F.when(repeated, REPEATED).otherwise(0)
         + F.when(overtaken, OVERTAKEN).otherwise(0)
+        + F.when(late, LATE).otherwise(0)
         + F.when(alone & gone, F.shiftleft(_source_verdict(units), _VERDICT_SHIFT) + DECIDED)
         .when(alone & foreign, F.shiftleft(_target_verdict(units), _VERDICT_SHIFT) + DECIDED)
         .otherwise(0)
     )
-    return F.when((ns != nd) | repeated | overtaken, found).otherwise(0)
+    return F.when((ns != nd) | repeated | overtaken | late, found).otherwise(0)
 
 
 def mark_columns(slices: TimeSlices) -> dict[str, Column]:
@@ -114,8 +115,8 @@ def mark_columns(slices: TimeSlices) -> dict[str, Column]:
         "mark": F.when(marked, number),
         "fine": F.when(marked, slices.mask),
         "low": F.when(overtaken, F.col("t_first"))
-        .when(decided & gone, F.col("s"))
-        .when(decided, F.col("t")),
+        .when(decided & ~gone, F.col("t"))
+        .otherwise(F.col("s")),
         "high": F.when(overtaken, F.col("t")),
         "oldest": F.when(decided & gone, F.col("ts")),
     }
@@ -155,8 +156,7 @@ def aggregate_lanes() -> list[Column]:
 def _source_verdict(units: Units) -> Column:
     offset = F.col("s")
     known_from, next_offset = (
-        _partition_value(
-            units,
+        units.per_partition(
             lambda unit, of=name: [  # type: ignore[misc]
                 {each.partition: getattr(each, of) for each in flow.partitions}
                 for flow in unit.flows
@@ -176,27 +176,10 @@ def _source_verdict(units: Units) -> Column:
 
 
 def _target_verdict(units: Units) -> Column:
-    auditable_from = _partition_value(
-        units,
+    auditable_from = units.per_partition(
         lambda unit: [{each.partition: each.auditable_from for each in unit.partitions}],
         F.lit(0),
     )
     return F.when(F.col("t") < auditable_from, _OF_TARGET.index(Verdict.UNAUDITABLE)).otherwise(
         _OF_TARGET.index(Verdict.EXTRA)
     )
-
-
-def _partition_value(
-    units: Units, of_unit: Callable[[UnitScope], list[dict[int, int | None]]], lane: Column
-) -> Column:
-    """A value of a partition, null if unknown; a literal, since few rows need it."""
-    by_topic = {unit.index: of_unit(unit) for unit in units.scopes}
-    listed = [
-        [
-            [of_lane.get(each) for each in range(max(of_lane, default=-1) + 1)]
-            for of_lane in by_topic.get(topic, [])
-        ]
-        for topic in range(max(by_topic) + 1)
-    ]
-    figures = F.from_json(F.lit(json.dumps(listed)), "array<array<array<bigint>>>")
-    return F.get(F.get(F.get(figures, F.col("topic")), lane), F.col("partition"))

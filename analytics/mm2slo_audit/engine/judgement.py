@@ -19,11 +19,13 @@ from mm2slo_audit.engine.compacted_topics import find_latest_leftover, pair_newe
 from mm2slo_audit.engine.duplicates import judge_duplicates
 from mm2slo_audit.engine.group_marks import (
     DUPLICATED,
+    LATE,
     MISSING,
     OVERTAKEN,
     REPEATED,
     UNEXPLAINED,
 )
+from mm2slo_audit.engine.late_copies import judge_late
 from mm2slo_audit.engine.leftover_verdicts import judge_leftover, verdict_code
 from mm2slo_audit.engine.match_tally import is_plain_unit, tally_matches
 from mm2slo_audit.engine.parallelism import count_exchange_partitions, limit_shuffle_partitions
@@ -122,6 +124,8 @@ class _Judgement:
         found = []
         if paired is not None:
             found.append(judge_disorder(paired, self.units.where(judges_order)))
+            if aware := self.units.where(lambda each: bool(each.earlier)):
+                found.append(judge_late(paired, aware))
         leftover = self._leftover(in_records, exact, suspects, flags)
         if latest_units:
             leftover.append(self._latest(latest_units))
@@ -153,7 +157,7 @@ class _Judgement:
             paired.append(self._pair(in_records, exact))
         if suspects is not None and flags & REPEATED:
             self._tally_repeated(suspects, fast)
-        if suspects is not None and flags & (OVERTAKEN | REPEATED):
+        if suspects is not None and flags & (OVERTAKEN | REPEATED | LATE):
             paired.append(self._keep(pair_records(_unbracketed(suspects), fast)))
         return _union(paired) if paired else None
 

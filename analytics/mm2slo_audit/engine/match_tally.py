@@ -23,6 +23,7 @@ from mm2slo_audit.engine.group_marks import (
     flag_groups,
     mark_columns,
 )
+from mm2slo_audit.engine.late_copies import is_late
 from mm2slo_audit.engine.latency_cells import SUMS, latency_columns, pack_cells
 from mm2slo_audit.engine.partition_parts import Parts, all_parts, part_column
 from mm2slo_audit.engine.record_schema import SOURCE
@@ -71,12 +72,12 @@ def tally_matches(
 ) -> DataFrame:
     """One row per (topic, flow, partition, part); flow is null for records only on the target.
 
-    `matched` and `source_bytes` of records in the window, without repeated ones; `marks`; groups by
-    flag: `missing` and `unexplained` (in the window), `duplicated`, `repeated` (several source
-    records: counts do not say their order or flow), `overtaken` (a later record precedes it on the
-    target); `e_cells`, `x_cells` (arrays of `pack_cells`) and the sums of bounds. With *split* also
-    first and last offsets of matched records: `s_low`, `s_high`, `t_low`, `t_high`. *partitions*:
-    of the exchange.
+    `matched`, `late` of them, and `source_bytes` of records in the window, without repeated ones;
+    `marks`; groups by flag: `missing` and `unexplained` (in the window), `duplicated`, `repeated`
+    (several source records: counts do not say their order or flow), `overtaken` (a later record
+    precedes it on the target); `e_cells`, `x_cells` (arrays of `pack_cells`) and the sums of
+    bounds. With *split* also first and last offsets of matched records: `s_low`, `s_high`, `t_low`,
+    `t_high`. *partitions*: of the exchange.
     """
     split = split or {}
     several_flows = any(len(each.flows) > 1 for each in units.scopes)
@@ -203,6 +204,8 @@ def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool)
         topic,
         partition,
     ).withColumn("flow", F.when(ns > 0, F.col("flow")))
+    matched = judged & (ns > 0) & (nd > 0) & ~repeated
+    late = matched & is_late(units, "s", "t", "partition")
     bounded = placed.select(
         "place",
         "topic",
@@ -215,10 +218,11 @@ def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool)
         "s",
         "t",
         "t_first",
-        (judged & (ns > 0) & (nd > 0) & ~repeated).alias("matched"),
+        matched.alias("matched"),
+        late.alias("late"),
         F.when(judged & attributed, F.col("bytes")).otherwise(0).alias("source_bytes"),
         ((ns > 0) & (nd > 0)).alias("copied"),
-        flag_groups(units, repeated, overtaken).alias("flags"),
+        flag_groups(units, repeated, overtaken, late).alias("flags"),
     )
     ends = [
         F.when(F.col("copied"), F.col(name[0])).alias(name) for name in (_ENDS if spans else ())
@@ -228,13 +232,14 @@ def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool)
             "place",
             "flow",
             F.col("matched").cast("int").alias("matched"),
+            F.col("late").cast("int").alias("late"),
             "source_bytes",
             *(each.alias(name) for name, each in latency_columns(units, F.col("matched")).items()),
             *(each.alias(name) for name, each in mark_columns(TimeSlices(units)).items()),
             *ends,
         ),
         ("place", "flow"),
-        ("matched", "source_bytes"),
+        ("matched", "late", "source_bytes"),
         marked=True,
         ends=_ENDS if spans else (),
     )

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.bucket_pairs import pair_in_buckets
 from mm2slo_audit.engine.group_columns import GROUP, add_group_columns
+from mm2slo_audit.engine.late_copies import is_late
 from mm2slo_audit.engine.latency_cells import latency_columns
 from mm2slo_audit.engine.leftover_verdicts import VERDICT_COLUMNS, verdict_code
 from mm2slo_audit.engine.match_tally import tally_partitions
@@ -106,7 +107,7 @@ def _numbered(records: DataFrame, units: Units) -> DataFrame:
 
 
 def tally_pairs(found: DataFrame, units: Units) -> DataFrame:
-    """`matched` and cells of pairs in the window by (topic, flow, partition)."""
+    """`matched`, `late` of them, and cells of pairs in the window by (topic, flow, partition)."""
     judged = found.where(units.judged)
     columns = latency_columns(units, F.lit(True))
     return tally_partitions(
@@ -115,10 +116,11 @@ def tally_pairs(found: DataFrame, units: Units) -> DataFrame:
             "flow",
             "partition",
             F.lit(1).alias("matched"),
+            is_late(units).cast("int").alias("late"),
             *(each.alias(name) for name, each in columns.items()),
         ),
         ("topic", "flow", "partition"),
-        ("matched",),
+        ("matched", "late"),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_audit.engine.group_marks import (
     DECIDED,
     DUPLICATED,
+    LATE,
     MISSING,
     OVERTAKEN,
     REPEATED,
@@ -147,6 +148,12 @@ def _add_evidence(
             selection.add(mark, mark.fine)
             # In a mixed slice the record may have moved.
             certain += not mark.fine & mixed.get(mark.coarse, 0)
+    late = [each for each in found if each.has(LATE)]
+    # Low offsets of overtaken records are those of other records.
+    late.sort(key=lambda each: (not each.has(OVERTAKEN), each.flow or 0, each.partition, each.low))
+    sure = sum(each.has(OVERTAKEN) for each in late)
+    for mark in late[: None if cap is None else sure + cap]:
+        selection.add(mark, mark.fine)
 
 
 def _add_oldest(

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from mm2slo_core.audit.audit_scope import Comparison, TimestampType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -35,7 +35,7 @@ class Units:
         """The rows of these units."""
         return frame.where(F.col("topic").isin([each.index for each in self.scopes]))
 
-    def per_unit(self, of_unit: Callable[[UnitScope], int], kind: str = "bigint") -> Column:
+    def per_unit(self, of_unit: Callable[[UnitScope], int | None], kind: str = "bigint") -> Column:
         """A value of the row's unit; a plain literal if all units have the same."""
         values = {each.index: of_unit(each) for each in self.scopes}
         if len(set(values.values())) == 1:
@@ -47,6 +47,27 @@ class Units:
     def flag_per_unit(self, of_unit: Callable[[UnitScope], bool]) -> Column:
         """A boolean value of the row's unit."""
         return self.per_unit(of_unit, "boolean")
+
+    def per_partition(
+        self,
+        of_unit: Callable[[UnitScope], Sequence[Mapping[int, int | None]]],
+        lane: Column,
+        partition: str = "partition",
+    ) -> Column:
+        """A value by *lane* (an index of what *of_unit* lists) and partition; null if unknown.
+
+        A literal: for the few rows that need it, or few units.
+        """
+        by_topic = {unit.index: of_unit(unit) for unit in self.scopes}
+        listed = [
+            [
+                [of_lane.get(each) for each in range(max(of_lane, default=-1) + 1)]
+                for of_lane in by_topic.get(topic, ())
+            ]
+            for topic in range(max(by_topic) + 1)
+        ]
+        figures = _literal(listed, "array<array<array<bigint>>>")
+        return F.get(F.get(F.get(figures, F.col("topic")), lane), F.col(partition))
 
     @property
     def judged(self) -> Column:

@@ -64,7 +64,8 @@ class UnitLedger:
     def add_tally(self, row: Row) -> None:
         """Add matches and latencies of a partition or of a part of its records."""
         cell = row.flow, row.partition
-        self.matched[cell] = self.matched.get(cell, 0) + row.matched
+        self.matched[cell] = self.matched.get(cell, 0) + row.matched - row.late
+        self.counts[cell][Verdict.LATE] += row.late
         end_to_end, transfer, without = self.latency.get(cell, _NO_LATENCY)
         more_end_to_end, more_transfer, more_without = unpack_row(row)
         self.latency[cell] = (

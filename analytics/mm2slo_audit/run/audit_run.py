@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.run.audit_options import hash_options, select_flows
+from mm2slo_audit.run.earlier_audits import with_earlier
 from mm2slo_audit.run.engine_error import AuditEngineError
-from mm2slo_audit.run.late_records import MissedRecord, reclassify_late
 from mm2slo_audit.run.run_progress import Stage
 from mm2slo_audit.run.run_report import RunReport, UnitReport
 from mm2slo_audit.run.stated_bounds import compute_stated_bounds
@@ -28,7 +28,7 @@ from mm2slo_store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from mm2slo_audit.run.audit_options import AuditOptions
     from mm2slo_audit.run.audit_ports import Engine, Landed, Ports, RunScope
@@ -153,22 +153,22 @@ def _judge(
 ) -> tuple[tuple[UnitReport, ...], tuple[NotAudited, ...]]:
     outcomes: list[UnitOutcome] = []
     failed: list[NotAudited] = []
+    scopes = [
+        with_earlier(each, store.open_scopes(UnitKey.of(each), each.window))
+        for each in landed.scopes
+    ]
     try:
-        outcomes += engine.judge(landed, landed.scopes, sample)
+        outcomes += engine.judge(landed, scopes, sample)
     except AuditEngineError:
-        if len(landed.scopes) == 1:
+        if len(scopes) == 1:
             raise
         # Find the failing topic, so that the others are judged.
-        for scope in landed.scopes:
+        for scope in scopes:
             try:
                 outcomes += engine.judge(landed, [scope], sample)
             except AuditEngineError as problem:
                 failed.append(_not_audited(scope, NotAuditedReason.FAILED, str(problem)))
-    units = [
-        _unit(reclassify_late(outcome, _missed(store, outcome), sample), landed, sample)
-        for outcome in outcomes
-    ]
-    return tuple(units), tuple(failed)
+    return tuple(_unit(outcome, landed, sample) for outcome in outcomes), tuple(failed)
 
 
 def _unit(outcome: UnitOutcome, landed: Landed, sample: Sample) -> UnitReport:
@@ -177,16 +177,6 @@ def _unit(outcome: UnitOutcome, landed: Landed, sample: Sample) -> UnitReport:
         compute_stated_bounds(outcome, sample),
         landed.directories.get(outcome.scope.index, ()),
     )
-
-
-def _missed(store: Store, outcome: UnitOutcome) -> Iterator[MissedRecord]:
-    scope = outcome.scope
-    index = {each.flow: number for number, each in enumerate(scope.flows)}
-    for each in store.prior_open_evidence(UnitKey.of(scope), scope.window):
-        if each.flow in index:
-            yield MissedRecord(
-                index[each.flow], each.partition, each.offset, each.timestamp, each.fingerprint
-            )
 
 
 def _report(

@@ -126,6 +126,8 @@ class UnitScope:
     tombstones_kept: int = 0
     """For LATEST: the least time in ms that the target keeps tombstones. A missing younger one was
     not replicated; a missing older one may have been cleaned. 0: not known."""
+    earlier: tuple[UnitScope, ...] = ()
+    """What earlier runs with lost or overdue records have read: their copies are late now."""
 
     @property
     def planned(self) -> int:

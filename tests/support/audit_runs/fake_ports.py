@@ -148,7 +148,7 @@ class ReferenceEngine:
     def judge(
         self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
     ) -> list[UnitOutcome]:
-        assert set(scopes) <= set(landed.scopes)
+        assert {each.index for each in scopes} <= {each.index for each in landed.scopes}
         if any(scope.index in self.broken for scope in scopes):
             raise AuditEngineError("the records of the topic cannot be judged: the disk is full")
         return [

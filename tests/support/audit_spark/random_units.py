@@ -54,6 +54,7 @@ def random_unit(seed: int, index: int, comparison: Comparison) -> RandomUnit:
         max_pending=6,
         tombstones_kept=(0, 5, 9)[seed // 3 % 3],
     )
+    scope = replace(scope, earlier=_earlier(scope, random.Random(seed)))
     contents = draw.choice((3, 12, 40))
     keyed = draw.choice((2, 6))
     records, polls = [], []
@@ -80,6 +81,29 @@ def bucketed_unit(seed: int, index: int) -> RandomUnit:
     partitions = tuple(replace(each, cuts=_cuts(draw)) for each in flow.partitions)
     flows = (replace(flow, partitions=partitions),)
     return replace(unit, scope=replace(unit.scope, flows=flows))
+
+
+def _earlier(scope: UnitScope, draw: random.Random) -> tuple[UnitScope, ...]:
+    """Audits that read less of both sides."""
+    return tuple(
+        replace(
+            scope,
+            flows=tuple(
+                replace(
+                    flow,
+                    partitions=tuple(
+                        replace(each, end=draw.randrange(4, 16), next_offset=draw.choice((None, 7)))
+                        for each in flow.partitions
+                    ),
+                )
+                for flow in scope.flows[: draw.choice((1, 2))]
+            ),
+            partitions=tuple(replace(each, end=draw.randrange(12)) for each in scope.partitions),
+            window=Window(draw.choice((1_000, 1_004)), 1_009),
+            taken_at=draw.choice((1_009, 1_013)),
+        )
+        for _ in range(draw.choice((0, 1, 2)))
+    )
 
 
 def _cuts(draw: random.Random) -> tuple[Cut, ...]:

@@ -42,7 +42,8 @@ def scope(
     **changes: Any,
 ) -> UnitScope:
     sources = tuple(
-        SourcePartition(p, 0, 0, 1_000, **{"next_offset": NEXT, **(source or {})}) for p in (0, 1)
+        SourcePartition(p, 0, 0, **{"end": 1_000, "next_offset": NEXT, **(source or {})})
+        for p in (0, 1)
     )
     unit = UnitScope(
         index=0,
@@ -50,7 +51,9 @@ def scope(
         flows=tuple(
             FlowScope(Flow(f"s{n}", "t"), "t", sources, **(flow or {})) for n in range(flows)
         ),
-        partitions=tuple(TargetPartition(p, 0, 0, 1_000, **(target or {})) for p in (0, 1)),
+        partitions=tuple(
+            TargetPartition(p, 0, 0, **{"end": 1_000, **(target or {})}) for p in (0, 1)
+        ),
         window=Window(1_000, 2_000),
         identity=Identity(),
         taken_at=2_500,

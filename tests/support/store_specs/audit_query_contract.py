@@ -9,8 +9,9 @@ import pytest
 
 from mm2slo_core.audit.audit_scope import NotAuditedReason, Window
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import PartitionOutcome, UnitOutcome
 from mm2slo_core.topology import Flow
-from mm2slo_store import OpenRecord, UnitKey
+from mm2slo_store import UnitKey
 from mm2slo_store.audit_rows import RunPlace, RunState
 from store_specs.sample_results import (
     AP_EU,
@@ -162,36 +163,28 @@ class AuditQueryContract:
             assert (found.start, found.up_to) == expected
             assert store.completion(US_EU, "other") is None
 
-    def test_prior_open_evidence_returns_records_of_earlier_runs(self, back_end: BackEnd) -> None:
-        def opened(verdict: Verdict, offset: int, flow: int = 0) -> tuple[Verdict, int, int]:
-            return verdict, offset, flow
+    def test_open_scopes_returns_units_with_missed_records(self, back_end: BackEnd) -> None:
+        def counted(window: Window, topic: str = ORDERS, **counts: int) -> UnitOutcome:
+            found = {Verdict(name): count for name, count in counts.items()}
+            partitions = (PartitionOutcome(0, 0, found),)
+            return orders_outcome(window, topic=topic, partitions=partitions)
 
-        first = [
-            opened(Verdict.LOST, 10),
-            opened(Verdict.OVERDUE, 20, flow=1),
-            opened(Verdict.LATE, 30),
-            opened(Verdict.PENDING, 40),
-            opened(Verdict.LOST, 95),
-        ]
+        late = counted(FIRST, matched=5, late=9)
+        first = replace(late, scope=replace(late.scope, earlier=(replace(late.scope, index=0),)))
         units = [
-            orders_outcome(FIRST, found=[evidence(v, o, flow=f) for v, o, f in first]),
-            orders_outcome(SECOND, found=[evidence(Verdict.LOST, 150)]),
-            orders_outcome(FIRST, topic="other", found=[evidence(Verdict.LOST, 50)]),
+            first,
+            counted(SECOND, matched=5, pending=1),
+            counted(Window(200, 300), overdue=1_200),
+            counted(FIRST, "other", lost=5),
         ]
         key = UnitKey.named(ORDERS, BOTH)
         with back_end.open() as store:
             store.publish(run_of("r1", *map(judged, units)))
-
-            def offsets(key: UnitKey, window: Window) -> list[tuple[str, int]]:
-                found = store.prior_open_evidence(key, window)
-                return sorted((each.flow.label, each.offset) for each in found)
-
-            assert offsets(key, Window(5, 90)) == [("ap->eu", 20), ("us->eu", 10), ("us->eu", 30)]
-            assert offsets(UnitKey.named(ORDERS, (US_EU,)), Window(0, 500)) == [
-                ("us->eu", 10),
-                ("us->eu", 30),
-                ("us->eu", 95),
-                ("us->eu", 150),
-            ]
-            assert offsets(UnitKey.named(ORDERS, (Flow("us", "ap"),)), FIRST) == []
-            assert OpenRecord(US_EU, 1, 10, 10, -11) in store.prior_open_evidence(key, FIRST)
+            every = Window(0, 10_000)
+            early, open_ = store.open_scopes(key, every)
+            assert (early.window, open_.window) == (FIRST, Window(200, 300))
+            assert early.flows == first.scope.flows
+            assert [each.partitions for each in early.earlier] == [first.scope.partitions]
+            assert store.open_scopes(key, FIRST) == (early,)
+            assert len(store.open_scopes(UnitKey.named(ORDERS, (US_EU,)), every)) == 2
+            assert store.open_scopes(UnitKey.named(ORDERS, (Flow("us", "ap"),)), every) == ()

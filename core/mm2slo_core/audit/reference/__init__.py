@@ -4,6 +4,7 @@
     cut_buckets      the same, with cuts instead of timestamps
     latest_records   the same for compacted topics: the newest record of each key
     missing_records  verdicts on source records without a copy
+    late_copies      copies that arrived after an earlier audit
     replayed_blocks  blocks of duplicates
     copy_order       out-of-order copies
     key_affinity     keys that lost their partition or order
@@ -28,6 +29,8 @@ Definitions beyond those of `record_verdict`:
 - Duplicates are counted, and listed in evidence, by flow and partition of the first source record
   of their group (the partition in evidence is the target's); extra and unauditable target records
   have no flow (in evidence: flow 0).
+- LATE: of a matched pair, an earlier audit (`UnitScope.earlier`) would have judged the record lost
+  or overdue, and its copy is beyond the target's end of that time. Not for LATEST.
 - A run of duplicates may extend beyond the window when deciding whether it is a replay. Its event
   covers the judged ones: from the first offset to the last + 1, and their number.
 - Order is judged (`order_judged`) if all flows have positions, except for LATEST. OUT_OF_ORDER is
@@ -49,8 +52,8 @@ Definitions beyond those of `record_verdict`:
   wrote it; of polls with equal ends the earlier counts. `total_lower_ms` adds lower bounds that are
   negative or unknown as 0.
 - Evidence: all verdicts except matched, pending and unauditable; the source offset except for
-  surplus; with the place of the copy if moved, altered or out of order; sorted by verdict (in enum
-  order), flow, partition, offset, then capped per verdict.
+  surplus; with the place of the copy if late, moved, altered or out of order; sorted by verdict
+  (in enum order), flow, partition, offset, then capped per verdict.
 """
 
 from mm2slo_core.audit.reference.unit_verdicts import judge

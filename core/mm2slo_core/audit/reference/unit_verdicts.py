@@ -10,6 +10,7 @@ from mm2slo_core.audit.record_verdict import SURPLUS, UNREMARKABLE, Verdict
 from mm2slo_core.audit.reference.arrival_latency import Arrivals, latencies
 from mm2slo_core.audit.reference.copy_order import descents
 from mm2slo_core.audit.reference.key_affinity import affinity
+from mm2slo_core.audit.reference.late_copies import is_late
 from mm2slo_core.audit.reference.latest_records import pair_latest
 from mm2slo_core.audit.reference.missing_records import missing_verdicts
 from mm2slo_core.audit.reference.record_groups import pair
@@ -93,10 +94,14 @@ class _Ledger:
     def add_pairing(
         self, pairing: Pairing, records: Iterable[AuditRecord], *, census: bool
     ) -> None:
+        latest = self._scope.comparison is Comparison.LATEST
         for source, copy in pairing.matched:
             if self._is_in_window(source.timestamp):
                 self._matched[source.flow, source.partition].append((source, copy))
-                self._add(Verdict.MATCHED, source)
+                if latest or not is_late((source, copy), self._scope):
+                    self._add(Verdict.MATCHED, source)
+                else:
+                    self._add(Verdict.LATE, source, counterpart=copy)
         for source in pairing.deleted:
             self._add(Verdict.MATCHED, source)
         missing = missing_verdicts(pairing.missing, pairing.unexplained, self._scope)
