@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Leaders: TypeAlias = "Mapping[str, Sequence[int]]"
 """Broker ids by topic, in the order of its partitions."""
 
-PART_SIZE = 500
-_PARALLEL_REQUESTS = 8
+PART_SIZE = 200
+_PARALLEL_REQUESTS = 16
 """So that a distant cluster answers thousands of partitions in few round trips."""
 
 

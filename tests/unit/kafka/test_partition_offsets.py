@@ -9,9 +9,11 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
+from mm2slo_kafka.chunks import chunks
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.offset_requests import PART_SIZE
 from mm2slo_kafka.partition_offsets import OffsetReader, OffsetReading
 
 if TYPE_CHECKING:
@@ -183,7 +185,8 @@ def test_end_offsets_refused_by_leader_limit_number_of_requests(
     with pytest.raises(KafkaOperationError) as caught:
         reader.read_end(partitions("orders", 1000), timeout=10.0)
     assert caught.value.kind is ErrorKind.UNREACHABLE
-    assert len(one_leader_down.calls) == 2 + 2 + 64
+    parts = 1000 // PART_SIZE
+    assert len(one_leader_down.calls) == parts + parts + 64
 
 
 def test_end_offsets_of_many_partitions_are_requested_in_parts_of_one_leader(
@@ -199,8 +202,10 @@ def test_end_offsets_of_many_partitions_are_requested_in_parts_of_one_leader(
     reading = reader.read_end(wanted, timeout=10.0)
     assert reading.offsets == {each: 5 + each.partition for each in wanted}
     assert reading.errors == {}
-    even, odd = list(range(0, 1400, 2)), list(range(1, 1400, 2))
-    assert sorted(one_leader_down.calls) == sorted([even[:500], even[500:], odd[:500], odd[500:]])
+    of_leaders = list(range(0, 1400, 2)), list(range(1, 1400, 2))
+    assert sorted(one_leader_down.calls) == sorted(
+        part for numbers in of_leaders for part in chunks(numbers, PART_SIZE)
+    )
 
 
 def test_end_offsets_of_many_partitions_with_one_leader_down_return_other_partitions(
@@ -221,7 +226,7 @@ def test_end_offsets_with_part_of_unknown_topics_return_other_parts(
     one_leader_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """librdkafka then knows no leader for any partition of the part, and fails as a whole."""
-    known, unknown = partitions("orders", 500), partitions("gone", 500)
+    known, unknown = partitions("orders", PART_SIZE), partitions("gone", PART_SIZE)
 
     def answer(asked: list[Any], timeout: float) -> Any:
         if asked[0].topic == "gone":
