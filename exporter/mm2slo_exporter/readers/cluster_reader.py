@@ -200,6 +200,7 @@ class ClusterReader:
         """
         known = listed | self.view.group_offsets.keys()
         wanted = self._watch_scope.groups_of(self._client.alias, known)
+        self._unlisted.intersection_update(wanted)  # others have no checkpoint any more
         unlisted = [group for group in wanted if group not in known | self._unlisted]
         self._unlisted.update(unlisted[:_UNLISTED_PER_ROUND])
         return [*(group for group in wanted if group in known), *unlisted[:_UNLISTED_PER_ROUND]]

@@ -208,6 +208,7 @@ class InternalsStore:
         found = OffsetSync.decode(record.key, record.value)
         if isinstance(found, Tombstone):
             self._syncs.pop(found.key, None)
+            self._runs.pop(found.key, None)
             if self._restarted is not None:
                 self._restarted.remove(found.key)
             return
@@ -238,7 +239,10 @@ class InternalsStore:
     def _apply_checkpoint(self, record: TailRecord) -> None:
         found = Checkpoint.decode(record.key, record.value)
         if isinstance(found, Tombstone):
-            self._checkpoints[found.key.group].pop(found.key.topic_partition, None)
+            of_group = self._checkpoints[found.key.group]
+            of_group.pop(found.key.topic_partition, None)
+            if not of_group:
+                del self._checkpoints[found.key.group]
             return
         self._checkpoints[found.group][found.topic_partition] = NewestCheckpoint(
             found.upstream_offset, found.downstream_offset, _seconds(record)

@@ -49,17 +49,16 @@ class FreshnessClasses:
         *known* False: the target is unreadable, so that lags are only upper bounds.
         """
         found: dict[FreshnessClass, list[float | None]] = {each: [] for each, _ in self._classes}
+        before, self._known = self._known, {}
         for topic in topics:
-            lags = found[self._of(topic.pair.source)]
+            name = topic.pair.source
+            self._known[name] = before.get(name) or self._of(name)
+            lags = found[self._known[name]]
             lags.extend(each.lag_seconds if known else None for each in topic.partitions)
         return found
 
     def _of(self, topic: str) -> FreshnessClass:
-        known = self._known.get(topic)
-        if known is None:
-            known = next(each for each, names in self._classes if names.matches(topic))
-            self._known[topic] = known
-        return known
+        return next(each for each, names in self._classes if names.matches(topic))
 
 
 class SliceIndicators:

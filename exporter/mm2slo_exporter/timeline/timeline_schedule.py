@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_core.timeline_record import Column
     from mm2slo_core.topology import Flow
+    from mm2slo_exporter.flow_plan import FlowPlan
     from mm2slo_exporter.observation import Observation, OffsetsRead
 
 UNCHANGED_INTERVAL_SECONDS = 60.0
@@ -41,6 +42,7 @@ class TimelineSchedule:
         self._flow = flow
         self._written: dict[tuple[Side, str], tuple[float, _WrittenValues]] = {}
         self._answered: dict[Side, float] = {}
+        self._plan: FlowPlan | None = None
 
     def reset(self) -> None:
         """Start over: a round was not written, or another process may have written since."""
@@ -57,6 +59,9 @@ class TimelineSchedule:
 
         *unchanged*: source topics whose offsets and losses equal those of the round before.
         """
+        if seen.plan is not self._plan:
+            self._plan = seen.plan
+            self._forget_others(seen.plan)
         for side, readable, read in (
             (Side.SOURCE, seen.source_readable, seen.source_offsets),
             (Side.TARGET, seen.target_readable, seen.target_offsets),
@@ -71,6 +76,13 @@ class TimelineSchedule:
                 record = self._record(seen, side, topic, read, losses)
                 if record is not None:
                     yield record
+
+    def _forget_others(self, plan: FlowPlan) -> None:
+        """Drop what was written of topics that are no longer replicated."""
+        kept = {(Side.SOURCE, pair.source) for pair in plan.pairs}
+        kept |= {(Side.TARGET, pair.target) for pair in plan.pairs}
+        for key in self._written.keys() - kept:
+            del self._written[key]
 
     def _is_due(self, side: Side, topic: str, read: OffsetsRead) -> bool:
         """Whether an unchanged topic is written again."""

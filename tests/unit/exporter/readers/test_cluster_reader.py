@@ -298,6 +298,15 @@ def test_unlisted_groups_with_checkpoint_are_read_in_several_rounds() -> None:
     assert list(map(len, reading.cluster.asked_groups)) == [2 + 100, 2 + 50, 2]
 
 
+def test_unlisted_group_whose_checkpoint_is_removed_is_forgotten() -> None:
+    reading = Reading()
+    reading.wanted.checkpoints = {"deleted"}
+    reading.due(100.0)
+    reading.wanted.checkpoints = set()
+    reading.due(115.0)
+    assert reading.reader._unlisted == set()
+
+
 def test_deleted_group_is_read_once_more_and_dropped() -> None:
     reading = Reading()
     reading.due(100.0)

@@ -1,0 +1,139 @@
+"""Topics that come and go leave nothing behind: no object that names a deleted one is kept."""
+
+from __future__ import annotations
+
+import gc
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flow_observations import Scene, flow_config
+from tests.unit.exporter.families.conftest import OWN
+
+from mm2slo_core.catalogue import Granularity
+from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.records import Checkpoint, OffsetSync
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.exposition import Renderer
+from mm2slo_exporter.families import SeriesCache, limited_families
+from mm2slo_exporter.observation import NewestCheckpoint
+from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
+from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_exporter.timeline.timeline_schedule import TimelineSchedule
+from mm2slo_kafka.tailed_topic import TailRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_exporter.state.flow_report import FlowReport
+
+HOUR = 3600.0
+_SHARED = (type, ModuleType, FunctionType)
+"""Objects that belong to the program, not to a flow."""
+
+
+def reachable(roots: Iterable[object]) -> Iterable[object]:
+    """All objects that *roots* keep, each once."""
+    seen: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        found = waiting.pop()
+        if id(found) not in seen and not isinstance(found, _SHARED):
+            seen.add(id(found))
+            yield found
+            waiting += gc.get_referents(found)
+
+
+class Exporter:
+    """Evaluation, timeline and rendering of one flow, as the exporter connects them."""
+
+    def __init__(self) -> None:
+        self.scene = Scene()
+        self.at = 1000.0
+        config = flow_config()
+        self.tracker = FlowTracker(
+            config, carrier=CanaryCarrier.OFF, shared_target=False, started_at=self.at
+        )
+        self.schedule = TimelineSchedule(config.flow)
+        self.series, self.renderer = SeriesCache(), Renderer()
+
+    def create(self, topic: str) -> None:
+        self.scene.add(topic, 2).live(3, 5)
+        group = self.scene.source.setdefault("group_offsets", {})
+        group[f"reader-of-{topic}"] = {TopicPartition(topic, 0): 2}
+        checkpoints = self.scene.internals.setdefault("checkpoints", {})
+        checkpoints[f"reader-of-{topic}"] = {
+            TopicPartition(f"us.{topic}", 0): NewestCheckpoint(2, 2, self.at)
+        }
+
+    def delete(self, topic: str) -> None:
+        """Delete the topic, its copy and its group, whose checkpoints expire."""
+        self.scene.drop(topic)
+        del self.scene.source["group_offsets"][f"reader-of-{topic}"]
+        del self.scene.internals["checkpoints"][f"reader-of-{topic}"]
+
+    def rounds(self, count: int = 2) -> FlowReport:
+        for _ in range(count):
+            self.at += 5.0
+            report = self.tracker.update(self.scene.look(self.at))
+            topics = self.tracker.topics
+            list(self.schedule.due(self.scene.look(self.at), topics.losses, topics.unchanged))
+            families = limited_families(
+                [report], OWN, Granularity.PARTITION, 100_000, self.series
+            ).families
+            self.renderer.render(families)
+        return report
+
+    def kept(self) -> list[object]:
+        return list(reachable([self.tracker, self.schedule, self.series, self.renderer]))
+
+
+def names(kept: Iterable[object], part: str) -> list[Any]:
+    return [each for each in kept if isinstance(each, str) and part in each]
+
+
+def test_deleted_topics_leave_no_object_behind() -> None:
+    exporter = Exporter()
+    exporter.create("orders")
+    sizes = []
+    for cycle in range(3):
+        topics = [f"short-lived-{cycle}-{number}" for number in range(20)]
+        for topic in topics:
+            exporter.create(topic)
+        report = exporter.rounds()
+        assert len(report.topics) == 21
+        assert names(exporter.kept(), topics[-1])
+        for topic in topics:
+            exporter.delete(topic)
+        exporter.rounds()
+        exporter.at += HOUR
+        exporter.rounds(3)
+        kept = exporter.kept()
+        assert names(kept, "short-lived") == []
+        sizes.append(len(kept))
+    assert sizes[1] == sizes[2]
+
+
+def test_removed_keys_of_internal_topics_leave_no_object_behind() -> None:
+    store = InternalsStore(
+        source_alias="us",
+        source_connector="MirrorSourceConnector",
+        connectors=frozenset(),
+        heartbeat_connector="MirrorHeartbeatConnector",
+        malformed=lambda kind, reason: pytest.fail(f"{kind}: {reason}"),
+    )
+    partition = TopicPartition("short-lived", 0)
+    written = (
+        (InternalTopic.OFFSET_SYNCS, OffsetSync(partition, 5, 5)),
+        (InternalTopic.CHECKPOINTS, Checkpoint("reader-of-short-lived", partition, 5, 5)),
+    )
+    for topic, found in written:
+        store.apply(topic, [_record(found.encode_key(), found.encode_value())])
+    assert names(reachable([store]), "short-lived")
+    for topic, found in written:
+        store.apply(topic, [_record(found.encode_key(), None)])
+    assert names(reachable([store]), "short-lived") == []
+
+
+def _record(key: bytes, value: bytes | None) -> TailRecord:
+    return TailRecord(0, 0, 1000, key, value, None)
