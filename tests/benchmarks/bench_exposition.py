@@ -144,10 +144,10 @@ class OneSnapshot:
     """A site with only a snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        self.newest = snapshot
 
     def snapshot(self) -> Snapshot:
-        return self._snapshot
+        return self.newest
 
     def readiness(self) -> Readiness:
         return Readiness(ready=True, flows=())

@@ -42,6 +42,8 @@ from mm2slo_web.process_series import process_series
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mm2slo_exporter.exposition import Snapshot
+
 PARTITIONS = 5
 """Of each topic."""
 GROUPS = 200
@@ -99,16 +101,16 @@ class Flow:
         self._store.apply(InternalTopic.OFFSET_SYNCS, self._syncs())
         self._store.apply(InternalTopic.CHECKPOINTS, self._checkpoints())
 
-    def rest(self) -> None:
-        self._round()
+    def rest(self) -> Snapshot:
+        return self._round()
 
-    def move(self) -> None:
+    def move(self) -> Snapshot:
         self.offsets.end += 1
         self.offsets.copied = self.offsets.end - 1
         self._commit()
-        self._round()
+        return self._round()
 
-    def _round(self) -> None:
+    def _round(self) -> Snapshot:
         self.at += POLL_SECONDS
         seen = self._observe()
         report = self._timed("state", lambda: self._tracker.update(seen))
@@ -138,7 +140,7 @@ class Flow:
             "families",
             lambda: limited_families([report], own, self.granularity, 10_000_000, self._series),
         ).families
-        self._timed("render", lambda: self._renderer.render(families))
+        return self._timed("render", lambda: self._renderer.render(families))
 
     def _observe(self) -> Observation:
         """The offsets are new objects in each round, as if they were read."""
