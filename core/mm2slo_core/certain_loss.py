@@ -50,9 +50,9 @@ class CertainLoss:
 
     __slots__ = ("_before", "_judged_to", "_skips", "_total")
 
-    def __init__(self, saved: SavedLoss | None = None) -> None:
-        self._total = saved.total if saved else 0
-        self._judged_to = saved.judged_to if saved else 0
+    def __init__(self) -> None:
+        self._total = 0
+        self._judged_to = 0
         self._before: _Sample | None = None
         self._skips: tuple[_Skip, ...] = ()
 
@@ -102,6 +102,11 @@ class CertainLoss:
         # (replay) must not turn them into loss.
         self._judged_to = max(self._judged_to, next_offset)
         return lost
+
+    def continue_from(self, saved: SavedLoss) -> None:
+        """Take over what another process has counted of the same log."""
+        self._total = max(self._total, saved.total)
+        self._judged_to = max(self._judged_to, saved.judged_to)
 
     def add_skipped(self, records: int, next_offset: int) -> None:
         """Count records that MirrorMaker 2 skipped below *next_offset* of a re-created log."""

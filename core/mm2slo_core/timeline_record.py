@@ -22,8 +22,6 @@ Value: JSON in UTF-8, no spaces, version 1:
     c  [int|null]   end - committed source offset (MM2's mm2-offsets topic); source side only
     u  [int|null]   end - upstream offset of the newest offset sync; source side only
     d  [int|null]   downstream offset of that sync
-    x  [int|null]   records lost to retention so far
-    j  [int|null]   end - offset up to which losses are counted (SavedLoss)
 
 A column is absent if it is null for all partitions. Distances may be negative after a truncation.
 Requests are rounded down and responses up to whole milliseconds, so that brackets only get wider
@@ -97,13 +95,11 @@ class WatermarkRecord:
     """Offset of the last source record that MM2 committed."""
     sync_upstreams: Column = ()
     sync_downstreams: Column = ()
-    lost: Column = ()
-    judged_to: Column = ()
 
     def __post_init__(self) -> None:
         count = len(self.partitions)
         columns = (self.log_starts, self.committed, self.sync_upstreams, self.sync_downstreams)
-        for column in (*columns, self.lost, self.judged_to):
+        for column in columns:
             if column and len(column) != count:
                 raise ValueError(f"{self.topic}: {len(column)} values for {count} partitions")
         if len(self.ends) != count:
@@ -131,8 +127,6 @@ class WatermarkRecord:
             "c": self._distances(self.committed),
             "u": self._distances(self.sync_upstreams),
             "d": self.sync_downstreams,
-            "x": self.lost,
-            "j": self._distances(self.judged_to),
         }
         for name, column in columns.items():
             if any(value is not None for value in column):
@@ -175,8 +169,6 @@ class WatermarkRecord:
             committed=_offsets(ends, _column(found, "c", count)),
             sync_upstreams=_offsets(ends, _column(found, "u", count)),
             sync_downstreams=_column(found, "d", count),
-            lost=_column(found, "x", count),
-            judged_to=_offsets(ends, _column(found, "j", count)),
         )
 
     def _distances(self, offsets: Column) -> Column:

@@ -50,7 +50,7 @@ class TopicEpochs:
     """Detects re-creation of one topic: another topic id under the same name (KIP-516)."""
 
     recreations: int = 0
-    _topic_id: str | None = None
+    topic_id: str | None = None
 
     def observe_id(self, topic_id: str | None) -> bool:
         """Record the topic id; True if the topic was deleted and created again.
@@ -60,7 +60,7 @@ class TopicEpochs:
         """
         if topic_id is None:
             return False
-        recreated = self._topic_id not in (None, topic_id)
+        recreated = self.topic_id not in (None, topic_id)
         self.recreations += recreated
-        self._topic_id = topic_id
+        self.topic_id = topic_id
         return recreated

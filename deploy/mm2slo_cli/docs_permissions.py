@@ -25,8 +25,10 @@ without it.
 _READ_ONLY: Final = """
 **Read-only mode** (`exporter.read_only: true`) writes nothing to any cluster. Without canaries
 there are no SLIs for latency, completeness, uniqueness, order and affinity, and availability is
-measured by MirrorMaker 2's heartbeats in time slices. Without the watermark timeline, lag in
-seconds after a restart of the exporter comes from the timestamp of the oldest unreplicated record.
+measured by MirrorMaker 2's heartbeats in time slices. Without state records, certain losses are
+not counted but published as pending (`mm2_retention_pending_lost_records`), and verdicts on groups
+do not survive a restart. Without the watermark timeline, lag in seconds after a restart of the
+exporter comes from the timestamp of the oldest unreplicated record.
 `mm2slo check` lists the effects for each flow.
 """
 _WRITES: Final = (
@@ -34,9 +36,11 @@ _WRITES: Final = (
      "`canary.carrier` is `heartbeats`"),
     ("the canary topic (`mm2slo.canary`)", "source", "canaries, one per `canary.interval`",
      "`canary.carrier` is `topic`"),
+    ("`mm2slo.state.internal`", "target", "losses, verdicts on groups and the recovery point, on "
+     "change", "not in read-only mode"),
+    ("group `mm2slo.leader.*`", "target", "membership of each replica, no offsets",
+     "not in read-only mode"),
     ("`mm2slo.watermarks.internal`", "target", "the watermark timeline", "`timeline.enabled`"),
-    ("group `mm2slo.timeline.*`", "target", "membership of each replica, no offsets",
-     "`timeline.enabled`"),
     ("`mm2slo.clock.internal`", "both", "two records to measure the clock offset",
      "only `mm2slo check --connect --allow-writes`"),
 )  # fmt: skip

@@ -44,6 +44,7 @@ class Stage(StrEnum):
     CANARY_RECEIVE = "canary_receive"
     HEARTBEATS = "heartbeats"
     TIMELINE = "timeline"
+    STATE = "state"
     LEADERSHIP = "leadership"
 
 
@@ -60,6 +61,7 @@ _RECORD_KINDS = (
     Stage.CHECKPOINTS,
     Stage.STATUS,
     Stage.CONNECTOR_CONFIGS,
+    Stage.STATE,
     "heartbeat",
     "canary",
     "timeline",

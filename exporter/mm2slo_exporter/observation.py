@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from mm2slo_core.mm2_config.observed_settings import RunningConnectors
+from mm2slo_core.topic_selection import TopicRole
+from mm2slo_exporter.state_records.saved_state import SavedState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,6 +104,8 @@ class InternalsView:
     sync_group_offsets: bool = False
     translation_restarted_at: float | None = None
     """When MirrorMaker 2 before Kafka 3.7.1 restarted and forgot earlier offset syncs."""
+    saved: SavedState = field(default_factory=SavedState)
+    """State that this or an earlier exporter has saved."""
     waiting_for: tuple[str, ...] = ()
     """Existing topics that have not been read to their end."""
 
@@ -146,6 +150,13 @@ class Observation:
     target_readable: bool
     probes: Mapping[TopicPartition, TailProbe] = field(default_factory=empty_mapping)
     canary_events: tuple[Event, ...] = ()
+
+    @property
+    def lost_records(self) -> int:
+        """The saved losses of all data topics, deleted ones included."""
+        others = {pair.source for pair in self.plan.pairs if pair.role is not TopicRole.DATA}
+        losses = self.internals.saved.losses.items()
+        return sum(loss.total for partition, loss in losses if partition.topic not in others)
 
     @property
     def unread(self) -> tuple[str, ...]:

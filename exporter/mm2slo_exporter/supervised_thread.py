@@ -26,7 +26,7 @@ class Loop(StrEnum):
     FLOW = "flow"
     INTERNALS = "internals"
     PROBES = "probes"
-    TIMELINE = "timeline"
+    OWN_TOPICS = "own_topics"
     RESTORE = "restore"
     LEADERSHIP = "leadership"
     CANARY = "canary"

@@ -51,6 +51,7 @@ def read(properties: dict[str, str], records: int) -> None:
     """Read with the exporter's reader; prints time, CPU and memory."""
     problems: list[str] = []
     store = InternalsStore(
+        flow_slug="us-to-eu",
         source_alias="us",
         source_connector="MirrorSourceConnector",
         heartbeat_connector="MirrorHeartbeatConnector",

@@ -86,6 +86,7 @@ class Flow:
             tuple(TopicPair(topic, f"us.{topic}", TopicRole.DATA) for topic in topics)
         )
         self._store = InternalsStore(
+            flow_slug="us-to-eu",
             source_alias="us",
             source_connector="MirrorSourceConnector",
             connectors=frozenset({"MirrorSourceConnector"}),
@@ -124,7 +125,7 @@ class Flow:
             "timeline",
             lambda: [
                 (record.encode_key(), record.encode_value())
-                for record in self._schedule.due(seen, topics.losses, topics.unchanged)
+                for record in self._schedule.due(seen, topics.unchanged)
             ],
         )
         own = ExporterReport(

@@ -34,6 +34,7 @@ GRANTS = FlowResources(
     (GROUP,),
     internal_topics(FLOW, POLICY),
     canary_topic="heartbeats",
+    state_topic="mm2slo.state.internal",
     timeline_topic="mm2slo.watermarks.internal",
 ).grants("exporter", "audit")
 
@@ -53,8 +54,9 @@ def secured(lab_progress: Progress) -> Iterator[Lab]:
         us.admin.create_topic(TOPIC, 1)
         produce(us.librdkafka(), TOPIC, Load(10))
         consume_and_commit(us.librdkafka(), TOPIC, GROUP, 10)
-        # The exporter creates it; without it, whether it may be written is unknown.
-        lab.cluster("eu").admin.create_topic("mm2slo.watermarks.internal", 1)
+        # The exporter creates them; without them, whether they may be written is unknown.
+        for topic in ("mm2slo.state.internal", "mm2slo.watermarks.internal"):
+            lab.cluster("eu").admin.create_topic(topic, 1)
         for grant in GRANTS:
             lab.cluster(grant.cluster).admin.grant(APP.name, *arguments(grant))
         lab.mm2.wait_mirroring()

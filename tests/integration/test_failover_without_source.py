@@ -65,6 +65,16 @@ def test_group_keeps_verdict_and_recovery_point_without_mirrormaker_and_source(
         assert down.value("mm2_failover_unreplicated_records", flow=FLOW) == 15
         assert (down.value("mm2_failover_unreplicated_seconds", flow=FLOW) or 0) > 3
         assert (down.value("mm2_failover_commits_age_seconds", group=group) or 0) > 5
+    # Another process has not read the source, but the state records.
+    with watch(faulty_lab, [FLOW], flow=settings) as seen:
+        restored = seen.until(
+            lambda s: s.value("mm2_failover_ready", group=group) is not None, "the last verdict"
+        )
+        assert restored.state(FLOW) == "unknown"
+        assert restored.value("mm2_failover_ready", group=group) == 1
+        assert redelivery(restored) == redelivery(before)
+        assert restored.value("mm2_failover_unreplicated_records", flow=FLOW) == 15
+        assert (restored.value("mm2_failover_unreplicated_age_seconds", flow=FLOW) or 0) > 5
         us.start()
         faulty_lab.mm2.start()
         seen.until(

@@ -59,7 +59,7 @@ USERS: Mapping[str, Collection[Component]] = {
 }
 PATIENCE = 120.0
 WORKING = {"running", "idle"}
-TIMELINE = "mm2slo.watermarks.internal"
+STATE, TIMELINE = "mm2slo.state.internal", "mm2slo.watermarks.internal"
 
 
 class Loss(NamedTuple):
@@ -93,14 +93,20 @@ LOSSES = {
     "eu Read topic mm2-configs.us.internal": Loss(["eu connector_configs"]),
     f"eu Read topic {TIMELINE}": Loss((), ["eu timeline"]),
     f"eu Write topic {TIMELINE}": Loss(["eu timeline"]),
-    "eu Read group mm2slo.timeline.us-to-eu": Loss(["eu leadership"], ["eu leadership"]),
+    f"eu Read topic {STATE}": Loss(["eu state"]),
+    f"eu Write topic {STATE}": Loss(["eu state"]),
+    "eu Read group mm2slo.leader.us-to-eu": Loss(["eu leadership"], ["eu leadership"]),
     "eu Describe group shop": Loss(["eu groups"], ["eu groups"]),
     # For Spark, in an audit.
     "us Read group spark-kafka-": Loss(),
     "eu Read group spark-kafka-": Loss(),
 }
 # Needed where the topic is missing; MirrorMaker 2 has created heartbeats.
-CREATE = {"us Create topic heartbeats", f"eu Create topic {TIMELINE}"}
+CREATE = {
+    "us Create topic heartbeats",
+    f"eu Create topic {STATE}",
+    f"eu Create topic {TIMELINE}",
+}
 # MirrorMaker 2's settings in the file, beside the lab's.
 SETTINGS = {
     "topics": TOPIC,

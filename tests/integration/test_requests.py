@@ -35,7 +35,7 @@ REQUEST_METHODS = (
     "group_offsets_many",
     "first_records",
 )
-READERS = ("cluster-", "flow-", "internals-", "probes-", "timeline-")
+READERS = ("cluster-", "flow-", "internals-", "probes-", "own_topics-")
 SETTINGS = {
     "listen": "127.0.0.1:0",
     "granularity": "partition",

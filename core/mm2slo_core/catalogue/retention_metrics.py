@@ -25,3 +25,8 @@ RETENTION_LOST_RECORDS_TOTAL = counter(
     TOPIC,
     unit="records",
 )
+RETENTION_PENDING_LOST_RECORDS = gauge(
+    "mm2_retention_pending_lost_records",
+    "Lost records that are not counted yet, because no state record on the target contains them.",
+    unit="records",
+)

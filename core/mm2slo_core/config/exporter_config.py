@@ -52,6 +52,13 @@ def parse_listen(value: object) -> Listen:
     return Listen(match["ipv6"] or match["host"] or "", int(match["port"]))
 
 
+class StateConfig(Section):
+    """State that survives restarts of the exporter, in a compacted topic on the target cluster."""
+
+    topic: TopicName = "mm2slo.state.internal"
+    """Topic; MirrorMaker 2 must not replicate it, so `mm2….internal`."""
+
+
 class TimelineConfig(Section):
     """The watermark timeline: end offsets over time, in a topic on the target cluster."""
 
@@ -64,8 +71,6 @@ class TimelineConfig(Section):
     max_size: Annotated[Whole, Field(ge=100_000_000)] = 20_000_000_000
     """Bytes above which older records are removed before `retention`, on each replica of the topic;
     applied when the topic is created."""
-    replication_factor: Annotated[Whole, Field(ge=1)] | None = None
-    """Replication factor of the topic; null: the broker default."""
 
 
 class LogConfig(Section):
@@ -106,7 +111,13 @@ class ExporterConfig(Section):
     group_series: Patterns = (".*",)
     """Consumer groups with series of their own, as Java regular expressions."""
     read_only: Flag = False
-    """Write nothing to the clusters: neither canaries nor the timeline."""
+    """Write nothing to the clusters: no canaries, no state and no timeline; losses are then not
+    counted, but published as pending."""
+    replication_factor: Annotated[Whole, Field(ge=1)] | None = None
+    """Replication factor of the topics that the exporter creates on targets; null: the broker
+    default."""
+    state: StateConfig = StateConfig()
+    """Losses and verdicts that survive restarts."""
     timeline: TimelineConfig = TimelineConfig()
     """The watermark timeline."""
     log: LogConfig = LogConfig()

@@ -51,9 +51,9 @@ def _notices(config: Config) -> Iterator[str]:
             )
     if config.exporter.read_only:
         yield (
-            "exporter.read_only: no canary and no timeline are written; availability is measured "
-            "by MirrorMaker 2's heartbeats; completeness, uniqueness, order and affinity are not "
-            "measured"
+            "exporter.read_only: no canary, state and timeline are written; availability is "
+            "measured by MirrorMaker 2's heartbeats; completeness, uniqueness, order and affinity "
+            "are not measured; certain losses stay pending; verdicts do not survive a restart"
         )
     elif not config.exporter.timeline.enabled:
         yield (

@@ -10,6 +10,7 @@ from mm2slo_core.client_security import librdkafka_properties
 from mm2slo_core.cluster_security import Mechanism, OAuth, Sasl, Security, Tls
 from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import format_duration
+from mm2slo_core.config.exporter_config import ExporterConfig, StateConfig, TimelineConfig
 from mm2slo_core.config.flow_config import Engine, FlowConfig, PolicyKind
 from mm2slo_core.config.suggestion import did_you_mean
 from mm2slo_core.objectives.slo_ids import slug
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from mm2slo_core.config.audit_config import AuditConfig, IdentityConfig
     from mm2slo_core.config.cluster_config import ClusterConfig
     from mm2slo_core.config.config_problems import Path
-    from mm2slo_core.config.exporter_config import ExporterConfig
 
 _MATCH_ALL: Final = frozenset({".*", ".+"})
 # From MirrorMaker 2's default topics.exclude.
@@ -226,13 +226,14 @@ def check_audit(audit: AuditConfig) -> Iterator[Finding]:
 
 
 def check_exporter(exporter: ExporterConfig) -> Iterator[Finding]:
-    """MirrorMaker 2 does not replicate the timeline topic."""
-    topic = exporter.timeline.topic
-    if not _NOT_REPLICATED.fullmatch(topic):
-        yield Finding(
-            ("timeline", "topic"), f"{topic!r} would be replicated by MirrorMaker 2",
-            "a name such as mm2slo.watermarks.internal, which the default topics.exclude matches",
-        )  # fmt: skip
+    """MirrorMaker 2 does not replicate the exporter's topics."""
+    for section, usual in (("timeline", TimelineConfig()), ("state", StateConfig())):
+        topic = getattr(exporter, section).topic
+        if not _NOT_REPLICATED.fullmatch(topic):
+            yield Finding(
+                (section, "topic"), f"{topic!r} would be replicated by MirrorMaker 2",
+                f"a name such as {usual.topic}, which the default topics.exclude matches",
+            )  # fmt: skip
 
 
 def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:

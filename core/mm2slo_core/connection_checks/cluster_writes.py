@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CANARIES = "canaries"
 _TIMELINE = "watermark timeline"
+_STATE = "losses and verdicts"
 _ELECTION = "membership, no offsets"
 
 
@@ -42,14 +43,16 @@ def cluster_writes(config: Config) -> tuple[ClusterWrite, ...]:
 
 
 def _writes_of_flows(config: Config) -> Iterator[ClusterWrite]:
-    timeline = config.exporter.timeline.topic
+    exporter = config.exporter
     for flow in config.flows:
         source, target, flows = flow.flow.source, flow.flow.target, (flow.label,)
         carrier = config.carrier(flow)
         if carrier is not CanaryCarrier.OFF:
             topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else HEARTBEATS_TOPIC
             yield ClusterWrite(source, "topic", topic, _CANARIES, flows)
-        if config.exporter.writes_timeline:
-            yield ClusterWrite(target, "topic", timeline, _TIMELINE, flows)
-            group = f"mm2slo.timeline.{flow.flow.slug}"
+        if not exporter.read_only:
+            yield ClusterWrite(target, "topic", exporter.state.topic, _STATE, flows)
+            group = f"mm2slo.leader.{flow.flow.slug}"
             yield ClusterWrite(target, "group", group, _ELECTION, flows)
+        if exporter.writes_timeline:
+            yield ClusterWrite(target, "topic", exporter.timeline.topic, _TIMELINE, flows)

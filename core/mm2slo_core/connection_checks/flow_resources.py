@@ -60,6 +60,7 @@ class FlowResources:
     settings: frozenset[str] = frozenset()
     worker_group: str | None = None
     canary_topic: str | None = None
+    state_topic: str | None = None
     timeline_topic: str | None = None
 
     def required(
@@ -108,8 +109,9 @@ class FlowResources:
             canary = self.policy.remote_topic(self.flow.source, canary)
         names: dict[Role, tuple[str | None, ...]] = {
             Role.CANARY: (canary,),
+            Role.STATE: (self.state_topic,),
+            Role.LEADER_GROUP: (self.state_topic and f"mm2slo.leader.{self.flow.slug}",),
             Role.TIMELINE: (self.timeline_topic,),
-            Role.TIMELINE_GROUP: (self.timeline_topic and f"mm2slo.timeline.{self.flow.slug}",),
             Role.SPARK_GROUPS: ("spark-kafka-*",),
             Role.CLUSTER: ("kafka-cluster",),
             Role.WORKER_GROUP: (workers,),

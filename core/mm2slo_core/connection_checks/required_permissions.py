@@ -37,9 +37,10 @@ class Role(Enum):
     HEARTBEAT_CONFIGS = "`mm2-configs.*.internal` of the opposite flow"
     STATES = "`mm2-status.*.internal`, `mm2-configs.*.internal`"
     CANARY = "`heartbeats` or the canary topic"
+    STATE = "`mm2slo.state.internal`"
     TIMELINE = "`mm2slo.watermarks.internal`"
     GROUPS = "replicated groups", "group"
-    TIMELINE_GROUP = "`mm2slo.timeline.*`", "group"
+    LEADER_GROUP = "`mm2slo.leader.*`", "group"
     SPARK_GROUPS = "`spark-kafka-*`", "group"
     WORKER_GROUP = "group of the Connect workers", "group"
     CLUSTER = "the cluster", "cluster"
@@ -71,6 +72,7 @@ def _row(needed: str, purpose: str, without: str, setting: str | None = None) ->
     return RequiredPermission(*row)
 
 
+_NO_STATE = "losses are published as pending, but not counted; no timeline is written"
 _NO_TIMELINE = "after a restart, lag in seconds comes from record timestamps"
 # fmt: off
 REQUIRED_PERMISSIONS = (
@@ -92,8 +94,10 @@ REQUIRED_PERMISSIONS = (
     _row("exporter source CANARY Read Write Create", "canaries",
          "availability by MirrorMaker 2's heartbeats; set `canary: {carrier: off}`"),
     _row("exporter target CANARY Read", "canary arrivals", "canaries are not measured"),
+    _row("exporter target STATE Read Write Create", "losses and verdicts that survive restarts",
+         _NO_STATE),
+    _row("exporter target LEADER_GROUP Read", "election of the replica that writes", _NO_STATE),
     _row("exporter target TIMELINE Read Write Create", "the watermark timeline", _NO_TIMELINE),
-    _row("exporter target TIMELINE_GROUP Read", "election of the timeline's writer", _NO_TIMELINE),
     _row("audit both TOPICS Read", "records of both clusters", "the topic is not audited"),
     _row("audit both TOPICS DescribeConfigs", "compaction, timestamp type",
          "both count as Kafka's defaults"),

@@ -1,6 +1,6 @@
 """ACLs of least privilege: lines of `kafka-acls.sh`, and Strimzi's `KafkaUser` (v1).
 
-For the exporter with mm2slo.yaml's defaults: canaries in heartbeats, and the watermark timeline.
+For the exporter with mm2slo.yaml's defaults: canaries in heartbeats, state and timeline.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.exporter_config import TimelineConfig
+from mm2slo_core.config.exporter_config import StateConfig, TimelineConfig
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.connection_checks.acl_patterns import ALL_NAMES, AclPattern
 from mm2slo_core.connection_checks.flow_resources import AclGrant, FlowResources
@@ -133,7 +133,8 @@ def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
     canaries = HEARTBEATS_TOPIC if config.canary.carrier is CanaryCarrier.HEARTBEATS else None
     return FlowResources(
         flow.flow, policy, config.topics, config.groups, replace(internal, **placed),
-        frozenset(_settings_on(flow)), flow.worker.group_id, canaries, TimelineConfig().topic,
+        frozenset(_settings_on(flow)), flow.worker.group_id, canaries, StateConfig().topic,
+        TimelineConfig().topic,
     )  # fmt: skip
 
 

@@ -76,6 +76,8 @@ BEFORE_READY: Final = frozenset(
         catalogue.SLI_GOOD_EVENTS_TOTAL,
         catalogue.SLI_EVENTS_TOTAL,
         catalogue.SLI_UNKNOWN_EVENTS_TOTAL,
+        # Of an earlier process, while the source is unreadable.
+        *(failover_series.SERIES.keys() - {catalogue.EXPORTER_HIDDEN_GROUPS}),
     }
 )
 """Metrics published for a flow whose topics have not all been read yet."""

@@ -54,10 +54,16 @@ def _least(labels: Labels, partitions: Iterable[PartitionState]) -> list[Series]
     return [((*labels, limit), min(seconds)) for limit, seconds in sorted(by_limit.items())]
 
 
+def _pending(view: FlowView, _granularity: Granularity) -> list[Series]:
+    topics = (topic.state for topic in view.topics if topic.is_data)
+    return view.flow_series(sum(state.pending_lost_records for state in topics))
+
+
 SERIES: Final[SeriesTable] = {
     catalogue.RETENTION_HEADROOM_RECORDS: _records,
     catalogue.RETENTION_HEADROOM_SECONDS: _seconds,
     catalogue.RETENTION_LOST_RECORDS_TOTAL: by_counter(
         catalogue.RETENTION_LOST_RECORDS_TOTAL, "lost_records_total"
     ),
+    catalogue.RETENTION_PENDING_LOST_RECORDS: _pending,
 }

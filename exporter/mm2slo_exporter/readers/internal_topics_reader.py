@@ -24,7 +24,7 @@ _FETCH_WAIT_SECONDS = 2.0
 
 
 class Subscription:
-    """What one flow takes of a topic; used by the reader's thread only, except `is_complete`."""
+    """What one flow takes of a topic; only the reader's thread changes it."""
 
     def __init__(
         self,
@@ -46,6 +46,8 @@ class Subscription:
         self.is_optional = is_optional
         self.is_complete = False
         """Whether the topic was read to the end it had at the start, or does not exist."""
+        self.is_denied = False
+        """Whether the user may not read it."""
         self._apply = apply
         self._clear = clear
         self._read_up_to = read_up_to
@@ -167,8 +169,9 @@ class InternalTopicsReader:
 
     def _report(self, subscription: Subscription, tailed: TailedTopic) -> None:
         alias, stage, problem = self._client.alias, subscription.stage, tailed.problem
+        subscription.is_denied = problem is not None and problem.kind is ErrorKind.AUTHORIZATION
         if problem is not None:
-            if subscription.is_optional and problem.kind is ErrorKind.AUTHORIZATION:
+            if subscription.is_optional and subscription.is_denied:
                 return
             self._health.record_failure(alias, stage, problem.kind, str(problem))
         elif tailed.state is not TailState.STARTING:

@@ -27,9 +27,11 @@ from mm2slo_core.records import (
     decode_config,
     decode_status,
 )
+from mm2slo_core.state_record import StateKey, decode_state
 from mm2slo_core.transactional_commits import TransactionalCommits
 from mm2slo_exporter.observation import InternalsView, NewestCheckpoint, NewestSync
 from mm2slo_exporter.readers.restarted_translation import RestartedTranslation
+from mm2slo_exporter.state_records.saved_state import SavedState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from mm2slo_core.flow_offsets import Bounds, Head
     from mm2slo_core.group_readiness import OffsetMap
     from mm2slo_core.records import ConnectorStatus
+    from mm2slo_core.state_record import State
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.tailed_topic import TailRecord
 
@@ -51,6 +54,8 @@ class InternalTopic(StrEnum):
     CONNECTOR_CONFIGS = "connector_configs"
     HEARTBEAT_CONFIGS = "heartbeat_configs"
     """The connector configurations of the opposite flow, which writes the heartbeats."""
+    STATE = "state"
+    """That of mm2slo itself."""
 
 
 class _Clearable(Protocol):
@@ -63,6 +68,7 @@ class InternalsStore:
     def __init__(
         self,
         *,
+        flow_slug: str,
         source_alias: str,
         source_connector: str,
         connectors: frozenset[str],
@@ -77,6 +83,7 @@ class InternalsStore:
         *forgetful_connector*: the checkpoint connector before Kafka 3.7.1. The status topic must
         then be read before the offset syncs.
         """
+        self._flow_slug = flow_slug
         self._source_alias = source_alias
         self._source_connector = source_connector
         self._connectors = connectors
@@ -99,6 +106,9 @@ class InternalsStore:
         self._settings: dict[str, ConnectorConfig] = {}
         self._fenced = False
         self._heartbeats: dict[str, ConnectorConfig] = {}
+        self._state_records: dict[StateKey, State] = {}
+        self._saved: SavedState | None = SavedState()
+        """None after a change."""
         self._appliers = {
             InternalTopic.OFFSET_SYNCS: self._apply_sync,
             InternalTopic.COMMITTED_OFFSETS: self._apply_committed,
@@ -106,6 +116,7 @@ class InternalsStore:
             InternalTopic.STATUS: self._apply_status,
             InternalTopic.CONNECTOR_CONFIGS: self._apply_config,
             InternalTopic.HEARTBEAT_CONFIGS: self._apply_heartbeat_config,
+            InternalTopic.STATE: self._apply_state,
         }
 
     def apply(self, topic: InternalTopic, records: Iterable[TailRecord]) -> None:
@@ -133,12 +144,14 @@ class InternalsStore:
             InternalTopic.STATUS: (self._states,),
             InternalTopic.CONNECTOR_CONFIGS: (self._assignments, self._settings),
             InternalTopic.HEARTBEAT_CONFIGS: (self._heartbeats,),
+            InternalTopic.STATE: (self._state_records,),
         }
         with self._lock:
             for container in held[topic]:
                 container.clear()
             if self._restarted is not None and topic is InternalTopic.OFFSET_SYNCS:
                 self._restarted.clear()
+            self._saved = None
 
     def view(self, waiting_for: tuple[str, ...]) -> InternalsView:
         """Copy the current state."""
@@ -147,6 +160,8 @@ class InternalsStore:
                 self._dense = False
                 for runs in self._runs.values():
                     runs.assume_sparse()
+            if self._saved is None:
+                self._saved = SavedState.of(self._state_records)
             checkpoint_connectors = (
                 config.settings.get("sync.group.offsets.enabled") == "true"
                 for config in self._settings.values()
@@ -167,6 +182,7 @@ class InternalsStore:
                 translation_restarted_at=(
                     None if self._restarted is None else self._restarted.restarted_at
                 ),
+                saved=self._saved,
                 waiting_for=waiting_for,
             )
 
@@ -291,6 +307,16 @@ class InternalsStore:
             self._heartbeats[found.connector] = found
         elif isinstance(found, Tombstone) and found.key.task is None:
             self._heartbeats.pop(found.key.connector, None)
+
+    def _apply_state(self, record: TailRecord) -> None:
+        key = StateKey.decode(record.key)
+        if key.flow != self._flow_slug:
+            return
+        self._saved = None
+        if record.value is None:
+            self._state_records.pop(key, None)
+        else:
+            self._state_records[key] = decode_state(key, record.value)
 
 
 class _LockedOffsetMap:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,6 +10,7 @@ from mm2slo_core.config.flow_config import SettingsSource
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.readers.internal_topics_reader import Subscription
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
+from mm2slo_exporter.state_records.saved_state import SavedState
 
 if TYPE_CHECKING:
     from mm2slo_exporter.observation import InternalsView
@@ -23,6 +25,7 @@ _STAGES = {
     InternalTopic.STATUS: Stage.STATUS,
     InternalTopic.CONNECTOR_CONFIGS: Stage.CONNECTOR_CONFIGS,
     InternalTopic.HEARTBEAT_CONFIGS: Stage.CONNECTOR_CONFIGS,
+    InternalTopic.STATE: Stage.STATE,
 }
 
 
@@ -36,11 +39,18 @@ class FlowInternals:
     """Follows the topics of a flow; none for engines other than MirrorMaker 2."""
 
     def __init__(
-        self, policies: FlowPolicies, clusters: FlowClusters, health: Health, *, shared_target: bool
+        self,
+        policies: FlowPolicies,
+        clusters: FlowClusters,
+        state_topic: str,
+        health: Health,
+        *,
+        shared_target: bool,
     ) -> None:
         flow, connect, internal = policies.flow, policies.flow.connect, policies.internal
         target = clusters.target
         self._store = InternalsStore(
+            flow_slug=flow.flow.slug,
             source_alias=flow.flow.source,
             source_connector=connect.source_connector,
             connectors=frozenset(
@@ -58,6 +68,7 @@ class FlowInternals:
             detects_transactions=flow.settings is SettingsSource.OBSERVED,
             forgetful_connector=None if flow.keeps_offset_syncs else connect.checkpoint_connector,
         )
+        self._state = self._followed(InternalTopic.STATE, target, state_topic)
         self._first: list[_Followed] = []
         self._later: list[_Followed] = []
         """What is followed when the status topic was read: MirrorMaker 2 before Kafka 3.7.1."""
@@ -74,6 +85,7 @@ class FlowInternals:
         status = connect.status_topic or internal.connect_status.topic
         configs = connect.configs_topic or internal.connect_configs.topic
         self._first += [
+            self._state,
             self._followed(InternalTopic.CHECKPOINTS, target, internal.checkpoints.topic),
             self._followed(InternalTopic.COMMITTED_OFFSETS, target, offsets),
             self._followed(InternalTopic.STATUS, target, status),
@@ -93,13 +105,17 @@ class FlowInternals:
 
     def view(self) -> InternalsView:
         """The current state, and the topics that have not been read to their end yet."""
-        return self._store.view(
+        view = self._store.view(
             tuple(
                 each.title
                 for each in (*self._first, *self._later)
                 if not (each.subscription.is_optional or each.subscription.is_complete)
+                # Without it, losses stay pending.
+                and not (each is self._state and each.subscription.is_denied)
             )
         )
+        is_read = self._state.subscription.is_complete
+        return view if is_read else replace(view, saved=SavedState())
 
     def _followed(self, kind: InternalTopic, cluster: ClusterHandle, topic: str) -> _Followed:
         return _Followed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.flow_config import Isolation
@@ -16,12 +17,12 @@ from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
 from mm2slo_exporter.readers.probe_reader import ProbeReader
 from mm2slo_exporter.readers.side_reader import SideReader
 from mm2slo_exporter.service.flow_internals import FlowInternals
+from mm2slo_exporter.service.flow_writer import FlowWriter
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_exporter.thread_shutdown import run_in_parallel
 from mm2slo_exporter.timeline.timeline_restore import read_timeline
-from mm2slo_exporter.timeline.timeline_writer import TimelineWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -77,7 +78,7 @@ class FlowRunner:
         self.report = self.tracker.first_report(started_at)
         self._source_offsets: SideReader = self._side(flow_clusters.source)
         self._internals = FlowInternals(
-            policies, flow_clusters, health, shared_target=shared_target
+            policies, flow_clusters, exporter.state.topic, health, shared_target=shared_target
         )
         self._probes = ProbeReader(
             self.flow.label,
@@ -110,13 +111,13 @@ class FlowRunner:
                 stopping=self._stopping,
                 on_failure=health.record_loop_failure,
             )
-        self._timeline: TimelineWriter | None = None
-        if exporter.writes_timeline:
-            self._timeline = TimelineWriter(
+        self._writer: FlowWriter | None = None
+        if not exporter.read_only:
+            self._writer = FlowWriter(
                 self.flow.flow,
                 flow_clusters.target.client,
                 flow_clusters.target.config.librdkafka_properties(),
-                exporter.timeline,
+                exporter,
                 health,
                 counted=previous.report.timeline if previous else None,
             )
@@ -127,20 +128,20 @@ class FlowRunner:
         self._reader.start()
         if self._restoration is not None:
             self._restoration.start()
-        if self._timeline is not None:
-            self._timeline.start()
+        if self._writer is not None:
+            self._writer.start()
 
     def stop(self) -> None:
         self._stopping.set()
         stops = [self._probes.stop, self._reader.stop, self._internals.stop]
-        if self._timeline is not None:
-            stops.append(self._timeline.stop)
+        if self._writer is not None:
+            stops.append(self._writer.stop)
         if self._restoration is not None:
             stops.append(self._restoration.join)
         run_in_parallel(stops)
 
     def evaluate(self, seen: Observation) -> FlowReport:
-        """Turn one observation into a report; requests probes and writes the timeline."""
+        """Turn one observation into a report; requests probes and writes records."""
         if self.tracker.canaries is not None:
             for sequence, present in self._probes.take_lookup_results():
                 self.tracker.canaries.ledger.looked_up(sequence, present=present)
@@ -153,11 +154,9 @@ class FlowRunner:
             self._lookups(),
             probes_in_use(report, self._probes.answers),
         )
-        if self._timeline is not None:
-            if self.tracker.restoring is None:
-                topics = self.tracker.topics
-                self._timeline.write(seen, topics.losses, topics.unchanged)
-            report = report.with_timeline(self._timeline.state)
+        if self._writer is not None:
+            self._writer.write(seen, report, self.tracker.topics)
+            report = replace(report, timeline=self._writer.timeline_state)
         self.report = report
         return report
 

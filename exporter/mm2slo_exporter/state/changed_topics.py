@@ -57,6 +57,7 @@ class ChangedTopics:
             *_differing(before.internals.committed, seen.internals.committed),
             *_differing(before.internals.syncs, seen.internals.syncs),
             *_differing(before.probes, seen.probes),
+            *_differing(before.internals.saved.losses, seen.internals.saved.losses),
         )
         of_target = (
             *_differing(target[0].ends, target[1].ends),

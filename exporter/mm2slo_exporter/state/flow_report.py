@@ -6,13 +6,14 @@ None means that a value is currently unknown; its series is then not published.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.stall_watch import Progress
-from mm2slo_exporter.state.recovery_point import NOTHING_KNOWN
+from mm2slo_core.state_record import Verdict
+from mm2slo_exporter.state.recovery_point import NOTHING_KNOWN, Unreplicated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mm2slo_core.sli_counters import SliCount, SliKey
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_core.topology import Flow, TopicPartition
-    from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
+    from mm2slo_exporter.state.recovery_point import RecoveryPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class TopicState:
     source_records_total: int = 0
     replicated_records_total: int = 0
     lost_records_total: int = 0
+    """Those with an acknowledged state record."""
+    pending_lost_records: int = 0
     truncations_total: int = 0
     source_recreations_total: int = 0
     target_recreations_total: int = 0
@@ -142,6 +145,28 @@ class GroupState:
     """When the group's committed offsets on the source were last read."""
     unreplicated: Unreplicated = NOTHING_KNOWN
     """Of the partitions on which the group commits, when the source was last read."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What its state record contains."""
+        return Verdict(
+            replace(self.readiness, partitions=()),
+            self.checkpoint_at,
+            self.commits_at,
+            (self.unreplicated.records, self.unreplicated.seconds),
+        )
+
+    @classmethod
+    def restored(cls, group: str, saved: Verdict) -> Self:
+        """The state of an earlier process."""
+        return cls(
+            group,
+            saved.readiness,
+            saved.checkpoint_at,
+            {},
+            saved.commits_at,
+            Unreplicated(*saved.unreplicated),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +248,3 @@ class FlowReport:
             slis=self.slis,
             timeline=self.timeline,
         )
-
-    def with_timeline(self, timeline: TimelineState) -> FlowReport:
-        return replace(self, timeline=timeline)

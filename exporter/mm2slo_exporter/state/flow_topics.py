@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-    from mm2slo_core.certain_loss import SavedLoss
+    from mm2slo_core.state_record import TopicLosses
     from mm2slo_core.topic_drift import SyncedSettings
-    from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import TopicState
     from mm2slo_exporter.state.partition_reading import FlowRules
@@ -42,10 +41,13 @@ class FlowTopics:
         for poll in polls:
             self._tracker(poll.partition.topic).restore(poll)
 
-    def losses(self, partition: TopicPartition) -> SavedLoss | None:
-        """A source partition's losses, as stored in the timeline."""
-        tracker = self._trackers.get(partition.topic)
-        return None if tracker is None else tracker.partition(partition.partition).saved_loss
+    def unsaved_losses(self) -> dict[str, TopicLosses]:
+        """The losses of the topics whose state record is behind, by source topic."""
+        return {
+            name: tracker.losses()
+            for name, tracker in self._trackers.items()
+            if tracker.needs_saving
+        }
 
     def judge(
         self,

@@ -1,7 +1,7 @@
 """Sums the counters of a flow's data topics by their growth.
 
 A sum over the topics that exist would go back when one is deleted, which Prometheus takes for a
-restart of the counter.
+restart of the counter. Losses are those in the state topic, which has deleted topics as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mm2slo_exporter.state.flow_report import TopicState
 
-_NAMES = tuple(field.name for field in fields(FlowTotals))
+_NAMES = tuple(each.name for each in fields(FlowTotals) if each.name != "lost_records_total")
 _counters: Callable[[TopicState], tuple[int, ...]] = attrgetter(*_NAMES)
 
 
@@ -27,16 +27,22 @@ class TotalsTracker:
     def __init__(self) -> None:
         self._totals: tuple[int, ...] = (0,) * len(_NAMES)
         self._counted: dict[str, tuple[int, ...]] = {}
+        self._lost = 0
 
-    def observe(self, topics: Iterable[TopicState]) -> FlowTotals:
-        """Add what the counters of *topics* have grown by."""
+    def observe(self, topics: Iterable[TopicState], lost: int) -> FlowTotals:
+        """Add what the counters of *topics* have grown by; *lost* is the total in the state topic.
+
+        Total losses do not go back if that topic is deleted.
+        """
+        self._lost = max(self._lost, lost)
         for topic in topics:
             now, name = _counters(topic), topic.pair.source
             before = self._counted.get(name, (0,) * len(_NAMES))
             if now != before:
                 self._totals = tuple(map(add, self._totals, map(sub, now, before)))
                 self._counted[name] = now
-        return FlowTotals(*self._totals)
+        grown = dict(zip(_NAMES, self._totals, strict=True))
+        return FlowTotals(**grown, lost_records_total=self._lost)
 
     def forget_topics(self) -> None:
         """Count all topics from 0: their trackers were dropped."""

@@ -21,7 +21,13 @@ from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import HeartbeatSeen
 from mm2slo_exporter.state.canary_tracker import CanaryTracker
-from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, TaskState, distinct_partitions
+from mm2slo_exporter.state.flow_report import (
+    FlowInfo,
+    FlowReport,
+    GroupState,
+    TaskState,
+    distinct_partitions,
+)
 from mm2slo_exporter.state.flow_state_judge import FlowStateJudge, LivenessEvidence
 from mm2slo_exporter.state.flow_topics import FlowTopics
 from mm2slo_exporter.state.group_states import GroupJudge
@@ -146,7 +152,7 @@ class FlowTracker:
             self.canaries.observe(seen, self._carrier_pair(seen))
         if ready:
             self._slices.observe(seen, data, heartbeats)
-        totals = self.topics.totals.observe(data)
+        totals = self.topics.totals.observe(data, seen.lost_records)
         liveness = self._liveness(seen.at, heartbeats)
         state = self._judge.judge(
             seen, data, totals, liveness, restoring=self.restoring is not None
@@ -171,7 +177,7 @@ class FlowTracker:
             target_readable=seen.target_readable,
             topics=topics if ready else source_topics(seen),
             totals=totals,
-            groups=self._groups.judge(seen, data) if ready else (),
+            groups=self._groups.judge(seen, data) if ready else _restored_groups(seen),
             tasks=tuple(
                 TaskState(connector, task, name)
                 for (connector, task), name in sorted(
@@ -189,7 +195,7 @@ class FlowTracker:
             slis=self.slis(),
             lag_records=lag,
             lag_seconds=lag_seconds,
-            recovery_point=self._recovery_point if ready else None,
+            recovery_point=self._recovery_point if ready else _restored_point(seen),
             catch_up_seconds=self._catch_up(seen.at, lag),
             stalled=tuple(
                 TopicPartition(topic.pair.source, partition.partition)
@@ -253,6 +259,21 @@ def _limits(flow: FlowConfig) -> ReadinessLimits:
         max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
         group_sync_grace_period=2 * flow.checkpoint_interval,
     )
+
+
+def _restored_groups(seen: Observation) -> tuple[GroupState, ...]:
+    """The last verdicts of an earlier process, if the source has not been readable since."""
+    if seen.source_readable:
+        return ()
+    verdicts = seen.internals.saved.verdicts
+    return tuple(GroupState.restored(group, verdicts[group]) for group in sorted(verdicts))
+
+
+def _restored_point(seen: Observation) -> RecoveryPoint | None:
+    found = seen.internals.saved.unreplicated
+    if seen.source_readable or found is None:
+        return None
+    return RecoveryPoint(Unreplicated(found.records, found.seconds), found.read_at)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -1,20 +1,23 @@
-"""Tracks the records of one partition that were removed before they were replicated."""
+"""Tracks the records of one partition that were removed before they were replicated.
+
+Only losses in the state topic are published: without a record there, a restarted process would
+count them a second time.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_core.certain_loss import CertainLoss
+from mm2slo_core.certain_loss import CertainLoss, SavedLoss
 
 if TYPE_CHECKING:
-    from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_exporter.state.partition_reading import PartitionReading
 
 
 class LossTracker:
     """Certain loss over rounds, and whether MirrorMaker 2 has resumed after it."""
 
-    __slots__ = ("_ahead", "_emptied_at", "_log_replaced", "_loss", "_passed", "_skipped")
+    __slots__ = ("_ahead", "_emptied_at", "_log_replaced", "_loss", "_passed", "_skipped", "saved")
 
     def __init__(self) -> None:
         self._loss = CertainLoss()
@@ -25,24 +28,35 @@ class LossTracker:
         self._emptied_at: float | None = None
         self._log_replaced = False
         self._skipped: tuple[float, int] | None = None
+        self.saved = SavedLoss(0, 0)
+        """What the state topic holds."""
 
     @property
-    def total(self) -> int:
-        return self._loss.total
+    def pending(self) -> int:
+        """Lost records that no state record contains yet."""
+        return max(0, self._loss.total - self.saved.total)
+
+    @property
+    def needs_saving(self) -> bool:
+        """Whether the state record is behind, or refers to an earlier log."""
+        counted = self._loss.saved
+        return self.pending > 0 or (counted.total > 0 and counted.judged_to < self.saved.judged_to)
+
+    @property
+    def counted(self) -> SavedLoss:
+        """The state to save."""
+        return self._loss.saved
 
     @property
     def awaits_confirmation(self) -> bool:
         """Whether skipped records count as lost if no later round contradicts it."""
         return self._skipped is not None
 
-    @property
-    def saved(self) -> SavedLoss:
-        """State to continue counting after a restart."""
-        return self._loss.saved
-
-    def restore(self, saved: SavedLoss) -> None:
-        """Continue counting from the state of an earlier process."""
-        self._loss = CertainLoss(saved)
+    def read_saved(self, saved: SavedLoss, *, same_log: bool) -> None:
+        """Publish what the state topic holds; continue from it if another process counted more."""
+        if saved.total > self._loss.total:
+            self._loss.continue_from(saved if same_log else SavedLoss(saved.total, 0))
+        self.saved = SavedLoss(max(self.saved.total, saved.total), saved.judged_to)
 
     def source_replaced(self) -> None:
         """Restart after a re-creation or truncation of the source."""

@@ -17,7 +17,6 @@ from mm2slo_exporter.state.loss_tracker import LossTracker
 from mm2slo_exporter.state.position_tracker import NOTHING_REPLICATED, PositionTracker
 
 if TYPE_CHECKING:
-    from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_core.retention_headroom import RetentionPolicy
     from mm2slo_core.timeline_record import PollTimes
     from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
@@ -32,11 +31,11 @@ class PartitionTracker:
         "_history",
         "_last_end",
         "_log",
-        "_loss",
         "_polled_at",
         "_position",
         "_rate",
         "_stall",
+        "loss",
         "partition",
         "replicated_total",
         "source_total",
@@ -47,7 +46,7 @@ class PartitionTracker:
         self.partition = partition
         self._history = ArrivalHistory()
         self._stall = StallWatch()
-        self._loss = LossTracker()
+        self.loss: LossTracker = LossTracker()
         self._rate: SmoothedRate | None = None
         self._position = PositionTracker()
         self._last_end: int | None = None
@@ -58,19 +57,9 @@ class PartitionTracker:
         self.truncations = 0
 
     @property
-    def lost_total(self) -> int:
-        """Records of certain loss so far."""
-        return self._loss.total
-
-    @property
     def awaits_confirmation(self) -> bool:
         """Whether skipped records count as lost if no later round contradicts it."""
-        return self._loss.awaits_confirmation
-
-    @property
-    def saved_loss(self) -> SavedLoss:
-        """State to continue counting losses after a restart."""
-        return self._loss.saved
+        return self.loss.awaits_confirmation
 
     def restore_arrival(self, end: int, times: PollTimes) -> None:
         """Add a poll of an earlier process to the arrival history, without counting records.
@@ -88,10 +77,6 @@ class PartitionTracker:
             self._position.source_truncated(end)
         self._last_end = end
 
-    def restore_loss(self, saved: SavedLoss) -> None:
-        """Continue counting losses from the state of an earlier process."""
-        self._loss.restore(saved)
-
     def confirm_log(self) -> None:
         """Note that the topic's id was read again, and is the same."""
         self._position.confirm_log()
@@ -101,7 +86,7 @@ class PartitionTracker:
         self._log += 1
         self._history = ArrivalHistory()
         self._stall = StallWatch()
-        self._loss.source_replaced()
+        self.loss.source_replaced()
         self._position = self._position.for_new_topic()
         self._last_end = None
         self._polled_at = None
@@ -116,7 +101,7 @@ class PartitionTracker:
                 self.truncations += 1
                 self._log += 1
                 self._position.source_truncated(end)
-                self._loss.source_replaced()
+                self.loss.source_replaced()
                 self._rate = None
             else:
                 self.source_total += end - self._last_end
@@ -147,7 +132,7 @@ class PartitionTracker:
         # Records below the log start were removed, and do not move the position.
         oldest = max(next_offset, reading.source_start or 0)
         lag = record_lag(end, next_offset, reading.skip_empty_offsets(oldest))
-        if self._loss.has_resumed(at, reading, next_offset, lag.records):
+        if self.loss.has_resumed(at, reading, next_offset, lag.records):
             self._position.skip_removed(oldest)
             next_offset, lag = reading.skip_empty_offsets(oldest), NO_LAG
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
@@ -168,9 +153,9 @@ class PartitionTracker:
             rules.stall_after,
             period,
         )
-        self._loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
-        self._loss.observe(at, reading, next_offset, period)
-        self.replicated_total += self._loss.replicated(self._position.advance)
+        self.loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
+        self.loss.observe(at, reading, next_offset, period)
+        self.replicated_total += self.loss.replicated(self._position.advance)
         room = None
         if reading.source_start is not None:
             room = headroom(
@@ -210,9 +195,7 @@ class PartitionTracker:
         period = rules.position_period(state.quality)
         if not period or state.next_offset is None or state.source_start is None:
             return False
-        return self._loss.repeat(
-            at, state.next_offset, state.source_start, state.target_end, period
-        )
+        return self.loss.repeat(at, state.next_offset, state.source_start, state.target_end, period)
 
     def _production_rate(self, at: float, end: int, policy: RetentionPolicy | None) -> float | None:
         """Records per second on the source; only where retention by size needs it."""

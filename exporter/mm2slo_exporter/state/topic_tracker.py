@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.retention_headroom import RetentionPolicy
+from mm2slo_core.state_record import TopicLosses
 from mm2slo_core.topic_drift import TopicEpochs
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import OffsetsRead
@@ -51,6 +52,8 @@ class TopicTracker:
         """Partitions of a topic at rest that may still confirm a loss."""
         self._repeated: Observation | None = None
         """The last round, if it was only repeated."""
+        self.needs_saving = False
+        """Whether its losses differ from those in the state topic."""
 
     def partition(self, number: int) -> PartitionTracker:
         """The tracker of one partition, created on first use."""
@@ -66,8 +69,12 @@ class TopicTracker:
             self._partitions.clear()
         tracker = self.partition(poll.partition.partition)
         tracker.restore_arrival(poll.end, poll.times)
-        if poll.loss is not None:
-            tracker.restore_loss(poll.loss)
+
+    def losses(self) -> TopicLosses:
+        """The losses of its partitions."""
+        counted = {number: tracker.loss.counted for number, tracker in self._partitions.items()}
+        found = {number: loss for number, loss in counted.items() if loss.total}
+        return TopicLosses(self._source_epochs.topic_id, found)
 
     def repeat(self, seen: Observation, rules: FlowRules) -> TopicState | None:
         """The state of the last round, if it holds for this one, in which nothing has changed.
@@ -121,7 +128,9 @@ class TopicTracker:
         count = seen.source.topics.get(source)
         target_count = seen.target.topics.get(target)
         partitions = self._judge_partitions(seen, pair, rules, count or 0, flow_replicated_at)
-        source_total = sum(t.source_total for t in self._partitions.values())
+        trackers = self._partitions.values()
+        source_total = sum(t.source_total for t in trackers)
+        self.needs_saving = any(t.loss.needs_saving for t in trackers)
         moved_at = backlog_since = None
         if not rules.has_positions:
             moved_at, backlog_since = self._observe_copy(
@@ -137,9 +146,10 @@ class TopicTracker:
             assigned_missing=count_assigned_missing(seen, pair),
             unassigned=count_unassigned(seen, pair),
             source_records_total=source_total,
-            replicated_records_total=sum(t.replicated_total for t in self._partitions.values()),
-            lost_records_total=sum(t.lost_total for t in self._partitions.values()),
-            truncations_total=sum(t.truncations for t in self._partitions.values()),
+            replicated_records_total=sum(t.replicated_total for t in trackers),
+            lost_records_total=sum(t.loss.saved.total for t in trackers),
+            pending_lost_records=sum(t.loss.pending for t in trackers),
+            truncations_total=sum(t.truncations for t in trackers),
             source_recreations_total=self._source_epochs.recreations,
             target_recreations_total=self._target_epochs.recreations,
             target_moved_at=moved_at,
@@ -182,7 +192,11 @@ class TopicTracker:
     ) -> tuple[PartitionState, ...]:
         source = (seen.source_offsets or _UNREAD) if seen.source_readable else _UNREAD
         target = (seen.target_offsets or _UNREAD) if seen.target_readable else _UNREAD
-        internals, probes = seen.internals, seen.probes
+        internals, probes, saved = seen.internals, seen.probes, seen.internals.saved
+        saved_id = saved.topic_ids.get(pair.source)
+        same_topic = None in (saved_id, self._source_epochs.topic_id) or (
+            saved_id == self._source_epochs.topic_id
+        )
         policy = self._retention(seen, pair)
         starts_read = source.starts is not self._starts
         self._starts = source.starts
@@ -205,6 +219,9 @@ class TopicTracker:
                 source_start_read=starts_read,
                 flow_replicated_at=flow_replicated_at,
             )
+            loss = saved.losses.get(partition)
+            if loss is not None and end is not None:
+                tracker.loss.read_saved(loss, same_log=same_topic and loss.judged_to <= end)
             states.append(tracker.judge(seen.at, reading, rules, policy))
         return tuple(states)
 

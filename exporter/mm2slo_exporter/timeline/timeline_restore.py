@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.records import DecodeError
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
@@ -34,7 +33,6 @@ class RestoredPoll(NamedTuple):
     topic_id: str | None
     end: int
     times: PollTimes
-    loss: SavedLoss | None
 
 
 def read_timeline(
@@ -48,7 +46,7 @@ def read_timeline(
 ) -> Iterator[RestoredPoll]:
     """Source end offsets of the last hour, in order, up to the topic's end.
 
-    Waits for an unreachable cluster: losses would restart at 0 without it. Ends without polls if
+    Waits for an unreachable cluster. Ends without polls if
     the topic cannot be read, for example without permission.
     """
     tail = TopicTail(client, topic, start=time.time() - RESTORE_SECONDS)
@@ -75,12 +73,9 @@ def read_timeline(
 
 def _polls(record: WatermarkRecord) -> Iterator[RestoredPoll]:
     for index, number in enumerate(record.partitions):
-        lost = record.lost[index] if record.lost else None
-        judged = record.judged_to[index] if record.judged_to else None
         yield RestoredPoll(
             partition=TopicPartition(record.topic, number),
             topic_id=record.topic_id,
             end=record.ends[index],
             times=record.times,
-            loss=None if lost is None or judged is None else SavedLoss(lost, judged),
         )

@@ -9,10 +9,9 @@ from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_core.timeline_record import Column
     from mm2slo_core.topology import Flow
     from mm2slo_exporter.flow_plan import FlowPlan
@@ -27,7 +26,6 @@ class _WrittenValues(NamedTuple):
 
     partitions: tuple[int, ...]
     ends: tuple[int, ...]
-    lost: Column
 
 
 class TimelineSchedule:
@@ -52,12 +50,11 @@ class TimelineSchedule:
     def due(
         self,
         seen: Observation,
-        losses: Callable[[TopicPartition], SavedLoss | None],
         unchanged: AbstractSet[str] = frozenset(),
     ) -> Iterator[WatermarkRecord]:
         """The records to write for this round; none for a side that was not read.
 
-        *unchanged*: source topics whose offsets and losses equal those of the round before.
+        *unchanged*: source topics whose offsets equal those of the round before.
         """
         if seen.plan is not self._plan:
             self._plan = seen.plan
@@ -73,7 +70,7 @@ class TimelineSchedule:
                 topic = pair.source if side is Side.SOURCE else pair.target
                 if pair.source in unchanged and not self._is_due(side, topic, read):
                     continue
-                record = self._record(seen, side, topic, read, losses)
+                record = self._record(seen, side, topic, read)
                 if record is not None:
                     yield record
 
@@ -90,12 +87,7 @@ class TimelineSchedule:
         return read.answered_at - written_at >= UNCHANGED_INTERVAL_SECONDS
 
     def _record(
-        self,
-        seen: Observation,
-        side: Side,
-        topic: str,
-        read: OffsetsRead,
-        losses: Callable[[TopicPartition], SavedLoss | None],
+        self, seen: Observation, side: Side, topic: str, read: OffsetsRead
     ) -> WatermarkRecord | None:
         view = seen.source if side is Side.SOURCE else seen.target
         known = [
@@ -107,11 +99,8 @@ class TimelineSchedule:
             return None
         ends = tuple(read.ends[partition] for partition in known)
         at_source = side is Side.SOURCE
-        saved = [losses(partition) if at_source else None for partition in known]
-        lost = _optional_column([each.total if each and each.total else None for each in saved])
-        # A loss is written at once, so that a restart within the minute keeps it.
         partitions = tuple(partition.partition for partition in known)
-        now = _WrittenValues(partitions, ends, lost)
+        now = _WrittenValues(partitions, ends)
         _written_at, before = self._written.get((side, topic), (0.0, None))
         if now == before and not self._is_due(side, topic, read):
             return None
@@ -143,10 +132,6 @@ class TimelineSchedule:
             ),
             sync_downstreams=_optional_column(
                 [None if sync is None else sync.downstream for sync in syncs]
-            ),
-            lost=lost,
-            judged_to=_optional_column(
-                [each.judged_to if each and each.total else None for each in saved]
             ),
         )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.flow_offsets import SyncRuns
+from mm2slo_core.state_record import StateKey, StateKind
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_plan import FlowPlan
@@ -18,15 +19,24 @@ from mm2slo_exporter.observation import (
     OffsetsRead,
     TailProbe,
 )
+from mm2slo_exporter.state_records.saved_state import SavedState
 
 if TYPE_CHECKING:
     from mm2slo_core.group_readiness import OffsetMap
+    from mm2slo_core.state_record import State
     from mm2slo_exporter.canary.canary_events import Event
+    from mm2slo_exporter.state.flow_report import FlowReport
+    from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 
 def flow_config(**settings: Any) -> FlowConfig:
     """The flow us->eu with defaults except for *settings*."""
     return FlowConfig.model_validate({"flow": "us->eu", **settings})
+
+
+def lost_records(report: FlowReport) -> int:
+    """The losses of the topics that exist, saved or not."""
+    return sum(each.lost_records_total + each.pending_lost_records for each in report.topics)
 
 
 @dataclass
@@ -63,6 +73,8 @@ class Scene:
     internals: dict[str, Any] = field(default_factory=dict)
     """More fields of the InternalsView."""
     missing_copies: set[str] = field(default_factory=set)
+    state: dict[StateKey, State] = field(default_factory=dict)
+    """The records of the state topic."""
     _source_read: OffsetsRead | None = None
     _target_read: OffsetsRead | None = None
 
@@ -78,6 +90,15 @@ class Scene:
         del self.roles[topic]
         for partition in [partition for partition in self.logs if partition.topic == topic]:
             del self.logs[partition]
+
+    def save(self, kind: str, name: str, state: State) -> None:
+        """Write a state record."""
+        self.state[StateKey("us-to-eu", StateKind(kind), name)] = state
+
+    def save_losses(self, tracker: FlowTracker) -> None:
+        """Write the losses that are not in the state topic, as the leader does."""
+        for topic, losses in tracker.topics.unsaved_losses().items():
+            self.state |= losses.split("us-to-eu", topic)
 
     def look(self, at: float, *events: Event) -> Observation:
         """Read one round; the requests take from 0.2 to 0.1 seconds before *at*."""
@@ -123,6 +144,7 @@ class Scene:
             "syncs": syncs,
             "offset_map": offset_map,
             "committed": {partition: at for partition, at in committed.items() if at is not None},
+            "saved": SavedState.of(self.state),
         }
         return InternalsView(**fields | self.internals)
 

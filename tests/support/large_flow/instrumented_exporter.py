@@ -31,9 +31,8 @@ from mm2slo_exporter.readers import (
     probe_reader,
     side_reader,
 )
-from mm2slo_exporter.service import evaluation, flow_runner, snapshot_publisher
+from mm2slo_exporter.service import evaluation, flow_runner, flow_writer, snapshot_publisher
 from mm2slo_exporter.state import flow_topics, flow_tracker, group_states, slice_indicators
-from mm2slo_exporter.timeline import timeline_writer
 from mm2slo_kafka import offset_requests
 
 meters = Meters()
@@ -70,7 +69,7 @@ def instrument() -> None:
         (group_states.GroupJudge, "judge", "evaluate: state: groups"),
         (slice_indicators.SliceIndicators, "observe", "evaluate: state: indicators"),
         (flow_runner, "wanted_probes", "evaluate: wanted probes"),
-        (timeline_writer.TimelineWriter, "write", "evaluate: timeline"),
+        (flow_writer.FlowWriter, "write", "evaluate: state records and timeline"),
         (snapshot_publisher, "limited_families", "publish: families"),
         (Renderer, "render", "publish: render"),
     ):

@@ -16,7 +16,8 @@ from mm2slo_kafka.cluster_inspection import CLOCK_TOPIC
         "`heartbeats`",
         "the canary topic (`mm2slo.canary`)",
         "`mm2slo.watermarks.internal`",
-        "group `mm2slo.timeline.*`",
+        "`mm2slo.state.internal`",
+        "group `mm2slo.leader.*`",
         f"`{CLOCK_TOPIC}`",
     ],
 )

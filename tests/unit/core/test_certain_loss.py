@@ -84,14 +84,16 @@ def test_certain_loss_continues_from_saved_state() -> None:
     first.observe(0.0, 100, 500)
     first.observe(30.0, 100, 500)
     assert first.saved == SavedLoss(total=400, judged_to=500)
-    second = CertainLoss(first.saved)
+    second = CertainLoss()
+    second.continue_from(first.saved)
     second.observe(60.0, 100, 600)
     second.observe(90.0, 100, 600)
     assert second.total == 500
 
 
 def test_source_recreation_counts_no_loss_and_resets() -> None:
-    loss = CertainLoss(SavedLoss(total=400, judged_to=1_000_000))
+    loss = CertainLoss()
+    loss.continue_from(SavedLoss(total=400, judged_to=1_000_000))
     loss.observe(0.0, 1_000_000, 900_000)
     loss.source_recreated()
     loss.observe(30.0, 0, 0)

@@ -26,8 +26,6 @@ RECORD = WatermarkRecord(
     committed=(900, None),
     sync_upstreams=(990, None),
     sync_downstreams=(490, None),
-    lost=(7, 0),
-    judged_to=(995, None),
 )
 LAYOUT = {
     "v": 1,
@@ -42,8 +40,6 @@ LAYOUT = {
     "c": [100, None],
     "u": [10, None],
     "d": [490, None],
-    "x": [7, 0],
-    "j": [5, None],
 }
 
 
@@ -105,8 +101,6 @@ def records(draw: st.DrawFn) -> WatermarkRecord:
         committed=column(),
         sync_upstreams=column(),
         sync_downstreams=column(),
-        lost=column(),
-        judged_to=column(),
     )
 
 

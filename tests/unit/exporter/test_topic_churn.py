@@ -13,12 +13,14 @@ from tests.unit.exporter.families.conftest import OWN
 from mm2slo_core.catalogue import Granularity
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.records import Checkpoint, OffsetSync
+from mm2slo_core.state_record import StateKey, decode_state
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.exposition import Renderer
 from mm2slo_exporter.families import SeriesCache, limited_families
 from mm2slo_exporter.observation import NewestCheckpoint
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_exporter.state_records.state_schedule import StateSchedule
 from mm2slo_exporter.timeline.timeline_schedule import TimelineSchedule
 from mm2slo_kafka.tailed_topic import TailRecord
 
@@ -49,12 +51,14 @@ class Exporter:
 
     def __init__(self) -> None:
         self.scene = Scene()
+        self.scene.source["groups_read_at"] = 1.0
         self.at = 1000.0
         config = flow_config()
         self.tracker = FlowTracker(
             config, carrier=CanaryCarrier.OFF, shared_target=False, started_at=self.at
         )
         self.schedule = TimelineSchedule(config.flow)
+        self.state = StateSchedule(config.flow)
         self.series, self.renderer = SeriesCache(), Renderer()
 
     def create(self, topic: str) -> None:
@@ -77,7 +81,14 @@ class Exporter:
             self.at += 5.0
             report = self.tracker.update(self.scene.look(self.at))
             topics = self.tracker.topics
-            list(self.schedule.due(self.scene.look(self.at), topics.losses, topics.unchanged))
+            seen = self.scene.look(self.at)
+            list(self.schedule.due(seen, topics.unchanged))
+            for encoded, value in self.state.due(seen, report, {}):
+                key = StateKey.decode(encoded)
+                if value is None:
+                    del self.scene.state[key]
+                else:
+                    self.scene.state[key] = decode_state(key, value)
             families = limited_families(
                 [report], OWN, Granularity.PARTITION, 100_000, self.series
             ).families
@@ -85,7 +96,9 @@ class Exporter:
         return report
 
     def kept(self) -> list[object]:
-        return list(reachable([self.tracker, self.schedule, self.series, self.renderer]))
+        return list(
+            reachable([self.tracker, self.schedule, self.state, self.series, self.renderer])
+        )
 
 
 def names(kept: Iterable[object], part: str) -> list[Any]:
@@ -116,6 +129,7 @@ def test_deleted_topics_leave_no_object_behind() -> None:
 
 def test_removed_keys_of_internal_topics_leave_no_object_behind() -> None:
     store = InternalsStore(
+        flow_slug="us-to-eu",
         source_alias="us",
         source_connector="MirrorSourceConnector",
         connectors=frozenset(),

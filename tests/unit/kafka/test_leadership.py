@@ -16,7 +16,7 @@ def test_election_on_unreachable_cluster_writes_to_log_only(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     unreachable = HandleFactory("eu", {"bootstrap.servers": "127.0.0.1:1"})
-    election = Leadership(unreachable, group="mm2slo.timeline.us-to-eu", topic="t")
+    election = Leadership(unreachable, group="mm2slo.leader.us-to-eu", topic="t")
     stopping = threading.Event()
     with caplog.at_level(logging.WARNING):
         thread = threading.Thread(target=election.run, args=(stopping,))

@@ -18,7 +18,8 @@ flows:
   - {flow: us->eu}
   - {flow: us->ap, canary: {carrier: topic}}
 """
-TIMELINE = "mm2slo.watermarks.internal"
+STATE, TIMELINE = "mm2slo.state.internal", "mm2slo.watermarks.internal"
+LEADERS = ("mm2slo.leader.us-to-eu", "mm2slo.leader.us-to-ap")
 
 
 def load(text: str) -> Config:
@@ -27,11 +28,13 @@ def load(text: str) -> Config:
 
 def test_writes_are_canaries_timeline_and_election_of_each_flow() -> None:
     assert cluster_writes(load(TWO_FLOWS)) == (
-        ClusterWrite("ap", "group", "mm2slo.timeline.us-to-ap", "membership, no offsets",
+        ClusterWrite("ap", "group", "mm2slo.leader.us-to-ap", "membership, no offsets",
                      ("us->ap",)),
+        ClusterWrite("ap", "topic", STATE, "losses and verdicts", ("us->ap",)),
         ClusterWrite("ap", "topic", TIMELINE, "watermark timeline", ("us->ap",)),
-        ClusterWrite("eu", "group", "mm2slo.timeline.us-to-eu", "membership, no offsets",
+        ClusterWrite("eu", "group", "mm2slo.leader.us-to-eu", "membership, no offsets",
                      ("us->eu",)),
+        ClusterWrite("eu", "topic", STATE, "losses and verdicts", ("us->eu",)),
         ClusterWrite("eu", "topic", TIMELINE, "watermark timeline", ("us->eu",)),
         ClusterWrite("us", "topic", "heartbeats", "canaries", ("us->eu",)),
         ClusterWrite("us", "topic", "mm2slo.canary", "canaries", ("us->ap",)),
@@ -48,11 +51,11 @@ def test_writes_of_several_flows_to_one_topic_are_one() -> None:
     ("setting", "names"),
     [
         ("exporter: {read_only: true}", set()),
-        ("exporter: {timeline: {enabled: false}}", {"heartbeats", "mm2slo.canary"}),
         (
-            "defaults: {canary: {carrier: off}}",
-            {TIMELINE, "mm2slo.canary", "mm2slo.timeline.us-to-eu", "mm2slo.timeline.us-to-ap"},
+            "exporter: {timeline: {enabled: false}}",
+            {"heartbeats", "mm2slo.canary", STATE, *LEADERS},
         ),
+        ("defaults: {canary: {carrier: off}}", {TIMELINE, "mm2slo.canary", STATE, *LEADERS}),
     ],
 )
 def test_writes_that_are_switched_off_are_not_listed(setting: str, names: set[str]) -> None:
@@ -68,7 +71,7 @@ def test_topics_written_are_those_that_the_exporters_acls_allow_to_write() -> No
         for flow in config.flows
         for grant in FlowResources(
             flow.flow, DefaultPolicy(), flow.topics, flow.groups, None,
-            canary_topic=canaries[flow.label], timeline_topic=TIMELINE,
+            canary_topic=canaries[flow.label], state_topic=STATE, timeline_topic=TIMELINE,
         ).grants("exporter")
         if grant.operation == "Write"
     }  # fmt: skip

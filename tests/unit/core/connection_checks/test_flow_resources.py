@@ -66,14 +66,16 @@ def test_canaries_and_timeline_add_writes() -> None:
         read_only,
         settings=frozenset({"sync.group.offsets.enabled"}),
         canary_topic="mm2slo.canary",
+        state_topic="mm2slo.state.internal",
         timeline_topic="mm2slo.watermarks.internal",
     )
     added = set(lines(writing, "exporter")) - set(lines(read_only, "exporter"))
     assert added == {
         "us topic mm2slo.canary Create+Read+Write",
         "eu topic us.mm2slo.canary Read",
+        "eu topic mm2slo.state.internal Create+Read+Write",
+        "eu group mm2slo.leader.us-to-eu Read",
         "eu topic mm2slo.watermarks.internal Create+Read+Write",
-        "eu group mm2slo.timeline.us-to-eu Read",
         "eu group shop-* Describe",
     }
 

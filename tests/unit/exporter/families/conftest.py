@@ -149,6 +149,7 @@ PAYMENTS = topic(
     source_records_total=30,
     replicated_records_total=15,
     lost_records_total=5,
+    pending_lost_records=3,
     truncations_total=4,
     target_recreations_total=2,
 )

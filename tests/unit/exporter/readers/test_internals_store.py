@@ -9,6 +9,7 @@ import pytest
 
 from mm2slo_core.flow_offsets import Bounds
 from mm2slo_core.records import Checkpoint, OffsetSync
+from mm2slo_core.state_record import LastUnreplicated, StateKey, StateKind, encode_state
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import NewestCheckpoint, NewestSync
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
@@ -20,6 +21,9 @@ COPY = TopicPartition("us.orders", 0)
 SYNCS, OFFSETS = InternalTopic.OFFSET_SYNCS, InternalTopic.COMMITTED_OFFSETS
 CHECKPOINTS, STATUS = InternalTopic.CHECKPOINTS, InternalTopic.STATUS
 CONFIGS, HEARTBEAT_CONFIGS = InternalTopic.CONNECTOR_CONFIGS, InternalTopic.HEARTBEAT_CONFIGS
+STATE = InternalTopic.STATE
+NAMES = ("syncs", "committed", "checkpoints", "states", "assigned", "connectors")
+RECOVERY = encode_state(LastUnreplicated(5, 1.0, 9.0))
 SOURCE, MARKS = "MirrorSourceConnector", "MirrorCheckpointConnector"
 BEATS = "MirrorHeartbeatConnector"
 FENCING = (b"tasks-fencing-MirrorSourceConnector", b'{"tasks":1}')
@@ -33,6 +37,7 @@ class Store:
     ) -> None:
         self.malformed: list[tuple[str, str]] = []
         self.store = InternalsStore(
+            flow_slug="us-to-eu",
             source_alias="us",
             source_connector=SOURCE,
             connectors=frozenset({SOURCE, MARKS}),
@@ -262,6 +267,8 @@ def test_sync_group_offsets_follows_connector_setting() -> None:
         (CHECKPOINTS, checkpoint("a", 1)[0][:5], checkpoint("a", 1)[1], "truncated"),
         (STATUS, status(SOURCE, "RUNNING")[0], b"[]", "unexpected_shape"),
         (CONFIGS, b"connector-" + MARKS.encode(), b"not json", "invalid_json"),
+        (STATE, b"us-to-eu", b"{}", "unexpected_shape"),
+        (STATE, b"us-to-eu/recovery/", b'{"v":2}', "unknown_version"),
     ],
 )
 def test_malformed_record_is_counted_and_skipped(
@@ -282,14 +289,14 @@ def test_clear_drops_state_of_one_topic_only() -> None:
     store.take(STATUS, status(SOURCE, "RUNNING", 0))
     store.take(CONFIGS, task(0, "orders-0"), connector(MARKS, sync_group_offsets_enabled="true"))
     store.take(HEARTBEAT_CONFIGS, connector(BEATS))
+    store.take(STATE, (b"us-to-eu/recovery/", RECOVERY), (b"ap-to-eu/recovery/", RECOVERY))
+    assert list(store.view.saved.records) == [StateKey("us-to-eu", StateKind.RECOVERY, "")]
     for topic in InternalTopic:
         before = store.view
         store.store.clear(topic)
         after = store.view
         changed = {
-            name
-            for name in ("syncs", "committed", "checkpoints", "states", "assigned", "connectors")
-            if getattr(before, name) != getattr(after, name)
+            name for name in (*NAMES, "saved") if getattr(before, name) != getattr(after, name)
         }
         assert (
             changed
@@ -300,6 +307,7 @@ def test_clear_drops_state_of_one_topic_only() -> None:
                 STATUS: {"states"},
                 CONFIGS: {"assigned", "connectors"},
                 HEARTBEAT_CONFIGS: {"connectors"},
+                STATE: {"saved"},
             }[topic]
         )
     assert store.view.offset_map(ORDERS) is None

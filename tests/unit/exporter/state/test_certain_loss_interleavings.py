@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from flow_observations import Scene, flow_config
+from flow_observations import Scene, flow_config, lost_records
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -124,7 +124,7 @@ class Exporter:
             wanted_probes(report, Isolation.READ_UNCOMMITTED),
             in_use=probes_in_use(report, self.probes.answers),
         )
-        self.totals.append(report.totals.lost_records_total)
+        self.totals.append(lost_records(report))
         return report
 
     def settle(self) -> PartitionState:

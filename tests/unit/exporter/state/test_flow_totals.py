@@ -36,7 +36,9 @@ def two_topics() -> tuple[Scene, FlowTracker]:
     scene.logs[TopicPartition("heartbeats", 0)].live(9, 9)
     scene.logs[PAY].end = scene.logs[PAY].start = 100
     flow.update(scene.look(105.0))
-    found = flow.update(scene.look(110.0))
+    flow.update(scene.look(110.0))
+    scene.save_losses(flow)
+    found = flow.update(scene.look(112.0))
     assert found.totals == FlowTotals(
         source_records_total=65, replicated_records_total=5, lost_records_total=60
     )

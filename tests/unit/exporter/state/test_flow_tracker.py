@@ -9,7 +9,6 @@ from flow_observations import Scene, flow_config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.flow_state import FlowStateName, StateReason
@@ -254,15 +253,6 @@ def test_flow_with_canary_topic_has_all_slis_at_zero() -> None:
 def test_identity_policy_has_empty_separator() -> None:
     flow = tracker(policy={"kind": "identity"})
     assert (flow.info.policy, flow.info.separator) == ("identity", "")
-
-
-def test_losses_of_unknown_topic_are_none() -> None:
-    scene = Scene()
-    scene.add("orders").live(10, 100)
-    flow = tracker()
-    flow.update(scene.look(100.0))
-    assert flow.topics.losses(ORDERS) == SavedLoss(0, 10)
-    assert flow.topics.losses(TopicPartition("unknown", 0)) is None
 
 
 STEPS = st.lists(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flow_observations import Scene, flow_config
+from flow_observations import Scene, flow_config, lost_records
 
 from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.retention_headroom import Headroom, RetentionLimit
+from mm2slo_core.state_record import TopicLosses
 from mm2slo_core.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import Arrived, Produced, RestoreFinished, Scheduled
@@ -72,7 +73,7 @@ def test_lag_seconds_grow_until_flow_replicates_again_and_are_then_zero() -> Non
     lossy.pay.sync, lossy.pay.target_end = NewestSync(100, 40, 616.0), 43
     report = lossy.tracker.update(lossy.scene.look(620.0))
     assert report.topics[1].partitions[0].next_offset == 103
-    assert report.totals.lost_records_total == 60
+    assert lost_records(report) == 60
     # 2 of orders, 3 of pay: lost records are not replicated ones.
     assert report.totals.replicated_records_total == 5
 
@@ -123,9 +124,8 @@ def test_restarted_exporter_ends_lag_of_a_loss_counted_before() -> None:
     lossy.tracker = FlowTracker(
         flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=200.0
     )
-    lossy.tracker.topics.restore(
-        [RestoredPoll(PAY, None, 100, PollTimes(109.8, 109.9), SavedLoss(60, 100))]
-    )
+    lossy.tracker.topics.restore([RestoredPoll(PAY, None, 100, PollTimes(109.8, 109.9))])
+    lossy.scene.save("losses", PAY.topic, TopicLosses(None, {0: SavedLoss(60, 100)}))
     lossy.look(210.0)
     lossy.scene.logs[ORDERS].live(12, 12)
     lossy.look(215.0)

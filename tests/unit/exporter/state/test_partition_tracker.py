@@ -150,10 +150,10 @@ def test_unreadable_target_causes_no_stall_and_no_loss() -> None:
         found = one.look(float(at), reading(40, 5000, source_start=min(at, 500), **AWAY))
     assert found.progress is Progress.UNKNOWN
     assert found.headroom == Headroom(-460, 0.0, RetentionLimit.PASSED)
-    assert one.tracker.lost_total == 0
+    assert one.tracker.loss.pending == 0
     one.look(1005.0, reading(5000, 5000, source_start=500))
     one.look(1010.0, reading(5000, 5000, source_start=500))
-    assert one.tracker.lost_total == 0
+    assert one.tracker.loss.pending == 0
 
 
 def test_source_truncated_while_target_is_unreadable_has_bounded_position() -> None:
@@ -189,7 +189,7 @@ def test_recreated_source_resets_position_and_keeps_totals() -> None:
     found = one.look(10.0, reading(3, 4))
     assert (found.next_offset, found.lag_records) == (3, 1)
     assert (one.tracker.source_total, one.tracker.replicated_total) == (10, 10)
-    assert (one.tracker.truncations, one.tracker.lost_total) == (0, 0)
+    assert (one.tracker.truncations, one.tracker.loss.pending) == (0, 0)
 
 
 def test_retention_does_not_advance_position_of_unstarted_flow() -> None:
@@ -203,7 +203,7 @@ def test_retention_does_not_advance_position_of_unstarted_flow() -> None:
     late = one.look(200.0, reading(None, 1000, source_start=900))
     assert late.progress is Progress.STALLED
     assert one.tracker.replicated_total == 0
-    assert one.tracker.lost_total == 0
+    assert one.tracker.loss.pending == 0
 
 
 def test_first_position_counts_records_before_it_as_replicated() -> None:
@@ -261,20 +261,21 @@ def test_records_removed_by_retention_are_lost_once_confirmed() -> None:
     one.look(5.0, reading(40, 100))
     first = one.look(10.0, reading(40, 100, source_start=70))
     assert (first.lag_records, first.headroom) == (30, Headroom(-30, 0.0, RetentionLimit.PASSED))
-    assert one.tracker.lost_total == 0
+    assert one.tracker.loss.pending == 0
     second = one.look(15.0, reading(40, 100, source_start=70))
-    assert one.tracker.lost_total == 30
+    assert one.tracker.loss.pending == 30
     assert second.lag_seconds == near(15.0 - -0.2)
     one.look(20.0, reading(40, 100, source_start=70))
-    assert one.tracker.saved_loss == SavedLoss(30, 70)
+    assert one.tracker.loss.counted == SavedLoss(30, 70)
 
 
 def test_restored_losses_are_continued() -> None:
     one = Partition()
-    one.tracker.restore_loss(SavedLoss(30, 70))
+    one.tracker.loss.read_saved(SavedLoss(30, 70), same_log=True)
     for at in (0.0, 5.0, 10.0):
         one.look(at, reading(40, 100, source_start=80))
-    assert one.tracker.lost_total == 40
+    assert one.tracker.loss.counted.total == 40
+    assert one.tracker.loss.pending == 10
 
 
 def test_lag_of_read_committed_flow_excludes_open_transaction() -> None:

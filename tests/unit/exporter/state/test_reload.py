@@ -53,7 +53,9 @@ def observed(scene: Scene) -> tuple[FlowTracker, FlowReport]:
     first.update(scene.look(25.0))
     first.update(scene.look(30.0))
     log.live(5 - 4, 20)
-    return first, first.update(scene.look(35.0))
+    first.update(scene.look(35.0))
+    scene.save_losses(first)
+    return first, first.update(scene.look(36.0))
 
 
 @pytest.mark.parametrize(

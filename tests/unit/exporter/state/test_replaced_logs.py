@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flow_observations import Scene, flow_config
+from flow_observations import Scene, flow_config, lost_records
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,7 +63,7 @@ class Replicated:
 
     @property
     def lost(self) -> int:
-        return self.report.totals.lost_records_total
+        return lost_records(self.report)
 
     @property
     def copied(self) -> int:
@@ -205,7 +205,7 @@ def test_truncation_before_a_restart_of_the_exporter_is_restored() -> None:
     one = Replicated()
     one.tracker = tracker()
     one.tracker.topics.restore(
-        RestoredPoll(ORDERS, "first", end, PollTimes(at, at + 0.1), None)
+        RestoredPoll(ORDERS, "first", end, PollTimes(at, at + 0.1))
         for at, end in ((50.0, 100), (60.0, 80))
     )
     one.log.end = 80

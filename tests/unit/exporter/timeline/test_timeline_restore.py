@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.timeline import timeline_restore
@@ -99,12 +98,6 @@ def test_read_timeline_returns_source_partitions_of_flow(monkeypatch: pytest.Mon
         (TopicPartition("orders", 2), None, 20),
     ]
     assert {each.times for each in found} == {TIMES}
-    assert {each.loss for each in found} == {None}
-
-
-def test_read_timeline_returns_saved_losses(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, _ = read(monkeypatch, record(lost=(None, 4), judged_to=(None, 17)))
-    assert [each.loss for each in found] == [None, SavedLoss(4, 17)]
 
 
 def test_read_timeline_reports_and_skips_malformed_records(monkeypatch: pytest.MonkeyPatch) -> None:

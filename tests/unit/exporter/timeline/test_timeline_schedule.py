@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
@@ -35,10 +34,8 @@ def poll(at: float, *ends: int) -> Observation:
     )
 
 
-def written(
-    schedule: TimelineSchedule, seen: Observation, loss: SavedLoss | None = None
-) -> list[WatermarkRecord]:
-    records = list(schedule.due(seen, lambda _partition: loss))
+def written(schedule: TimelineSchedule, seen: Observation) -> list[WatermarkRecord]:
+    records = list(schedule.due(seen))
     assert all(record.side is Side.SOURCE for record in records)
     return records
 
@@ -55,7 +52,7 @@ def test_unchanged_topic_is_written_once_a_minute_and_after_reset() -> None:
     schedule = TimelineSchedule(FLOW)
 
     def count(at: float) -> int:
-        return len(list(schedule.due(poll(at, 10), lambda _partition: None, {"orders"})))
+        return len(list(schedule.due(poll(at, 10), {"orders"})))
 
     assert [count(at) for at in (100.0, 105.0, 159.9, 160.0, 165.0)] == [1, 0, 0, 1, 0]
     schedule.reset()
@@ -84,13 +81,3 @@ def test_unchanged_topic_is_written_once_a_minute() -> None:
     written(schedule, poll(100.0, 10))
     assert written(schedule, poll(99.9 + UNCHANGED_INTERVAL_SECONDS, 10)) == []
     assert len(written(schedule, poll(100.0 + UNCHANGED_INTERVAL_SECONDS, 10))) == 1
-
-
-def test_loss_of_unchanged_topic_is_written_at_once() -> None:
-    schedule = TimelineSchedule(FLOW)
-    written(schedule, poll(100.0, 10))
-    (lost,) = written(schedule, poll(105.0, 10), SavedLoss(total=4, judged_to=7))
-    assert (lost.lost, lost.judged_to) == ((4,), (7,))
-    assert written(schedule, poll(110.0, 10), SavedLoss(total=4, judged_to=7)) == []
-    (more,) = written(schedule, poll(115.0, 10), SavedLoss(total=5, judged_to=8))
-    assert more.lost == (5,)

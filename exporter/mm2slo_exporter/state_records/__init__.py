@@ -1,0 +1,1 @@
+"""State of a flow on the target, from which an exporter continues after a restart."""
