@@ -21,8 +21,8 @@ Generated from the rules (`python -m mm2slo_cli.docs`); do not edit.
 
 Alerts on **error budgets** report symptoms for users; alerts on **causes** report what is broken,
 most of them before a budget burns. A *page* notifies on-call immediately, a *ticket* is handled
-within working hours, and *none* is never delivered: it inhibits other alerts, or proves that
-alerting works. Each name links to its runbook. Recording rules are in [rules.md](rules.md).
+within working hours; the watchdog (*none*) proves that alerting works. Each name links to its
+runbook. Recording rules are in [rules.md](rules.md).
 
 - Gauges are read through failed scrapes of up to two minutes; one failed scrape resets no `for`.
 - Replicas of the exporter are aggregated; where they differ, the expression decides which counts.
@@ -31,8 +31,12 @@ alerting works. Each name links to its runbook. Recording rules are in [rules.md
 - An alert about a budget goes to its objective's channel, one about a cause of a flow to the
   channel of the flow's availability (or data freshness) objective, all others to `slo.channel`.
 - Alerts about stops and failures are silent during planned maintenance; those about loss are not.
-- Annotations: `summary`, `impact`, `action`, and for flows `budget`; `runbook_url`,
-  `dashboard_url`, `report_url` and `splunk_url` where `alerting.links` has their base URLs.
+- All pages about a flow are one message, all pages about a cluster another, and so are tickets;
+  other alerts are grouped by name. A message leads with the cause and lists the others.
+- MM2FlowStopped inhibits the budget alerts of its flow, and MM2ClusterUnreachable every alert of
+  the cluster's flows except MM2RecordsLost and MM2RetentionHeadroomLow.
+- Annotations: `summary`, `impact`, `action`; `runbook_url`, `dashboard_url`, `report_url` and
+  `splunk_url` where `alerting.links` has their base URLs.
 
 `mm2slo alerts test` runs promtool's tests of each alert (`tests/rules/`).
 """
@@ -52,9 +56,10 @@ def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
             if isinstance(rule, AlertRule):
                 alerts.setdefault(rule.alert, []).append(rule)
     overview = [
-        f"| [{name}](runbooks/{name}.md) | {rules[0].labels['severity']} "
-        f"| {_time(rules[0].hold)} | {_time(rules[0].keep)} | {_plain(rules[0], 'summary')} |"
+        f"| [{name}](runbooks/{name}.md) | {rule.labels['severity']} "
+        f"| {_time(rule.hold)} | {_time(rule.keep)} | {_plain(rule, 'summary')} |"
         for name, rules in alerts.items()
+        for rule in rules
     ]
     return "\n".join(
         (

@@ -40,7 +40,7 @@ STEPS: Final = Shape(
 SHAPES: Final = (
     Shape(
         "growth",
-        frozenset({"increase", "rate", "resets"}),
+        frozenset({"increase", "rate", "resets", "changes"}),
         "differences within the extrapolation",
         "Version 3 excludes a sample exactly on the older edge. Both versions extrapolate to the "
         "whole range, so results differ by less than two scrape intervals' share of it, and only "
@@ -90,7 +90,7 @@ NEWEST: Final = Shape(
 )
 PLAIN: Final = frozenset(
     {
-        *("abs", "clamp_min", "clamp_max", "label_replace", "time", "vector"),
+        *("abs", "clamp_min", "clamp_max", "label_replace", "time", "timestamp", "vector"),
         *("avg", "bottomk", "count", "group", "max", "min", "sum", "topk"),
     }
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from mm2slo_core.dashboard_uids import DashboardUid
@@ -78,6 +79,15 @@ class Scale:
 PRODUCTION = Scale()
 
 
+class Subject(Enum):
+    """What an alert is about; decides which pages its links open."""
+
+    OBJECTIVE = "objective"
+    FLOW = "flow"
+    FAILOVER = "failover"
+    FLEET = "fleet"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
     """Base URLs of the links in annotations; None omits a link.
@@ -93,23 +103,24 @@ class Links:
     alertmanager: str | None = None
     splunk: str | None = None
 
-    def annotations(self, alert: str, *, of_flow: bool = True) -> dict[str, str]:
-        """Return the annotations `runbook_url`, `dashboard_url`, `report_url` and `splunk_url`.
+    def annotations(self, alert: str, subject: Subject) -> dict[str, str]:
+        """Return `runbook_url`, `dashboard_url`, `report_url` and `splunk_url` of *alert*.
 
-        With *of_flow* the last three select the flow of the alert's label `flow`.
+        The last three select the flow of the alert's labels unless it is about the fleet, the
+        report also the objective.
         """
+        of_flow = subject is not Subject.FLEET
         found = {}
         if self.runbook is not None:
             found["runbook_url"] = f"{self.runbook.rstrip('/')}/{alert}.md"
         if self.dashboard is not None:
-            page = DashboardUid.FLOW if of_flow else DashboardUid.FLEET
             flow = f"var-flow={_FLOW}&" if of_flow else ""
             found["dashboard_url"] = (
-                f"{self.dashboard.rstrip('/')}/d/{page}?{flow}from=now-6h&to=now"
+                f"{self.dashboard.rstrip('/')}/d/{_BOARDS[subject]}?{flow}from=now-6h&to=now"
             )
         if self.report is not None:
-            query = f"?flow={_FLOW}" if of_flow else ""
-            found["report_url"] = f"{self.report.rstrip('/')}/slo{query}"
+            page = f"/{_SLO_ID}" if subject is Subject.OBJECTIVE else f"?flow={_FLOW}"
+            found["report_url"] = f"{self.report.rstrip('/')}/slo{page if of_flow else ''}"
         if self.splunk is not None:
             # Prometheus's templates do not know the start of an alert.
             found["splunk_url"] = search_url(
@@ -118,4 +129,19 @@ class Links:
         return found
 
 
+def _slug(label: str) -> str:
+    return f'{{{{ $labels.{label} | toLower | reReplaceAll "[^a-z0-9]+" "-" }}}}'
+
+
 _FLOW = "{{ $labels.flow | urlquery }}"
+_SLO_ID = (
+    f"{_slug('source')}-to-{_slug('target')}-{_slug('sli')}"
+    f'{{{{ if ne $labels.tier "all" }}}}-{_slug("tier")}{{{{ end }}}}'
+)
+"""As `mm2slo_core.objectives.slo_ids`, without shortening."""
+_BOARDS = {
+    Subject.OBJECTIVE: DashboardUid.FLOW,
+    Subject.FLOW: DashboardUid.FLOW,
+    Subject.FAILOVER: DashboardUid.FAILOVER,
+    Subject.FLEET: DashboardUid.FLEET,
+}

@@ -53,14 +53,21 @@ class RuleTest:
         Links in annotations are removed: they depend on the configuration.
         """
         groups = []
-        for group in (group for document in documents for group in document["groups"]):
-            rules = [
-                _without_links(rule)
+        for document in documents:
+            tested = [
+                rule
+                for group in document["groups"]
                 for rule in group["rules"]
-                if rule.get("alert") in self.alerts or ("record" in rule and self.needs_recording)
+                if rule.get("alert") in self.alerts
             ]
-            if rules:
-                groups.append({**group, "rules": rules})
+            for group in document["groups"]:
+                rules = [
+                    _without_links(rule)
+                    for rule in group["rules"]
+                    if rule in tested or ("record" in rule and (tested or self.needs_recording))
+                ]
+                if rules:
+                    groups.append({**group, "rules": rules})
         return {"groups": groups}
 
     def _checks(self) -> list[Mapping[str, Any]]:

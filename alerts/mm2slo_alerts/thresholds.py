@@ -60,10 +60,25 @@ class Thresholds:
         "The exporter reports stopped after 30 s; another minute outlasts the pause of a rebalance "
         "(5 to 30 s) and still pages within four minutes of the stop.",
     )
-    flow_lookback: float = _seconds(
-        _HOUR,
-        "A flow exposed within this time should still be; after it, the flow counts as removed on "
-        "purpose.",
+    recovery_limit: float = _seconds(
+        3 * _HOUR,
+        "How long after a stop a lag still counts as its consequence, and the time in which it "
+        "must be gone at its trend; a backlog that takes longer needs a decision, and alerts.",
+    )
+    recovery_min_lag: float = _seconds(
+        _MINUTE, "A smaller lag is no backlog: the default objective of data freshness."
+    )
+    recovery_trend: float = _seconds(
+        10 * _MINUTE,
+        "The range for the trend; shorter than cause_keep, which bridges the time until it falls.",
+    )
+    flow_memory: float = _seconds(
+        7 * 24 * _HOUR,
+        "How long a flow is missed without a configuration: longer than a weekend; after it, the "
+        "flow counts as removed on purpose.",
+    )
+    flow_memory_gap: float = _seconds(
+        _HOUR, "An outage of Prometheus up to which it remembers the flows."
     )
     observed_age: float = _seconds(
         3 * _MINUTE,
@@ -155,44 +170,28 @@ class Thresholds:
         "Twelve polls without an answer; also the default API timeout of Kafka clients.",
     )
     unreachable_hold: float = _seconds(_MINUTE, "Outlasts the restart of a broker.")
-    recently_unreachable_after: float = _seconds(
-        45.0,
-        "Earlier than any page about the consequences, which takes 90 s, so that it can inhibit "
-        "them. Longer than a broker's restart, which must not inhibit any alert.",
-    )
     unreachable_errors: float = _seconds(
         5 * _MINUTE, "Failed requests within this time distinguish an outage from an idle exporter."
     )
-    outage_in_windows: float = _seconds(
-        45 * _MINUTE,
-        "How long after an outage budget alerts are inhibited: the longest short window of a page "
-        "(30 minutes), its for (5) and keep_firing_for (5), and 5 of margin.",
+    flap_share: float = _limit(
+        0.1, "share", "A cluster that is away for a tenth of the time stops flows again and again."
     )
-    outage_recovery: float = _seconds(
-        10 * _MINUTE,
-        "How long after an outage stopped flows are inhibited: workers of Kafka Connect wait up to "
-        "5 minutes for each other (scheduled.rebalance.max.delay.ms) before they assign tasks. A "
-        "flow that has not resumed by then needs attention.",
+    flap_window: float = _seconds(30 * _MINUTE, "The time of which flap_share is a share.")
+    flap_changes: float = _limit(
+        3, "changes", "Away, back, and away again: one outage that is over must resolve."
     )
-    recently_unreachable_step: float = _seconds(
-        30.0, "Resolution of the subquery that looks back: the evaluation interval."
+    flap_after: float = _seconds(
+        20.0, "Several polls without an answer, and longer than the usual scrape interval of 15 s."
     )
-
-    catching_up_min_lag: float = _seconds(
-        _MINUTE, "A smaller lag is no backlog: the default objective of data freshness."
+    flap_errors: float = _seconds(
+        2 * _MINUTE, "One failed request must not count for longer than the outages it is part of."
     )
-    catching_up_trend: float = _seconds(
-        30 * _MINUTE,
-        "The range for the trend, as for headroom; alerts after a stop are inhibited for longer, "
-        "so that the trend is known by then.",
-    )
-    catching_up_ahead: float = _seconds(
-        2 * _HOUR, "A backlog that takes longer needs a decision, and alerts."
-    )
-    catching_up_after: float = _seconds(
-        3 * _HOUR,
-        "How long after a page a lag still counts as its consequence: the extrapolation above, and "
-        "an hour of margin.",
+    flap_step: float = _seconds(15.0, "Resolution of the share: the usual scrape interval.")
+    cause_keep: float = _seconds(
+        15 * _MINUTE,
+        "How long MM2FlowStopped, MM2ClusterUnreachable and MM2ExporterDown inhibit after their "
+        "end: the short window of pages (5 minutes), the canaries' deadline (1), two evaluations "
+        "(1), the pages' keep_firing_for (5), and 3 of margin.",
     )
 
     exporter_hold: float = _seconds(3 * _MINUTE, "Outlasts a restart or an update.")
@@ -218,6 +217,7 @@ class Thresholds:
     shipping_lag: float = _seconds(
         10 * _MINUTE, "Outlasts a rolling restart of Splunk's indexers; usual lag is a second."
     )
+    shipping_hold: float = _seconds(5 * _MINUTE, "Outlasts a restart or an update.")
 
     coverage_min: float = _limit(
         0.9,

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _LASTED: Final = timedelta(minutes=12)
 _MANAGER: Final = "http://localhost:9093"
-_NOT_DELIVERED: Final = "none"
 
 
 class State(StrEnum):
@@ -76,8 +75,6 @@ def preview(
         console.print(text, markup=False)
     else:
         show(console, message)
-        if rules[alert].labels["severity"] == _NOT_DELIVERED:
-            console.print(f"{alert} is never delivered; this is the message it would have.")
 
 
 def render_alert(rule: AlertRule, flow: Flow) -> preview_parts.Fired:
@@ -108,7 +105,7 @@ def render_message(
     text, settings = preview_parts.message_parts(alerting)
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
-        _write(folder, {"mm2slo.tmpl": template(), "data.json": data})
+        _write(folder, {"mm2slo.tmpl": template(alerting.links), "data.json": data})
         done = monitoring_tools.run_tool(
             "amtool",
             "template",

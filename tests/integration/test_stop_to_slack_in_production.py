@@ -97,7 +97,7 @@ def test_stop_pages_within_four_minutes(lab: Lab, tmp_path: Path, fresh_topic: s
                 wait_for(lambda: len(running.slack.messages) > 0, "the page", REACH, 0.2)
                 parts["Slack has the page"] = time.time() - start
                 parts["the availability budget burns"] = since_stop(
-                    running, "MM2ErrorBudgetBurnFast", "firing", start
+                    running, "MM2ErrorBudgetBurn", "firing", start
                 )
             finally:
                 lab.mm2.start()

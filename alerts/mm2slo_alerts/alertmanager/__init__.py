@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.alertmanager.flow_channels import flow_channels
-from mm2slo_alerts.alertmanager.inhibition import inhibitions
+from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
 from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE, Receivers
 from mm2slo_alerts.alertmanager.routes import root
 from mm2slo_alerts.rule_model import PRODUCTION, Scale
@@ -44,7 +44,15 @@ def configuration(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCT
         {
             "templates": [TEMPLATES],
             "route": root(receivers, flow_channels(slo.objectives), scale),
-            "inhibit_rules": inhibitions(),
+            # Alertmanager 0.25 has no field for the reason.
+            "inhibit_rules": [
+                {
+                    "source_matchers": [str(each) for each in rule.source],
+                    "target_matchers": [str(each) for each in rule.target],
+                    **({"equal": list(rule.by)} if rule.by else {}),
+                }
+                for rule in INHIBITIONS
+            ],
             "receivers": receivers.documents(),
         }
     )

@@ -1,4 +1,4 @@
-"""Receivers: one per Slack channel or webhook, and one that discards alerts."""
+"""Receivers: one per Slack channel or webhook, and one that discards the watchdog."""
 
 from __future__ import annotations
 
@@ -14,12 +14,6 @@ DISCARD: Final = "null"
 DEFAULT_WEBHOOK_FILE: Final = "/etc/mm2slo/slack-webhook-url"
 _DEFAULT_CHANNEL: Final = SlackChannel(name="default", webhook_url_file=DEFAULT_WEBHOOK_FILE)
 _SILENCE: Final = '/#/silences/new?filter={{ template "mm2slo.silence.filter" . }}'
-_FIRST: Final = "(index .Alerts 0).Annotations"
-# From two hours before the alert's start, for its cause, to one hour after it.
-_AROUND_START: Final = (
-    '(printf "earliest=%d&latest=%d" ((index .Alerts 0).StartsAt.Add -7200000000000).Unix'
-    " ((index .Alerts 0).StartsAt.Add 3600000000000).Unix)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +89,15 @@ class Receivers:
         return {"slack_configs": [found]}
 
     def _actions(self) -> list[dict[str, str]]:
-        """Buttons with a URL; Slack rejects one without.
-
-        An alert of another rule set may lack the annotation; its button opens the base URL.
-        """
+        """Buttons with a URL; Slack rejects one without."""
         links = self.config.links
         buttons = (
-            ("Runbook", "runbook_url", links.runbook),
-            ("Dashboard", "dashboard_url", links.dashboard),
-            ("SLO", "report_url", links.report),
+            ("Runbook", "runbook", links.runbook),
+            ("Dashboard", "dashboard", links.dashboard),
+            ("SLO", "report", links.report),
+            ("Logs", "splunk", links.splunk),
         )
-        found = [
-            (text, f'{{{{ or {_FIRST}.{annotation} "{base}" }}}}')
-            for text, annotation, base in buttons
-            if base is not None
-        ]
-        if links.splunk is not None:
-            url = f'(or {_FIRST}.splunk_url "{links.splunk}")'
-            found.append(("Logs", f'{{{{ reReplaceAll "earliest=.*" {_AROUND_START} {url} }}}}'))
+        found = [(text, _template(f"url.{name}")) for text, name, base in buttons if base]
         if links.alertmanager is not None:
             found.append(("Silence", links.alertmanager + _SILENCE))
         return [{"type": "button", "text": text, "url": url} for text, url in found]

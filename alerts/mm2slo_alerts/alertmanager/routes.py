@@ -3,19 +3,17 @@
 Alerts about objectives carry their channel; those about causes use the channel of the flow's
 availability.
 
-Grouping decides how many messages a fault causes. Alerts of an objective are one message per flow,
-indicator and tier, whichever pair of windows burns; a cluster is one message for both its roles;
-all others are one message per alert and flow. So are low coverage and exhausted budgets, since one
-outage affects several indicators at once.
+Grouping decides how many messages a fault causes: all pages about a flow are one message, all pages
+about a cluster another, and so are tickets; other alerts are grouped by name.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mm2slo_alerts.alertmanager.receivers import DISCARD, receiver_name
+from mm2slo_alerts.alertmanager.receivers import receiver_name
 from mm2slo_alerts.recording.objective_series import flow_pattern
-from mm2slo_core.promql import duration, equal, matching, unequal, unmatching
+from mm2slo_core.promql import duration, equal, matching, unequal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,10 +22,9 @@ if TYPE_CHECKING:
     from mm2slo_alerts.rule_model import Scale
     from mm2slo_core.promql import Matcher
 
-OBJECTIVE: Final = ("flow", "sli", "tier")
-CAUSE: Final = ("alertname", "flow", "cluster")
-OF_ALL_INDICATORS: Final = ("MM2SLOCoverageLow", "MM2ErrorBudgetExhausted")
-
+_SUBJECTS: Final = ("flow", "cluster")
+"""Labels to group by, the first that an alert has."""
+_BY_NAME: Final = ("alertname",)
 _PAGE_WAIT: Final = 10.0
 """Long enough for both roles of a cluster, short compared to the time an alert takes to fire."""
 _PAGE_INTERVAL: Final = 120.0
@@ -45,14 +42,14 @@ def root(
     """Return the section `route`; *of_flows*: patterns of flows and the channel of their causes."""
     return {
         "receiver": receivers.default,
-        **_ticket(CAUSE, scale),
+        "group_by": list(_BY_NAME),
+        **_times(_TICKET_WAIT, _TICKET_INTERVAL, _TICKET_REPEAT, scale),
         "routes": [
             {
                 **_matching(equal("alertname", "MM2Watchdog")),
                 "receiver": receivers.watchdog,
-                **_times(("alertname",), 0.0, _HEARTBEAT, _HEARTBEAT, scale),
+                **_times(0.0, _HEARTBEAT, _HEARTBEAT, scale),
             },
-            {**_matching(equal("severity", "none")), "receiver": DISCARD},
             {
                 **_matching(equal("alertname", "MM2SlackDeliveryFailing")),
                 "receiver": receivers.platform,
@@ -85,36 +82,25 @@ def root(
     }
 
 
+def group_by(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the labels by which an alert with *labels* is grouped."""
+    return next(((each,) for each in _SUBJECTS if labels.get(each)), _BY_NAME)
+
+
 def _by_severity(scale: Scale) -> list[dict[str, Any]]:
-    """Pages, and tickets of an objective; the parent route handles other tickets."""
+    """Pages; and tickets about a flow or a cluster, as the parent route handles others."""
     page = equal("severity", "page")
-    of_objective = (unequal("sli", ""), unmatching("alertname", "|".join(OF_ALL_INDICATORS)))
+    times = _times(_PAGE_WAIT, _PAGE_INTERVAL, _PAGE_REPEAT, scale)
+    by_subject = [(unequal(each, ""), {"group_by": [each]}) for each in _SUBJECTS]
     return [
-        {**_matching(page, *of_objective), **_page(OBJECTIVE, scale)},
-        {**_matching(page), **_page(CAUSE, scale)},
-        {**_matching(*of_objective), **_ticket(OBJECTIVE, scale)},
+        *({**_matching(page, about), **by, **times} for about, by in by_subject),
+        {**_matching(page), **times},
+        *({**_matching(about), **by} for about, by in by_subject),
     ]
 
 
-def group_by(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the labels by which an alert with *labels* is grouped."""
-    one = labels.get("sli") and labels["alertname"] not in OF_ALL_INDICATORS
-    return OBJECTIVE if one else CAUSE
-
-
-def _page(by: tuple[str, ...], scale: Scale) -> dict[str, Any]:
-    return _times(by, _PAGE_WAIT, _PAGE_INTERVAL, _PAGE_REPEAT, scale)
-
-
-def _ticket(by: tuple[str, ...], scale: Scale) -> dict[str, Any]:
-    return _times(by, _TICKET_WAIT, _TICKET_INTERVAL, _TICKET_REPEAT, scale)
-
-
-def _times(
-    by: tuple[str, ...], wait: float, interval: float, repeat: float, scale: Scale
-) -> dict[str, Any]:
+def _times(wait: float, interval: float, repeat: float, scale: Scale) -> dict[str, Any]:
     return {
-        "group_by": list(by),
         "group_wait": duration(scale(wait)) if wait else "0s",
         "group_interval": duration(scale(interval)),
         "repeat_interval": duration(scale(repeat)),

@@ -1,7 +1,6 @@
 """Alerts about objectives: burning and exhausted error budgets, low coverage.
 
-They read recorded series only. Each pair of windows has its own alert, so that a message names the
-windows and a faster pair can inhibit a slower one.
+They read recorded series. The label `window` distinguishes the pairs of windows.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_alerts.burn.budget_alerts import coverage_low, exhausted
-from mm2slo_alerts.burn.pair_alerts import ALERTS, burning, notices
+from mm2slo_alerts.burn.pair_alerts import ALERT, burning, notices
 from mm2slo_alerts.rule_model import PRODUCTION, Group, Links, Scale
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from mm2slo_core.objectives import WINDOW_PAIRS
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives import WindowPair
 
-__all__ = ["ALERTS", "groups", "notices"]
+__all__ = ["ALERT", "groups", "notices"]
 
 
 def groups(

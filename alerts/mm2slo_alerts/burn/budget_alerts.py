@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.burn.burn_annotations import coverage_annotations, exhausted_annotations
 from mm2slo_alerts.burn.series_expressions import ON, long, with_owner
-from mm2slo_alerts.rule_model import AlertRule
-from mm2slo_core.catalogue import BAD_SUM, BUDGET_REMAINING, COVERAGE, WINDOW
+from mm2slo_alerts.causes.cause_expressions import latest
+from mm2slo_alerts.rule_model import AlertRule, Subject
+from mm2slo_core.catalogue import (
+    BAD_SUM,
+    BUDGET_REMAINING,
+    COVERAGE,
+    EVENTS_STEP,
+    FLOW_OBSERVED_TIMESTAMP_SECONDS,
+    UNKNOWN_STEP,
+    WINDOW,
+)
 from mm2slo_core.objectives import WINDOW_PAIRS, Severity
 from mm2slo_core.promql import number
 
@@ -29,18 +38,27 @@ def exhausted(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
         expr=with_owner(f"  1 - {left} >= 1\n  and {ON} {bad} >= {_MIN_BAD}"),
         hold=limits.exhausted_hold,
         labels=_TICKET,
-        annotations={**exhausted_annotations(scale), **links.annotations(name)},
+        annotations={**exhausted_annotations(), **links.annotations(name, Subject.OBJECTIVE)},
     )
 
 
 def coverage_low(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
-    """Fires when too few events of the last hour could be measured."""
+    """Fires when too few events of the last hour can be measured, and of the last step as well.
+
+    A flow that is not observed at all has its own alert.
+    """
     name = "MM2SLOCoverageLow"
-    known = long(COVERAGE["1h"], scale)
+    known, observed = long(COVERAGE["1h"], scale), latest(FLOW_OBSERVED_TIMESTAMP_SECONDS, limits)
+    events, unknown = long(EVENTS_STEP, scale), long(UNKNOWN_STEP, scale)
     return AlertRule(
         alert=name,
-        expr=with_owner(f"  {known} < {number(limits.coverage_min)}"),
+        expr=with_owner(
+            f"  {known} < {number(limits.coverage_min)}\n"
+            f"  unless {ON} {events} * {number(1 - limits.coverage_min)} "
+            f">= ({unknown} or 0 * {events}) * {number(limits.coverage_min)}\n"
+            f"  and on (flow) {observed} > time() - {number(limits.observed_age)}"
+        ),
         hold=limits.coverage_hold,
         labels=_TICKET,
-        annotations={**coverage_annotations(scale), **links.annotations(name)},
+        annotations={**coverage_annotations(), **links.annotations(name, Subject.OBJECTIVE)},
     )

@@ -1,4 +1,4 @@
-"""One alert per pair of windows.
+"""One rule per pair of windows, all with the name `MM2ErrorBudgetBurn`.
 
 It fires when both windows burn faster than the pair's factor and the long one holds enough bad
 events, so that a single one never alerts. The factor is share * window / long, computed from the
@@ -6,8 +6,11 @@ recorded window of the objective, so that one rule serves all objectives. For sh
 least MIN_FACTOR, so that no flow alerts whose budget lasts.
 
 Pairs that page require an objective with max_severity page; for others the slow pair reports an
-outage. A pair whose factor times the budget is 1 or more can never fire, since error ratios are at
-most 1; `notices` lists such pairs when the rules are generated.
+outage. Pairs of tickets look back for hours: they leave out flows that stopped or recovered within
+their short window, which MM2FlowStopped has reported.
+
+A pair whose factor times the budget is 1 or more can never fire, since error ratios are at most 1;
+`notices` lists such pairs when the rules are generated.
 """
 
 from __future__ import annotations
@@ -16,46 +19,52 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.burn.burn_annotations import burn_annotations
 from mm2slo_alerts.burn.series_expressions import ON, WINDOW_NAMES, window_value, with_owner
-from mm2slo_alerts.rule_model import AlertRule
-from mm2slo_core.catalogue import BAD_INCREASE, BAD_SUM, BURN, DIRECT_WINDOWS, OBJECTIVE_WINDOW
+from mm2slo_alerts.rule_model import AlertRule, Subject
+from mm2slo_core.catalogue import (
+    BAD_INCREASE,
+    BAD_SUM,
+    BURN,
+    DIRECT_WINDOWS,
+    OBJECTIVE,
+    OBJECTIVE_WINDOW,
+)
+from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING, FLOW_STOPPED
 from mm2slo_core.objectives import Severity
 from mm2slo_core.objectives.traffic_limits import dead_pairs, threshold
 from mm2slo_core.objectives.window_pairs import MIN_FACTOR, MIN_WINDOW
-from mm2slo_core.promql import number, select
+from mm2slo_core.promql import matching, number, over, select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from mm2slo_alerts.rule_model import Links, Scale
     from mm2slo_core.objectives import ObjectiveRule, WindowPair
 
-ALERTS: Final[Mapping[str, str]] = {
-    "fast": "MM2ErrorBudgetBurnFast",
-    "steady": "MM2ErrorBudgetBurnSteady",
-    "slow": "MM2ErrorBudgetBurnSlow",
-    "creeping": "MM2ErrorBudgetBurnCreeping",
-}
-"""Alert by the name of the pair."""
+ALERT: Final = "MM2ErrorBudgetBurn"
+STOP_SLIS: Final = "availability|latency|data_freshness|checkpoint_freshness"
+"""Indicators that are bad while a flow is stopped or works off its backlog."""
 
 
 def burning(pair: WindowPair, links: Links, scale: Scale) -> AlertRule:
-    """Return the alert of *pair*, which is not scaled yet."""
-    name = ALERTS[pair.name]
-    long, short = WINDOW_NAMES[pair.long], WINDOW_NAMES[pair.short]
+    """Return the rule of *pair*, which is not scaled yet."""
     return AlertRule(
-        alert=name,
+        alert=ALERT,
         expr=_expr(pair, scale),
         hold=scale(pair.hold),
         keep=scale(pair.keep),
-        labels={"severity": pair.severity.value, "long": long, "short": short},
-        annotations={**burn_annotations(pair, scale), **links.annotations(name)},
+        labels={"severity": pair.severity.value, "window": WINDOW_NAMES[pair.long]},
+        annotations={
+            **burn_annotations(pair, scale),
+            **links.annotations(ALERT, Subject.OBJECTIVE),
+        },
     )
 
 
 def notices(rules: Iterable[ObjectiveRule]) -> tuple[str, ...]:
     """Return a sentence for each pair that can never fire for one of the objectives *rules*."""
     return tuple(
-        f"{ALERTS[pair.name]} can never fire for {rule.key.sli.value} ({rule.key.tier}) of "
+        f"{ALERT} ({WINDOW_NAMES[pair.long]}) can never fire for {rule.key.sli.value} "
+        f"({rule.key.tier}) of "
         f"{', '.join(rule.flows)}: with a target of {number(rule.target)} over "
         f"{number(rule.window / 86_400)} days it needs an error ratio above "
         f"{number(threshold(pair, rule.target, rule.window))}"
@@ -76,4 +85,16 @@ def _expr(pair: WindowPair, scale: Scale) -> str:
         f"  and {ON} ({window_value(BURN, pair.short, scale)} {factor})\n"
         f"  and {ON} {window_value(family, pair.long, scale)} >= {pair.min_bad}"
     )
-    return with_owner(conditions, pair.severity if pair.severity is Severity.PAGE else None)
+    if pair.severity is Severity.PAGE:
+        return with_owner(conditions, pair.severity)
+    return with_owner(f"{conditions}\n  unless {ON} {_reported(pair, scale)}")
+
+
+def _reported(pair: WindowPair, scale: Scale) -> str:
+    """Objectives of flows that MM2FlowStopped reported within the short window of *pair*."""
+    stopped, recovering = (
+        over("present_over_time", series, scale(pair.short))
+        for series in (FLOW_STOPPED, FLOW_RECOVERING)
+    )
+    objectives = select(OBJECTIVE, matching("sli", STOP_SLIS))
+    return f"({objectives} and on (flow) ({stopped} or {recovering}))"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
-from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
+from mm2slo_alerts.causes.cause import PAGE, TICKET, Cause
+from mm2slo_alerts.rule_model import Subject
 from mm2slo_core.catalogue import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
     EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
     FLOW_INFO,
 )
-from mm2slo_core.promql import aggregate, duration, matching, number, on, over, select
+from mm2slo_core.promql import Vector, aggregate, duration, matching, number, on, over, select
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds
@@ -20,37 +20,31 @@ _REQUEST_STAGES: Final = matching("stage", "topics|end_offsets|start_offsets")
 """Stages that succeed only if a broker answers; others may be idle or only consume."""
 _NO_ANSWER: Final = matching("reason", "timeout|unreachable")
 """Other errors are answers."""
-WITHIN: Final = "within"
-"""Label: how far back MM2ClusterRecentlyUnreachable looks, in production's time."""
-RECOVERY: Final = duration(DEFAULT_THRESHOLDS.outage_recovery)
-IN_WINDOWS: Final = duration(DEFAULT_THRESHOLDS.outage_in_windows)
 
 
 def causes(limits: Thresholds) -> tuple[Cause, ...]:
     return (
         _unreachable(limits),
-        _recently(limits, limits.outage_recovery, RECOVERY),
-        _recently(limits, limits.outage_in_windows, IN_WINDOWS),
         _failing(limits),
     )
 
 
-def _not_answering(limits: Thresholds, after: float) -> str:
-    """Failed requests to clusters that have not answered any replica for *after* seconds.
+def _not_answering(after: float, failures: float) -> Vector:
+    """Clusters that answered no replica for *after* seconds, and failed requests in *failures*.
 
     Requiring failures excludes an idle exporter and includes a cluster that has not answered since
     the exporter started. The counter must be scraped now (`and`), which excludes a dead exporter.
     """
     errors = EXPORTER_COLLECT_ERRORS_TOTAL
-    failed = over("increase", errors, limits.unreachable_errors, _REQUEST_STAGES, _NO_ANSWER)
+    failed = over("increase", errors, failures, _REQUEST_STAGES, _NO_ANSWER)
     # An answer hidden by failed scrapes for longer than *after* would be too old anyway.
     answered = over(
         "max_over_time", EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, after, _REQUEST_STAGES
     )
-    return (
-        f"{failed} > 0\n  and\n  {select(errors)}\n"
-        f"  unless {on(('cluster',), failed, answered)}\n"
-        f"  {answered} > time() - {number(after)}"
+    return Vector(
+        f"{failed} > 0 and {select(errors)} "
+        f"unless {on(('cluster',), failed, answered)} {answered} > time() - {number(after)}",
+        failed.labels,
     )
 
 
@@ -64,18 +58,39 @@ def _by_role(limits: Thresholds, clusters: str) -> str:
         f'  label_replace({aggregate("group", known, (role,))}, "cluster", "$1", "{role}", "(.*)")'
         for role in ("source", "target")
     )
-    return f"(\n{roles}\n)\nand on (cluster)\n{clusters}"
+    return f"(\n{roles}\n)\n* on (cluster) group_left ()\n(\n{clusters}\n)"
 
 
 def _unreachable(limits: Thresholds) -> Cause:
+    """The value is 1 while the cluster does not answer, else the share of time in which it did not.
+
+    The second counts only after several outages: a single one that is over must resolve.
+    """
+    silent = aggregate(
+        "group", _not_answering(limits.unreachable_after, limits.unreachable_errors), ("cluster",)
+    )
+    often = aggregate("group", _not_answering(limits.flap_after, limits.flap_errors), ("cluster",))
+    polled = aggregate("group", select(EXPORTER_COLLECT_ERRORS_TOTAL), ("cluster",))
+    window = f"[{duration(limits.flap_window)}:{duration(limits.flap_step)}]"
+    unanswered = f"({often} or {polled} * 0){window}"
+    steps = number(limits.flap_window / limits.flap_step)
     return Cause(
         name="MM2ClusterUnreachable",
         severity=PAGE,
-        expr=_by_role(limits, f"(\n  {_not_answering(limits, limits.unreachable_after)}\n)"),
+        expr=_by_role(
+            limits,
+            f"  {silent}\n  or\n"
+            f"  sum_over_time({unanswered}) / {steps} >= {number(limits.flap_share)}\n"
+            f"  and\n  changes({unanswered}) >= {number(limits.flap_changes)}",
+        ),
         hold=limits.unreachable_hold,
-        keep=limits.bridge,
-        of_flow=False,
-        summary="Cluster {{ $labels.cluster }} does not answer.",
+        keep=limits.cause_keep,
+        subject=Subject.FLEET,
+        summary=(
+            "Cluster {{ $labels.cluster }} {{ if lt $value 1.0 }}was unreachable for "
+            "{{ $value | humanizePercentage }} of the last "
+            f"{duration(limits.flap_window)}{{{{ else }}}}does not answer{{{{ end }}}}."
+        ),
         impact=(
             "Flows from and to {{ $labels.cluster }} have most likely stopped and cannot be "
             "measured."
@@ -84,24 +99,6 @@ def _unreachable(limits: Thresholds) -> Cause:
             "From the exporter's host, run kafka-broker-api-versions.sh --bootstrap-server with "
             "the brokers of {{ $labels.cluster }}, then check the brokers themselves."
         ),
-    )
-
-
-def _recently(limits: Thresholds, lasts: float, within: str) -> Cause:
-    """Looks back instead of using `keep_firing_for`, which a restart of Prometheus resets."""
-    silent = _not_answering(limits, limits.recently_unreachable_after)
-    window = f"[{duration(lasts)}:{duration(limits.recently_unreachable_step)}]"
-    return Cause(
-        name="MM2ClusterRecentlyUnreachable",
-        severity=NONE,
-        expr=_by_role(limits, f"count_over_time((\n  {silent}\n){window})"),
-        of_flow=False,
-        labels={WITHIN: within},
-        summary="Cluster {{ $labels.cluster }} does not answer, or did not until recently.",
-        impact=(
-            "None: MM2ClusterUnreachable reports the outage, and this alert inhibits its effects."
-        ),
-        action='Query ALERTS{alertname="MM2ClusterUnreachable"}.',
     )
 
 
@@ -116,7 +113,7 @@ def _failing(limits: Thresholds) -> Cause:
         severity=TICKET,
         expr=f"{failed} >= {number(limits.failing_min)}",
         hold=limits.failing_hold,
-        of_flow=False,
+        subject=Subject.FLEET,
         summary=(
             "{{ $labels.stage }} collection is failing on cluster {{ $labels.cluster }} "
             '({{ $labels.reason }}): {{ $value | printf "%.0f" }} failures in the last '

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import TICKET, Cause
 from mm2slo_alerts.causes.cause_expressions import by_flow, latest, unless_maintained
+from mm2slo_alerts.rule_model import Subject
 from mm2slo_core.catalogue import (
     CHECKPOINT_AGE_SECONDS,
     CHECKPOINT_LAG_RECORDS,
@@ -45,6 +46,7 @@ def _checkpoint(limits: Thresholds) -> Cause:
     return Cause(
         name="MM2CheckpointStalled",
         severity=TICKET,
+        subject=Subject.FAILOVER,
         expr=unless_maintained(
             f"{moved_most} > {number(limits.checkpoint_moved)}\n"
             f"and\n{age} > {number(limits.checkpoint_age)}"
@@ -69,6 +71,7 @@ def _not_ready(limits: Thresholds) -> Cause:
     return Cause(
         name="MM2FailoverNotReady",
         severity=TICKET,
+        subject=Subject.FAILOVER,
         expr=unless_maintained(f"{ready} == 0"),
         hold=limits.failover_hold,
         summary=(

@@ -6,25 +6,43 @@ from typing import TYPE_CHECKING
 
 from mm2slo_alerts.causes.cause import PAGE, TICKET, Cause
 from mm2slo_alerts.causes.cause_expressions import by_flow, flow_stopped, latest, unless_maintained
+from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.catalogue import (
     CANARY_LOST_TOTAL,
     CANARY_MOVED_TOTAL,
     CONNECTOR_STATE,
     FLOW_INFO,
+    FLOW_LABELS,
+    FLOW_LAG_SECONDS,
     FLOW_OBSERVED_TIMESTAMP_SECONDS,
     FLOW_STATE,
     TASK_STATE,
 )
-from mm2slo_core.promql import duration, equal, number, on, over, quoted
+from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING, FLOW_SEEN, FLOW_STOPPED
+from mm2slo_core.promql import (
+    Vector,
+    aggregate,
+    duration,
+    equal,
+    number,
+    on,
+    over,
+    quoted,
+    select,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from mm2slo_alerts.thresholds import Thresholds
+    from mm2slo_core.topology import Flow
 
 
-def causes(limits: Thresholds) -> tuple[Cause, ...]:
+def causes(limits: Thresholds, expected: Collection[Flow]) -> tuple[Cause, ...]:
+    """Return the alerts; *expected* are the configured flows, if the rules are for these."""
     return (
         _stopped(limits),
-        _absent(limits),
+        _absent(limits, expected),
         _connector(limits),
         _task(limits),
         _canaries_lost(limits),
@@ -32,19 +50,57 @@ def causes(limits: Thresholds) -> tuple[Cause, ...]:
     )
 
 
+def recorded(limits: Thresholds, expected: Collection[Flow]) -> tuple[RecordingRule, ...]:
+    """Return the series that MM2FlowStopped and MM2FlowMetricsAbsent look back at."""
+    stopped = by_flow(
+        "max", over("min_over_time", FLOW_STATE, limits.stopped_hold, equal("state", "stopped"))
+    )
+    lag = by_flow("max", latest(FLOW_LAG_SECONDS, limits))
+    trend = f"predict_linear({select(FLOW_LAG_SECONDS)}[{duration(limits.recovery_trend)}]"
+    late = number(limits.recovery_min_lag)
+    rules = [
+        RecordingRule(record=FLOW_STOPPED.name, expr=f"{stopped} == 1"),
+        RecordingRule(
+            record=FLOW_RECOVERING.name,
+            expr=(
+                f"{lag} > {late}\n"
+                f"and on (flow) {trend}, {number(limits.recovery_limit)}) < {late}\n"
+                f"and on (flow) {over('present_over_time', FLOW_STOPPED, limits.recovery_limit)}"
+            ),
+        ),
+    ]
+    if not expected:
+        rules.append(_seen(limits))
+    return tuple(rules)
+
+
+def _seen(limits: Thresholds) -> RecordingRule:
+    """Carries the time of the last scrape on, which costs less than a range of a week."""
+    now = aggregate(
+        "max", Vector(f"timestamp({select(FLOW_INFO)})", select(FLOW_INFO).labels), FLOW_LABELS
+    )
+    before = over("last_over_time", FLOW_SEEN, limits.flow_memory_gap)
+    return RecordingRule(
+        record=FLOW_SEEN.name,
+        expr=f"{now}\nor\n({before} > time() - {number(limits.flow_memory)})",
+    )
+
+
 def _stopped(limits: Thresholds) -> Cause:
-    """An unknown state does not end the alert: a restart of the exporter would page again."""
-    name = "MM2FlowStopped"
-    unknown = by_flow("max", latest(FLOW_STATE, limits, equal("state", "unknown")))
-    fired = f'ALERTS{{alertname={quoted(name)}, alertstate="firing"}}'
+    """Fires on as recovering, with the lag as its value, while the flow works off its backlog."""
     return Cause(
-        name=name,
+        name="MM2FlowStopped",
         severity=PAGE,
         expr=unless_maintained(
-            f"(\n  {flow_stopped(limits)}\n  or\n  {unknown} == 1 and on (flow) {fired}\n)"
+            f"(\n  {flow_stopped(limits)}\n  or\n  {select(FLOW_RECOVERING)}\n)"
         ),
         hold=limits.stopped_hold,
-        summary="Flow {{ $labels.flow }} has stopped.",
+        keep=limits.cause_keep,
+        summary=(
+            "Flow {{ $labels.flow }} {{ if gt $value 1.0 }}is catching up after a stop: its oldest "
+            "unreplicated record is {{ $value | humanizeDuration }} old"
+            "{{ else }}has stopped{{ end }}."
+        ),
         impact=(
             "Consumers on {{ $labels.target }} read nothing new from {{ $labels.source }}, and a "
             "failover now would leave the backlog unreplicated."
@@ -56,9 +112,12 @@ def _stopped(limits: Thresholds) -> Cause:
     )
 
 
-def _absent(limits: Thresholds) -> Cause:
-    """Not scraped, or scraped and no longer evaluated by any exporter."""
-    known = by_flow("group", over("present_over_time", FLOW_INFO, limits.flow_lookback))
+def _absent(limits: Thresholds, expected: Collection[Flow]) -> Cause:
+    """Not scraped, or scraped and no longer evaluated by any exporter.
+
+    *expected* are the configured flows; without them, flows seen within `flow_memory`.
+    """
+    known = _configured(expected) if expected else select(FLOW_SEEN)
     observed = latest(FLOW_OBSERVED_TIMESTAMP_SECONDS, limits)
     return Cause(
         name="MM2FlowMetricsAbsent",
@@ -78,9 +137,22 @@ def _absent(limits: Thresholds) -> Cause:
         ),
         action=(
             f'Query up{{job="{limits.exporter_job}"}} and read the exporter\'s log; if the '
-            "flow was removed on purpose, silence this alert for "
-            f"{duration(limits.flow_lookback)}."
+            "flow was removed on purpose, "
+            + ("generate the rules again." if expected else "silence this alert for a week.")
         ),
+    )
+
+
+def _configured(flows: Collection[Flow]) -> Vector:
+    """A series for each of *flows*; source and target are taken from the flow's label."""
+    each = "\n    or\n    ".join(
+        f'label_replace(vector(1), "flow", {quoted(flow.label)}, "", "")' for flow in sorted(flows)
+    )
+    return Vector(
+        "label_replace(\n  label_replace(\n    "
+        f'{each},\n    "source", "$1", "flow", "(.+)->.+"\n  ),\n'
+        '  "target", "$1", "flow", ".+->(.+)"\n)',
+        FLOW_LABELS,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
+from mm2slo_alerts.rule_model import Subject
 from mm2slo_core.catalogue import EXPORTER_LOOP_FAILURES_TOTAL
 from mm2slo_core.catalogue.external_metrics import (
     ITERATIONS_MISSED,
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds
 
 _OURS: Final = matching("rule_group", ".*mm2slo.*")
+LOGSHIP_JOB: Final = "mm2slo-logship"
+"""The job name in the shipped scrape configuration."""
 
 
 def causes(limits: Thresholds) -> tuple[Cause, ...]:
@@ -39,7 +42,8 @@ def _exporter(limits: Thresholds) -> Cause:
         severity=PAGE,
         expr=f"{aggregate('max', up, ('job',))} == 0\nor\nabsent({up})",
         hold=limits.exporter_hold,
-        of_flow=False,
+        keep=limits.cause_keep,
+        subject=Subject.FLEET,
         summary="No exporter of job {{ $labels.job }} can be scraped.",
         impact="No flow is measured, so a stop or a loss would go unnoticed.",
         action=(
@@ -57,7 +61,7 @@ def _loops(limits: Thresholds) -> Cause:
         name="MM2ExporterLoopFailing",
         severity=TICKET,
         expr=f"{failed} > 0",
-        of_flow=False,
+        subject=Subject.FLEET,
         summary=(
             "Loop {{ $labels.loop }} of the exporter failed unexpectedly in the last "
             f'{duration(limits.loops_window)}: {{{{ $value | printf "%.0f" }}}}.'
@@ -77,7 +81,7 @@ def _rules(limits: Thresholds) -> Cause:
         severity=TICKET,
         expr=f"{failed} > 0\nor\n{missed} >= {number(limits.rules_missed)}",
         hold=limits.rules_hold,
-        of_flow=False,
+        subject=Subject.FLEET,
         summary=(
             "Prometheus failed or missed evaluations of rule group {{ $labels.rule_group }} in the "
             f'last {duration(limits.rules_window)}: {{{{ $value | printf "%.0f" }}}}.'
@@ -102,7 +106,7 @@ def _slack(limits: Thresholds) -> Cause:
         name="MM2SlackDeliveryFailing",
         severity=TICKET,
         expr=f"{failed} > 0",
-        of_flow=False,
+        subject=Subject.FLEET,
         summary=(
             "Alertmanager failed to deliver messages to Slack in the last "
             f'{duration(limits.delivery_window)}: {{{{ $value | printf "%.0f" }}}}.'
@@ -119,16 +123,20 @@ def _logs(limits: Thresholds) -> Cause:
     return Cause(
         name="MM2LogsNotShipped",
         severity=TICKET,
-        expr=f"{select(LOGSHIP_SEND_LAG_SECONDS)} > {number(limits.shipping_lag)}",
-        of_flow=False,
+        expr=(
+            f"{select(LOGSHIP_SEND_LAG_SECONDS)} > {number(limits.shipping_lag)}\n"
+            f"or\n{select(UP, equal('job', LOGSHIP_JOB))} == 0"
+        ),
+        hold=limits.shipping_hold,
+        subject=Subject.FLEET,
         summary=(
-            "mm2slo logship at {{ $labels.instance }} has had no events accepted for "
-            "{{ $value | humanizeDuration }}."
+            "mm2slo logship at {{ $labels.instance }} {{ if $value }}has had no events accepted "
+            "for {{ $value | humanizeDuration }}{{ else }}cannot be scraped{{ end }}."
         ),
         impact="Logs of MirrorMaker 2 are missing in Splunk, and are lost if files are deleted.",
         action=(
-            "Run mm2slo logship check on that host, and read the log of mm2slo logship for the "
-            "response of Splunk."
+            "Check that mm2slo logship is running on that host, run mm2slo logship check there, "
+            "and read its log for the response of Splunk."
         ),
     )
 
@@ -138,7 +146,7 @@ def _watchdog() -> Cause:
         name="MM2Watchdog",
         severity=NONE,
         expr="vector(1)",
-        of_flow=False,
+        subject=Subject.FLEET,
         summary="Alerts are evaluated and delivered; this alert always fires.",
         impact="None while it fires; when it stops arriving, no alert is delivered.",
         action=(

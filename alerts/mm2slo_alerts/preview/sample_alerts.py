@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import (
     BUDGET_REMAINING,
-    BURN,
     FLOW_LABELS,
-    OBJECTIVE_WINDOW,
     SLI_LABELS,
 )
-from mm2slo_core.objectives import DEFAULT_WINDOW
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
@@ -38,10 +35,16 @@ _LABELS: Final = {
     "rule_group": "mm2slo-burn",
     "integration": "slack",
 }
-_EXHAUSTED: Final = "MM2ErrorBudgetExhausted"
-_VALUES: Final = {_EXHAUSTED: 1.13, "MM2SLOCoverageLow": 0.82, "MM2RetentionHeadroomLow": 5_400.0}
+_VALUES: Final = {
+    "MM2ErrorBudgetBurn": 18.0,
+    "MM2ErrorBudgetExhausted": 1.13,
+    "MM2SLOCoverageLow": 0.82,
+    "MM2RetentionHeadroomLow": 5_400.0,
+    "MM2FlowStopped": 1.0,
+    "MM2ClusterUnreachable": 1.0,
+    "MM2LogsNotShipped": 900.0,
+}
 _COUNT: Final = 3.0
-_BURN: Final = 18.0
 _LEFT: Final = 0.61
 
 
@@ -66,22 +69,10 @@ def sample(rule: AlertRule, flow: Flow | None = None) -> Sample:
     if "sli" in named:
         wanted |= {"sli", "tier", "owner"}
     labels = {name: known.get(name, "example") for name in sorted(wanted)}
-    burns = "Burn" in rule.alert
-    value = _VALUES.get(rule.alert, _BURN if burns else _COUNT)
-    left = 1.0 - value if rule.alert == _EXHAUSTED else _LEFT
-    return Sample(labels, value, _recorded(about, left))
+    value = _VALUES.get(rule.alert, _COUNT)
+    chosen = ", ".join(f'{name}="{known[name]}"' for name in SLI_LABELS)
+    return Sample(labels, value, {f"{BUDGET_REMAINING.name}{{{chosen}}}": _LEFT})
 
 
 def _of_flow(flow: Flow) -> dict[str, str]:
     return {"flow": flow.label, "source": flow.source, "target": flow.target}
-
-
-def _recorded(flow: Flow, left: float) -> dict[str, float]:
-    labels = {**_of_flow(flow), **_LABELS}
-    chosen = ", ".join(f'{name}="{labels[name]}"' for name in SLI_LABELS)
-    values = {
-        BUDGET_REMAINING.name: left,
-        OBJECTIVE_WINDOW.name: DEFAULT_WINDOW,
-        **{series.name: _BURN for series in BURN.values()},
-    }
-    return {f"{name}{{{chosen}}}": value for name, value in values.items()}

@@ -20,7 +20,6 @@ class Limits:
     summary: int = 130
     """The title of any other alert."""
     impact: int = 150
-    budget: int = 120
     owner: int = 40
     action: int = 260
     short_action: int = 170

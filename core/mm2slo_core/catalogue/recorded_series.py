@@ -152,12 +152,31 @@ COVERAGE: Final = _by_window(
     ("1h", WINDOW),
 )
 
+FLOW_STOPPED: Final = RecordedSeries(
+    name="flow:mm2_flow_stopped:min1m",
+    help="1 while the flow was stopped in each scrape of the last minute; otherwise absent.",
+    labels=FLOW_LABELS,
+)
+FLOW_RECOVERING: Final = RecordedSeries(
+    name="flow:mm2_flow_recovering:lag_seconds",
+    help="Age of the oldest unreplicated record of a flow that was stopped within three hours, "
+    "while it is above the freshness threshold and falling; otherwise absent.",
+    labels=FLOW_LABELS,
+)
+FLOW_SEEN: Final = RecordedSeries(
+    name="flow:mm2_flow_seen:timestamp_seconds",
+    help="Time of the last scrape with the flow, for a week after it; only in rules that are not "
+    "generated for a configuration.",
+    labels=FLOW_LABELS,
+)
+
 RECORDED_GROUPS: Final[Mapping[str, tuple[RecordedSeries, ...]]] = MappingProxyType(
     {
         "Objectives": (OBJECTIVE, OBJECTIVE_WINDOW, MAINTENANCE_ACTIVE),
         "Short windows": (*EVENTS_INCREASE.values(), *BAD_INCREASE.values()),
         "Steps of five minutes": (EVENTS_STEP, BAD_STEP, UNKNOWN_STEP, EXCLUDED_STEP, DUE_STEP),
         "Long windows": (*EVENTS_SUM.values(), *BAD_SUM.values(), *MEASURED.values()),
+        "Flows": (FLOW_STOPPED, FLOW_RECOVERING, FLOW_SEEN),
         "Results": (*ERROR.values(), *BURN.values(), BUDGET_REMAINING, *COVERAGE.values()),
     }
 )

@@ -2,6 +2,8 @@
 
 Source: The Site Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts". The long
 window gives significance; the short one, a twelfth of it, resolves the alert soon after the fault.
+Both pairs that page use the same short window, so that an inhibiting cause need not outlast 30
+minutes of bad events.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ WINDOW_PAIRS = (
         severity=Severity.PAGE,
         share=0.05,
         long=6 * _HOUR,
-        short=30 * _MINUTE,
+        short=5 * _MINUTE,
         hold=5 * _MINUTE,
         keep=5 * _MINUTE,
     ),

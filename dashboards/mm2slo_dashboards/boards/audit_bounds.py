@@ -179,7 +179,7 @@ def latency_panels(limits: Limits) -> tuple[Panel, ...]:
             ),
             sort=("-Upper bound",),
             next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetBurnFast",
+            alert="MM2ErrorBudgetBurn",
             width=14,
         ),
         Panel(
@@ -194,7 +194,7 @@ def latency_panels(limits: Limits) -> tuple[Panel, ...]:
             thresholds=steps,
             minimum=0.0,
             next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetBurnFast",
+            alert="MM2ErrorBudgetBurn",
             width=10,
         ),
     )

@@ -154,7 +154,7 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             thresholds=budget_thresholds(limits),
             decimals=1,
             next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetBurnSlow",
+            alert="MM2ErrorBudgetBurn",
             fills_on="an active group",
             width=6,
             height=5,

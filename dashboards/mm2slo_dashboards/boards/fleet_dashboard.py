@@ -243,7 +243,7 @@ def _history(limits: Limits) -> tuple[Panel, ...]:
             thresholds=burn_rate_thresholds(limits),
             minimum=0.0,
             next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetBurnFast",
+            alert="MM2ErrorBudgetBurn",
             width=8,
         ),
         Panel(

@@ -119,7 +119,7 @@ def _good_events() -> Panel:
         queries=(Query(vector=Vector(f"1 - {error}", error.labels), legend="{{sli}} {{tier}}"),),
         maximum=1.0,
         next_dashboard=DashboardUid.SLO,
-        alert="MM2ErrorBudgetBurnFast",
+        alert="MM2ErrorBudgetBurn",
         height=9,
     )
 
@@ -142,7 +142,7 @@ def _latency_percentiles(
         colours={"p50": Colour.RESTING, "p99": Colour.NEUTRAL},
         minimum=0.0,
         next_dashboard=DashboardUid.SLO,
-        alert="MM2ErrorBudgetBurnFast",
+        alert="MM2ErrorBudgetBurn",
     )
 
 

@@ -106,7 +106,7 @@ def panels(limits: Limits) -> tuple[Panel, ...]:
             thresholds=burn_rate_thresholds(limits),
             decimals=2,
             next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetBurnFast",
+            alert="MM2ErrorBudgetBurn",
             width=5,
             height=5,
         ),

@@ -238,7 +238,7 @@ def _budget_history(limits: Limits) -> tuple[Panel, ...]:
             ),
             minimum=0.0,
             next_dashboard=DashboardUid.FLOW,
-            alert="MM2ErrorBudgetBurnSlow",
+            alert="MM2ErrorBudgetBurn",
         ),
     )
 
@@ -267,7 +267,7 @@ def _burn_rates(limits: Limits, pair: WindowPair) -> Panel:
         thresholds=Thresholds(Colour.GOOD, ((factor, Colour.BAD),)),
         minimum=0.0,
         next_dashboard=DashboardUid.FLOW,
-        alert=f"MM2ErrorBudgetBurn{pair.name.capitalize()}",
+        alert="MM2ErrorBudgetBurn",
     )
 
 

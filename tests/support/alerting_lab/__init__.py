@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from exporter_watch import FAST, Watch
 from monitoring import Monitoring, monitoring
 
-from mm2slo_alerts.recent_alert import AFTER_CATCHING_UP, AFTER_OUTAGE, AFTER_STOP
 from mm2slo_alerts.rule_model import Scale
 from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
 SCALE: Final = Scale(1 / 15)
-_TICKET_MEMORY: Final = {
-    memory.labels["within"]
-    for memories in (AFTER_STOP, AFTER_OUTAGE, AFTER_CATCHING_UP)
-    for pair, memory in memories.items()
-    if pair in ("slow", "creeping")
-}
-"""Values of the label `within` for recent faults that inhibit tickets only."""
 _FLOW: Final[Mapping[str, object]] = {
     "canary": {"interval": "200ms", "deadline": "4s", "latency_tiers": ["2s", "4s"]},
     "freshness": [{"threshold": "4s"}],
@@ -65,17 +57,6 @@ class AlertingLab:
     def active_pages(self) -> set[str]:
         """Names of pending and firing pages, including inhibited ones."""
         return self._names("page")
-
-    def active_inhibitors(self) -> set[str]:
-        """Names of active alerts that inhibit pages; those for tickets last for hours."""
-        memories = [
-            each["labels"]
-            for each in self.monitoring.prometheus.alerts()
-            if each["labels"]["severity"] == "none"
-        ]
-        return {
-            each["alertname"] for each in memories if each.get("within") not in _TICKET_MEMORY
-        } - {"MM2Watchdog"}
 
     def wait_until_silenced(self) -> None:
         """Wait until all of Alertmanager's pages and tickets are suppressed."""

@@ -146,7 +146,7 @@ def _recorded(shape: Shape, series: RecordedSeries, since: int) -> Iterator[Seri
 
 def _alerts(shape: Shape, since: int) -> Iterator[Series]:
     for flow in shape.flow_labels[:_WITH_ALERTS]:
-        for name, severity in (("MM2FlowStopped", "page"), ("MM2ErrorBudgetBurnSlow", "ticket")):
+        for name, severity in (("MM2FlowStopped", "page"), ("MM2ErrorBudgetBurn", "ticket")):
             given = (("alertname", name), ("alertstate", "firing"), ("severity", severity), *flow)
             yield _series(ALERTS, given, sample_patterns.constant(1.0, _EVALUATION), since)
 

@@ -19,7 +19,7 @@ def matches(matchers: Sequence[Matcher], labels: Mapping[str, str]) -> bool:
 
 
 def delivered(firing: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return those of *firing* with a receiver that no other alert inhibits.
+    """Return those of *firing* that no other alert inhibits.
 
     A source need not be delivered itself; an alert that matches both sides inhibits nothing.
     """
@@ -27,8 +27,7 @@ def delivered(firing: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
     return [
         alert
         for alert in alerts
-        if alert["severity"] != "none"
-        and not any(
+        if not any(
             matches(rule.target, alert)
             and matches(rule.source, other)
             and not matches(rule.target, other)

@@ -59,7 +59,9 @@ def monitoring(
         (folder / "alertmanager").mkdir()
         (folder / "prometheus").mkdir()
         with (
-            alertmanager(folder / "alertmanager", files[ALERTMANAGER]) as manager,
+            alertmanager(
+                folder / "alertmanager", files[ALERTMANAGER], config.alerting.links
+            ) as manager,
             prometheus(
                 folder / "prometheus",
                 {

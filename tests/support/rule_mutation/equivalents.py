@@ -79,8 +79,8 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "It fires with any value, and its annotations show no value.",
     ),
     Equivalent(
-        "MM2Cluster(Recently)?Unreachable",
-        r"max_over_time\(mm2_exporter_last_success.*\[\[(1m -> 2m|45s -> 1m30s)\]\].*",
+        "MM2ClusterUnreachable",
+        r".*max_over_time\(mm2_exporter_last_success.*\[\[(1m -> 2m|20s -> 40s)\]\].*",
         "An answer that only a longer range finds is too old for the comparison beside it.",
     ),
     Equivalent(

@@ -20,9 +20,11 @@ def test_rule_test_keeps_its_own_alerts_without_links() -> None:
             {"name": "h", "rules": [{"record": "r", "expr": "z"}]},
         ]
     }
-    assert test.rules_of(documents) == {
+    recording = {"groups": [{"name": "i", "rules": [{"record": "s", "expr": "z"}]}]}
+    assert test.rules_of(documents, recording) == {
         "groups": [
-            {"name": "g", "rules": [{"alert": "A", "expr": "x", "annotations": {"summary": "s"}}]}
+            {"name": "g", "rules": [{"alert": "A", "expr": "x", "annotations": {"summary": "s"}}]},
+            {"name": "h", "rules": [{"record": "r", "expr": "z"}]},
         ]
     }
     assert not test.firing

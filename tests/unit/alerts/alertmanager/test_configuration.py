@@ -11,21 +11,15 @@ import pytest
 import yaml
 from inhibitions import delivered, matches
 
-from mm2slo_alerts import recent_alert
 from mm2slo_alerts.alertmanager import TEMPLATES, configuration
 from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
 from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE
-from mm2slo_alerts.burn.pair_alerts import ALERTS as BURNS
 from mm2slo_alerts.output_files import alert_groups
 from mm2slo_alerts.preview import sample
-from mm2slo_alerts.recent_alert import RECENT_ALERTS
 from mm2slo_alerts.rule_model import AlertRule, Links, Scale
 from mm2slo_alerts.slack import template
-from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel, Webhook
-from mm2slo_core.config.slo_config import STEP, ObjectiveConfig, SloConfig
-from mm2slo_core.objectives import WINDOW_PAIRS
-from mm2slo_core.promql import duration
+from mm2slo_core.config.slo_config import ObjectiveConfig, SloConfig
 from mm2slo_core.sli_counters import Sli
 from mm2slo_core.user_errors import UserError
 
@@ -44,15 +38,8 @@ RULES = [
 ]
 
 
-_EVERY = {"flow": "us->eu", "source": "us", "target": "eu", "sli": "latency", "tier": "60s"}
-
-
 def labels_of(rule: AlertRule) -> dict[str, str]:
-    found = {"alertname": rule.alert, **sample(rule).labels, **rule.labels}
-    for recent in RECENT_ALERTS:
-        if rule.alert == recent_alert.ALERT and rule.labels["of"] == recent.of:
-            found |= {label: _EVERY.get(label, "us") for label in recent.by}
-    return found
+    return {"alertname": rule.alert, **sample(rule).labels, **rule.labels}
 
 
 def document(config: AlertingConfig, scale: float = 1.0) -> dict[str, Any]:
@@ -69,7 +56,7 @@ def receiver(config: AlertingConfig, name: str) -> dict[str, Any]:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alertmanager")
     (folder / "templates").mkdir()
-    (folder / TEMPLATES).write_text(template(), encoding="utf-8")
+    (folder / TEMPLATES).write_text(template(LinksConfig()), encoding="utf-8")
     path = folder / "alertmanager.yml"
     path.write_text(configuration(FULL, SloConfig()), encoding="utf-8")
     return path
@@ -107,7 +94,7 @@ def test_amtool_accepts_every_configuration(
     tmp_path: Path, config: AlertingConfig, scale: float
 ) -> None:
     (tmp_path / "templates").mkdir()
-    (tmp_path / TEMPLATES).write_text(template(), encoding="utf-8")
+    (tmp_path / TEMPLATES).write_text(template(LinksConfig()), encoding="utf-8")
     path = tmp_path / "alertmanager.yml"
     path.write_text(configuration(config, SloConfig(), Scale(scale)), encoding="utf-8")
     done = amtool("check-config", str(path))
@@ -123,7 +110,7 @@ def test_amtool_accepts_every_configuration(
             (rule, channel)
             for rule in RULES
             for channel in ("pay team", "on-call", "forgotten")
-            if rule.alert in {"MM2ErrorBudgetBurnFast", "MM2ErrorBudgetBurnSlow", "MM2Watchdog"}
+            if rule.alert in {"MM2ErrorBudgetBurn", "MM2Watchdog"}
         ),
     ],
 )
@@ -134,8 +121,6 @@ def test_each_alert_is_routed_to_expected_receiver(
     labels = {**labels_of(rule), **({"channel": channel} if channel else {})}
     if rule.alert == "MM2Watchdog":
         expected = "channel-pulse"
-    elif rule.labels["severity"] == "none":
-        expected = "null"
     elif rule.alert == "MM2SlackDeliveryFailing":
         expected = "channel-on-call"
     else:
@@ -178,7 +163,7 @@ OBJECTIVES = (
         # An alert about an objective uses its channel.
         (
             {
-                "alertname": "MM2ErrorBudgetBurnFast",
+                "alertname": "MM2ErrorBudgetBurn",
                 "flow": "us->eu",
                 "sli": "order",
                 "severity": "page",
@@ -189,7 +174,7 @@ OBJECTIVES = (
         # An objective without a channel uses the default, whatever the causes use.
         (
             {
-                "alertname": "MM2ErrorBudgetBurnFast",
+                "alertname": "MM2ErrorBudgetBurn",
                 "flow": "us->eu",
                 "sli": "latency",
                 "severity": "page",
@@ -204,7 +189,7 @@ def test_cause_is_routed_to_channel_of_availability(
     tmp_path: Path, labels: Mapping[str, str], expected: str
 ) -> None:
     (tmp_path / "templates").mkdir()
-    (tmp_path / TEMPLATES).write_text(template(), encoding="utf-8")
+    (tmp_path / TEMPLATES).write_text(template(LinksConfig()), encoding="utf-8")
     path = tmp_path / "alertmanager.yml"
     slo = SloConfig(objectives=OBJECTIVES)
     path.write_text(configuration(FULL, slo), encoding="utf-8")
@@ -235,7 +220,7 @@ def test_page_routes_wait_ten_seconds_and_repeat_after_four_hours() -> None:
         for route in routes(document(FULL)["route"])
         if 'severity="page"' in route.get("matchers", ())
     ]
-    assert len(pages) == 2 * (3 + 1), "each of three channels, and the default"
+    assert len(pages) == 3 * (3 + 1), "each of three channels, and the default"
     for page in pages:
         assert (page["group_wait"], page["group_interval"], page["repeat_interval"]) == (
             "10s",
@@ -244,17 +229,19 @@ def test_page_routes_wait_ten_seconds_and_repeat_after_four_hours() -> None:
         )
 
 
-def test_routes_group_by_objective_or_cause() -> None:
+def test_alerts_are_grouped_by_flow_cluster_or_name() -> None:
     by_matchers = {
-        tuple(route["matchers"]): route["group_by"]
+        tuple(route.get("matchers", ())): route["group_by"]
         for route in routes(document(FULL)["route"])
-        if "group_by" in route and "matchers" in route
+        if "group_by" in route
     }
-    one = ('sli!=""', 'alertname!~"MM2SLOCoverageLow|MM2ErrorBudgetExhausted"')
-    assert by_matchers['severity="page"', *one] == ["flow", "sli", "tier"]
-    assert by_matchers['severity="page"',] == ["alertname", "flow", "cluster"]
-    assert by_matchers[one] == ["flow", "sli", "tier"]
-    assert by_matchers['alertname="MM2Watchdog"',] == ["alertname"]
+    assert by_matchers == {
+        (): ["alertname"],
+        ('severity="page"', 'flow!=""'): ["flow"],
+        ('severity="page"', 'cluster!=""'): ["cluster"],
+        ('flow!=""',): ["flow"],
+        ('cluster!=""',): ["cluster"],
+    }
 
 
 def test_scale_shortens_every_duration() -> None:
@@ -347,20 +334,24 @@ def test_slack_delivery_failure_is_routed_to_platform_channel(
     assert route["receiver"] == expected
 
 
+ROLES: tuple[dict[str, str], ...] = ({}, {"source": "us"}, {"target": "us"})
+
+
 @pytest.mark.parametrize("rule", INHIBITIONS, ids=lambda rule: rule.why)
-def test_inhibition_has_sources_and_targets_and_none_is_both(rule: Any) -> None:
+def test_inhibition_has_delivered_source_and_targets_and_none_is_both(rule: Any) -> None:
     sources = [
         labels
         for each in RULES
-        for role in ({}, {"source": "us"}, {"target": "us"})
+        for role in ROLES
         if matches(rule.source, labels := {**labels_of(each), **role})
     ]
     targets = [labels_of(each) for each in RULES if matches(rule.target, labels_of(each))]
     assert sources, "no alert of the rule set is a source"
     assert targets, "no alert of the rule set is a target"
+    assert {labels["severity"] for labels in sources} == {"page"}
     assert not [labels for labels in sources if matches(rule.target, labels)]
-    for pattern in re.findall(r"MM2\w+", str(rule.source) + str(rule.target)):
-        assert any(each.alert.startswith(pattern) for each in RULES), f"no alert {pattern}"
+    for name in re.findall(r"MM2\w+", str(rule.source) + str(rule.target)):
+        assert any(each.alert == name for each in RULES), f"no alert {name}"
 
 
 @pytest.mark.parametrize("rule", INHIBITIONS, ids=lambda rule: rule.why)
@@ -376,126 +367,35 @@ def test_loss_is_never_inhibited() -> None:
         assert not [each.why for each in INHIBITIONS if matches(each.target, labels_of(rule))]
 
 
-def test_recent_alerts_outlast_their_windows() -> None:
-    """A page needs its window, for and keep_firing_for; a ticket two steps; coverage an hour."""
-    of_pair = {each.alert: each for each in RULES if each.alert.startswith("MM2ErrorBudgetBurn")}
-    after = (
-        *recent_alert.AFTER_BURN.values(),
-        recent_alert.AFTER_STOP,
-        recent_alert.AFTER_CATCHING_UP,
-        recent_alert.AFTER_OUTAGE,
-    )
-    for recent_alerts in after:
-        for name, recent in recent_alerts.items():
-            [pair] = [each for each in WINDOW_PAIRS if each.name == name]
-            alert = of_pair[BURNS[name]]
-            after_window = alert.hold + alert.keep if alert.keep else 2 * STEP
-            assert recent.within > pair.short + after_window
-    covered = 3_600.0 + STEP + recent_alert.INTERVAL
-    for recent in (
-        recent_alert.UNSEEN_BY_EXPORTER,
-        recent_alert.UNSEEN_IN_OUTAGE,
-        recent_alert.UNSEEN_BY_ABSENCE,
-    ):
-        assert recent.within > covered
+def inhibited_by(cause: str, labels: Mapping[str, str], flow: str = "us->eu") -> set[str]:
+    """Alerts about *flow*, and without a flow, that *cause* inhibits."""
+    source, _, target = flow.partition("->")
+    firing = {"alertname": cause, "severity": "page", **labels}
+    about = {"flow": flow, "source": source, "target": target}
+    others = [labels_of(each) for each in RULES if each.alert != cause]
+    others = [{**found, **(about if "flow" in found else {})} for found in others]
+    return {found["alertname"] for found in others if delivered([firing, found]) == [firing]}
 
 
-_GROUPS = {"MM2CheckpointStalled", "MM2FailoverNotReady"}
-_PAGING = {BURNS["fast"], BURNS["steady"]}
-_TICKETS = {BURNS["slow"], "MM2ErrorBudgetExhausted"}
-_CREEPING = {BURNS["creeping"]}
-_UNSEEN = {"MM2SLOCoverageLow"}
-INHIBITED = {
-    ("MM2FlowStopped", "5m"): {
-        *("MM2PartitionStalled", "MM2ConnectorFailed", "MM2TaskFailed", "MM2TransactionStuck")
-    },
-    ("MM2FlowStopped", "45m"): _PAGING | _GROUPS,
-    ("MM2FlowStopped", "2h15m"): _TICKETS,
-    ("MM2FlowStopped", "6h15m"): _CREEPING,
-    ("MM2CatchingUp", "20m"): _PAGING | _GROUPS,
-    ("MM2CatchingUp", "2h15m"): _TICKETS,
-    ("MM2CatchingUp", "6h15m"): _CREEPING,
-    ("MM2ClusterUnreachable", "1h10m"): _UNSEEN,
-    ("MM2ClusterUnreachable", "2h15m"): _TICKETS,
-    ("MM2ClusterUnreachable", "6h15m"): _CREEPING,
-    (BURNS["fast"], "45m"): {BURNS["steady"]},
-    (BURNS["fast"], "2h15m"): _TICKETS,
-    (BURNS["fast"], "6h15m"): _CREEPING,
-    (BURNS["steady"], "2h15m"): _TICKETS,
-    (BURNS["steady"], "6h15m"): _CREEPING,
-    (BURNS["slow"], "6h15m"): _CREEPING,
-    ("MM2ExporterDown", "10m"): _UNSEEN | {"MM2FlowMetricsAbsent", "MM2CollectionFailing"},
-    ("MM2ExporterDown", "1h10m"): _UNSEEN,
-    ("MM2FlowMetricsAbsent", "1h10m"): _UNSEEN,
-}
-"""Alerts that each recent alert inhibits, written by hand, for an indicator that a stop burns."""
-
-
-def inhibited_by(recent: recent_alert.RecentAlert, **about: str) -> set[str]:
-    """Delivered alerts that *recent* of us->eu inhibits; *about* changes their labels."""
-    known = {label: _EVERY.get(label, "us") for label in recent.by}
-    firing = {"alertname": recent_alert.ALERT, "severity": "none", **recent.labels, **known}
-    people = [each for each in RULES if each.labels["severity"] != "none"]
-    return {each.alert for each in people if not delivered([firing, {**labels_of(each), **about}])}
-
-
-def test_each_recent_alert_inhibits_expected_alerts() -> None:
-    assert {
-        (each.of, duration(each.within)): inhibited_by(each) for each in RECENT_ALERTS
-    } == INHIBITED
-
-
-def inhibited_after_outage(within: str, **about: str) -> set[str]:
-    """Delivered alerts that an outage of the flow's source inhibits, *within* a time."""
-    recently = {"alertname": "MM2ClusterRecentlyUnreachable", "severity": "none", "cluster": "us"}
-    recently |= {"source": "us", "within": within}
-    people = [each for each in RULES if each.labels["severity"] != "none"]
-    return {
-        each.alert
-        for each in people
-        if not delivered(
-            [recently, {**labels_of(each), **(about if "flow" in labels_of(each) else {})}]
-        )
+def test_stopped_flow_inhibits_its_budgets_and_groups() -> None:
+    about = {"flow": "us->eu", "source": "us", "target": "eu"}
+    assert inhibited_by("MM2FlowStopped", about) == {
+        *("MM2ErrorBudgetBurn", "MM2ErrorBudgetExhausted"),
+        *("MM2CheckpointStalled", "MM2FailoverNotReady", "MM2TaskFailed"),
     }
+    assert inhibited_by("MM2FlowStopped", about, "c->d") == set()
 
 
-def test_flow_that_does_not_resume_after_outage_alerts() -> None:
-    """Budget alerts are inhibited for longer than alerts about stopped flows."""
-    looks_back = {*BURNS.values(), "MM2ErrorBudgetExhausted"} | _UNSEEN | _GROUPS
-    assert inhibited_after_outage("45m") - {"MM2CollectionFailing"} == looks_back
+@pytest.mark.parametrize(("role", "flow"), [("source", "us->eu"), ("target", "eu->us")])
+def test_unreachable_cluster_inhibits_its_flows_except_loss(role: str, flow: str) -> None:
+    cluster = {"cluster": "us", role: "us"}
     of_flows = {each.alert for each in RULES if "flow" in labels_of(each)}
-    kept = {"MM2RecordsLost", "MM2RetentionHeadroomLow", "MM2CatchingUp", "MM2RecentlyPaged"}
-    at_once = inhibited_after_outage("10m")
-    assert at_once - {"MM2CollectionFailing"} == of_flows - kept
-    assert {"MM2FlowStopped", "MM2TaskFailed", "MM2PartitionStalled"} <= at_once
-    for within in ("10m", "45m"):
-        assert inhibited_after_outage(within, flow="c->d", source="c", target="d") <= {
-            "MM2CollectionFailing"
-        }
+    loss = {"MM2RecordsLost", "MM2RetentionHeadroomLow"}
+    inhibited = inhibited_by("MM2ClusterUnreachable", cluster, flow)
+    assert inhibited == of_flows - loss | {"MM2CollectionFailing"}
+    other = inhibited_by("MM2ClusterUnreachable", cluster, "c->d")
+    assert other == {"MM2CollectionFailing"}
 
 
-def test_recent_alert_of_one_flow_inhibits_no_other_flow() -> None:
-    for recent in RECENT_ALERTS:
-        if recent.by:
-            assert inhibited_by(recent, flow="c->d", source="c", target="d") == set()
-
-
-def test_indicators_that_a_stop_does_not_burn_are_not_inhibited() -> None:
-    for recent in RECENT_ALERTS:
-        if recent.by and "sli" not in recent.by:
-            for sli in ("completeness", "uniqueness", "order", "affinity"):
-                burns = {*BURNS.values(), "MM2ErrorBudgetExhausted"}
-                assert not burns & inhibited_by(recent, sli=sli, tier="all")
-
-
-def test_each_pair_inhibits_only_slower_pairs() -> None:
-    order = [pair.name for pair in WINDOW_PAIRS]
-    for faster, recent_alerts in recent_alert.AFTER_BURN.items():
-        assert list(recent_alerts) == order[order.index(faster) + 1 :]
-
-
-def test_trend_is_known_before_inhibition_after_stop_ends() -> None:
-    trend = DEFAULT_THRESHOLDS.catching_up_trend
-    assert recent_alert.AFTER_STOP["steady"].within > trend
-    assert DEFAULT_THRESHOLDS.outage_in_windows > trend
-    assert DEFAULT_THRESHOLDS.catching_up_after > DEFAULT_THRESHOLDS.catching_up_ahead
+def test_exporter_down_inhibits_absent_metrics() -> None:
+    assert inhibited_by("MM2ExporterDown", {"job": "mm2slo"}) == {"MM2FlowMetricsAbsent"}

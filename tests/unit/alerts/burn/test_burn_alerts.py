@@ -9,7 +9,7 @@ import pytest
 from promtool import RULE_TESTS, narrowed, needs_promtool, run_rule_tests
 
 from mm2slo_alerts import burn
-from mm2slo_alerts.burn.burn_annotations import ACTION, IMPACT
+from mm2slo_alerts.burn.series_expressions import WINDOW_NAMES
 from mm2slo_alerts.rule_model import AlertRule, Links, Scale
 from mm2slo_core.objectives import WINDOW_PAIRS, ObjectiveRule, Severity
 from mm2slo_core.sli_counters import Sli, SliKey
@@ -17,18 +17,29 @@ from mm2slo_core.sli_counters import Sli, SliKey
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = (*burn.ALERTS.values(), "MM2ErrorBudgetExhausted", "MM2SLOCoverageLow")
+WINDOWS = ("1h", "6h", "1d", "3d")
+NAMES = (
+    *(f"{burn.ALERT}-{window}" for window in WINDOWS),
+    "MM2ErrorBudgetExhausted",
+    "MM2SLOCoverageLow",
+)
 
 
 def alerts(scale: Scale | None = None, links: Links | None = None) -> dict[str, AlertRule]:
+    """Rules by alert, and by window if there are several."""
     (group,) = burn.groups(links=links, scale=scale or Scale())
-    return {rule.alert: rule for rule in group.rules if isinstance(rule, AlertRule)}
+    return {
+        "-".join(filter(None, (rule.alert, rule.labels.get("window")))): rule
+        for rule in group.rules
+        if isinstance(rule, AlertRule)
+    }
 
 
 @needs_promtool
 @pytest.mark.parametrize("name", NAMES)
 def test_burn_alert_fires_just_over_its_threshold(tmp_path: Path, name: str) -> None:
-    run_rule_tests(narrowed(RULE_TESTS / f"{name}.test.yml", tmp_path, ("mm2slo-burn",)))
+    groups = ("mm2slo-burn", "mm2slo-causes-flow")
+    run_rule_tests(narrowed(RULE_TESTS / f"{name}.test.yml", tmp_path, groups))
 
 
 def test_alerts_are_one_per_pair_and_two_per_budget() -> None:
@@ -38,35 +49,32 @@ def test_alerts_are_one_per_pair_and_two_per_budget() -> None:
 def test_pair_alert_has_windows_and_severity() -> None:
     found = alerts()
     for pair in WINDOW_PAIRS:
-        rule = found[burn.ALERTS[pair.name]]
-        assert rule.labels["severity"] == pair.severity.value
+        window = WINDOW_NAMES[pair.long]
+        rule = found[f"{burn.ALERT}-{window}"]
+        assert rule.labels == {"severity": pair.severity.value, "window": window}
         assert (rule.hold, rule.keep) == (pair.hold, pair.keep)
-        assert rule.labels["long"] in rule.annotations["summary"]
-        assert f"ratio{rule.labels['short']}" in rule.expr
+        assert f"({window} and {WINDOW_NAMES[pair.short]} windows)" in rule.annotations["summary"]
+        assert f"ratio{WINDOW_NAMES[pair.short]}" in rule.expr
 
 
 def test_only_pages_require_objectives_that_page() -> None:
     requiring = {name for name, rule in alerts().items() if 'severity="page"' in rule.expr}
-    assert requiring == {"MM2ErrorBudgetBurnFast", "MM2ErrorBudgetBurnSteady"}
+    assert requiring == {"MM2ErrorBudgetBurn-1h", "MM2ErrorBudgetBurn-6h"}
 
 
 def test_scale_shortens_durations_and_keeps_factors() -> None:
-    fast = alerts(Scale(1 / 60))["MM2ErrorBudgetBurnFast"]
-    steady = alerts(Scale(1 / 60))["MM2ErrorBudgetBurnSteady"]
+    fast = alerts(Scale(1 / 60))["MM2ErrorBudgetBurn-1h"]
+    steady = alerts(Scale(1 / 60))["MM2ErrorBudgetBurn-6h"]
     assert (fast.hold, fast.keep, steady.hold) == (1.0, 5.0, 5.0)
     # 28 days in a minute each: 40320 s * 0.02 / 60 s is 13.44 as well.
     assert "flow:mm2_slo_window:seconds * 0.02 / 60\n" in fast.expr
     assert "last_over_time(flow:mm2_slo_burn:ratio6h[10s])" in steady.expr
-    assert fast.labels == {"severity": "page", "long": "1h", "short": "5m"}
+    assert fast.labels == {"severity": "page", "window": "1h"}
 
 
 def test_labels_contain_no_templates() -> None:
     for rule in alerts().values():
         assert not any("{{" in value for value in rule.labels.values())
-
-
-def test_each_indicator_has_impact_and_action() -> None:
-    assert set(IMPACT) == set(ACTION) == set(Sli)
 
 
 def test_annotations_contain_no_slack_markup() -> None:
@@ -89,7 +97,7 @@ def test_links_are_present_when_configured() -> None:
     assert texts["dashboard_url"] == (
         "https://grafana/d/mm2slo-flow?var-flow={{ $labels.flow | urlquery }}&from=now-6h&to=now"
     )
-    assert texts["report_url"] == "https://slo/slo?flow={{ $labels.flow | urlquery }}"
+    assert texts["report_url"].startswith("https://slo/slo/{{ $labels.source | toLower ")
     assert texts["splunk_url"] == (
         "https://splunk/app/repl_observability/search?q=search%20%60repl_index%60%20"
         "flow%3D%22{{ $labels.flow | urlquery }}%22%20"
@@ -108,6 +116,6 @@ def test_notices_name_pairs_that_can_never_fire() -> None:
     # 13.44 * 0.1 is above 1; 5.6 * 0.1 is not.
     (notice,) = burn.notices([low, high])
     assert notice == (
-        "MM2ErrorBudgetBurnFast can never fire for latency (10s) of us->*: with a target of 0.9 "
+        "MM2ErrorBudgetBurn (1h) can never fire for latency (10s) of us->*: with a target of 0.9 "
         "over 28 days it needs an error ratio above 1.344"
     )

@@ -8,9 +8,12 @@ from dataclasses import fields
 import pytest
 
 from mm2slo_alerts import causes
-from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Links, Scale
+from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Links, RecordingRule, Scale
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING, FLOW_STOPPED
+from mm2slo_core.objectives import WINDOW_PAIRS, Severity
 from mm2slo_core.promql import duration
+from mm2slo_core.topology import Flow
 
 PAGES = {
     "MM2FlowStopped",
@@ -22,11 +25,9 @@ PAGES = {
     "MM2ClusterUnreachable",
     "MM2ExporterDown",
 }
-NOT_DELIVERED = {"MM2ClusterRecentlyUnreachable", "MM2Watchdog"}
 TEXTS = ("summary", "impact", "action")
 WITHOUT_FLOW = {
     "MM2ClusterUnreachable",
-    "MM2ClusterRecentlyUnreachable",
     "MM2CollectionFailing",
     "MM2ExporterDown",
     "MM2ExporterLoopFailing",
@@ -47,15 +48,15 @@ def alerts(scale: Scale = PRODUCTION, links: Links | None = None) -> dict[str, A
 def test_causes_have_expected_severities() -> None:
     by_severity = {name: rule.labels["severity"] for name, rule in alerts().items()}
     assert {name for name, severity in by_severity.items() if severity == "page"} == PAGES
-    assert {name for name, severity in by_severity.items() if severity == "none"} == NOT_DELIVERED
+    assert {name for name, severity in by_severity.items() if severity == "none"} == {"MM2Watchdog"}
     assert set(by_severity.values()) == {"page", "ticket", "none"}
-    assert len(by_severity) == 25
+    assert len(by_severity) == 24
 
 
 @pytest.mark.parametrize("name", alerts())
 def test_annotations_are_sentences_without_slack_markup(name: str) -> None:
     annotations = alerts()[name].annotations
-    assert set(annotations) == {*TEXTS, *(("budget",) if name not in WITHOUT_FLOW else ())}
+    assert set(annotations) == set(TEXTS)
     for text in TEXTS:
         shown = re.sub(r"\{\{.*?\}\}", "", annotations[text])
         assert annotations[text].endswith((".", "}")), annotations[text]
@@ -67,8 +68,7 @@ def test_annotations_are_sentences_without_slack_markup(name: str) -> None:
 @pytest.mark.parametrize("name", alerts())
 def test_labels_contain_no_values(name: str) -> None:
     rule = alerts()[name]
-    distinguishing = {"within"} if name == "MM2ClusterRecentlyUnreachable" else set()
-    assert set(rule.labels) == {"severity"} | distinguishing
+    assert set(rule.labels) == {"severity"}
     assert "$value" not in str(rule.labels)
 
 
@@ -97,27 +97,45 @@ def test_scale_shortens_every_duration() -> None:
         assert short[name].keep == pytest.approx(rule.keep / 60)
         for long in re.findall(r"\[(\w+)[\]:]", rule.expr):
             assert f"[{long}" not in short[name].expr or long.endswith("s"), (name, long)
-    assert "[45s:500ms]" in short["MM2ClusterRecentlyUnreachable"].expr
-    assert "time() - 1\n" in short["MM2ClusterUnreachable"].expr
+    assert "[30s:250ms]) / 120 >= 0.1" in short["MM2ClusterUnreachable"].expr
+    assert "time() - 1)" in short["MM2ClusterUnreachable"].expr
     assert "[30s], 240)) < 15" in short["MM2RetentionHeadroomLow"].expr
     assert "> 200\n" in short["MM2CheckpointStalled"].expr, "a number of records is not scaled"
 
 
-def test_inhibition_after_outage_outlasts_windows_and_recovery() -> None:
-    longest_short_window, its_hold, its_keep = 1800.0, 300.0, 300.0
-    assert DEFAULT_THRESHOLDS.outage_in_windows > longest_short_window + its_hold + its_keep
-    assert DEFAULT_THRESHOLDS.recently_unreachable_after < DEFAULT_THRESHOLDS.unreachable_after
-    connect_delay = 300.0
-    assert connect_delay < DEFAULT_THRESHOLDS.outage_recovery < DEFAULT_THRESHOLDS.outage_in_windows
-    hold = alerts()["MM2ClusterRecentlyUnreachable"].hold
-    assert hold == 0.0
+def test_inhibiting_causes_outlast_what_pages_still_see() -> None:
+    deadline, evaluations = 60.0, 2 * DEFAULT_THRESHOLDS.interval
+    after = max(
+        pair.short + deadline + evaluations + pair.keep
+        for pair in WINDOW_PAIRS
+        if pair.severity is Severity.PAGE
+    )
+    found = alerts()
+    for name in ("MM2FlowStopped", "MM2ClusterUnreachable", "MM2ExporterDown"):
+        assert found[name].keep >= after
+    assert found["MM2FlowStopped"].keep > DEFAULT_THRESHOLDS.recovery_trend
+
+
+def test_configured_flows_are_expected() -> None:
+    found = causes.groups(
+        DEFAULT_THRESHOLDS, Links(), PRODUCTION, (Flow("us", "eu"), Flow("eu", "us"))
+    )
+    rules = {rule.alert: rule for g in found for rule in g.rules if isinstance(rule, AlertRule)}
+    absent = rules["MM2FlowMetricsAbsent"]
+    assert absent.expr.count("label_replace(vector(1)") == 2
+    assert 'vector(1), "flow", "eu->us", "", "")' in absent.expr
+    assert absent.annotations["action"].endswith("generate the rules again.")
+    recorded = {rule.record for g in found for rule in g.rules if isinstance(rule, RecordingRule)}
+    assert recorded == {FLOW_STOPPED.name, FLOW_RECOVERING.name}
 
 
 def test_each_threshold_has_unit_and_reason() -> None:
     limits = DEFAULT_THRESHOLDS.limits()
     assert [limit.name for limit in limits] == [each.name for each in fields(Thresholds)]
     for limit in limits:
-        assert limit.unit in {"seconds", "records", "failures", "evaluations", "share", "label"}
+        assert limit.unit in {
+            *("seconds", "records", "failures", "evaluations", "share", "changes", "label")
+        }
         assert limit.why.endswith(".")
         assert len(limit.why) > 25
 

@@ -12,6 +12,7 @@ from mm2slo_alerts.output_files import RECORDING_RULES, generated
 from mm2slo_alerts.recording.objective_series import flow_pattern
 from mm2slo_alerts.rule_model import RecordingRule, Scale
 from mm2slo_core.catalogue import MAINTENANCE_ACTIVE, RECORDED
+from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING, FLOW_SEEN, FLOW_STOPPED
 from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.objectives import DAY, ObjectiveRule, Severity
 from mm2slo_core.sli_counters import Sli, SliKey
@@ -62,7 +63,8 @@ def recorded(rules: tuple[ObjectiveRule, ...]) -> dict[str, list[RecordingRule]]
 
 
 def test_recorded_series_are_those_of_the_catalogue() -> None:
-    assert set(recorded(default_objective_rules())) | {MAINTENANCE_ACTIVE.name} == {
+    with_causes = {MAINTENANCE_ACTIVE, FLOW_STOPPED, FLOW_RECOVERING, FLOW_SEEN}
+    assert set(recorded(default_objective_rules())) | {each.name for each in with_causes} == {
         series.name for series in RECORDED
     }
 

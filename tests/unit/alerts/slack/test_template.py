@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -23,6 +24,9 @@ SINCE = datetime(2026, 2, 27, 22, 58, 30, tzinfo=UTC)
 CONFIG = AlertingConfig(
     links=LinksConfig(runbook="https://r.example", alertmanager="https://am.example")
 )
+EVERY_LINK = LinksConfig(
+    runbook="https://r", dashboard="https://d", report="https://s", splunk="https://l"
+)
 FUNCTIONS_OF_0_25 = {
     *("toUpper", "toLower", "title", "join", "match", "safeHtml", "reReplaceAll", "stringSlice"),
     *("and", "or", "not", "len", "index", "slice", "printf", "print", "println", "urlquery"),
@@ -35,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("amtool") is None:
         pytest.skip("amtool is not installed: run make prometheus")
     found = tmp_path_factory.mktemp("template")
-    (found / "mm2slo.tmpl").write_text(template(), encoding="utf-8")
+    (found / "mm2slo.tmpl").write_text(template(CONFIG.links), encoding="utf-8")
     return found
 
 
@@ -60,6 +64,9 @@ def executed(folder: Path, text: str, data: dict[str, Any]) -> str:
     return done.stdout
 
 
+_numbers = itertools.count()
+
+
 def alert(
     labels: dict[str, str], notes: dict[str, str], lasted: timedelta | None = None
 ) -> dict[str, Any]:
@@ -70,7 +77,7 @@ def alert(
         "startsAt": SINCE.isoformat(),
         "endsAt": "0001-01-01T00:00:00Z" if lasted is None else (SINCE + lasted).isoformat(),
         "generatorURL": "",
-        "fingerprint": "0",
+        "fingerprint": str(next(_numbers)),
     }
 
 
@@ -97,7 +104,7 @@ def message(folder: Path, *alerts: dict[str, Any], **more: Any) -> dict[str, Any
 
 
 def test_template_uses_only_functions_of_alertmanager_0_25() -> None:
-    actions = re.findall(r"\{\{-?(.*?)-?\}\}", template(), re.DOTALL)
+    actions = re.findall(r"\{\{-?(.*?)-?\}\}", template(EVERY_LINK), re.DOTALL)
     names = {
         name
         for action in actions
@@ -132,7 +139,7 @@ def test_duration_of_resolved_alert_is_readable(folder: Path, lasted: timedelta,
 
 def test_objective_alert_title_has_flow_and_indicator(folder: Path) -> None:
     labels = {"flow": "us->eu", "sli": "data_freshness", "tier": "default", "owner": "a & b"}
-    notes = {"summary": "us->eu: it burns", "impact": "Old.", "budget": "n/a", "action": "Go."}
+    notes = {"summary": "us->eu: it burns", "impact": "Old.", "action": "Go."}
     found = message(folder, alert(labels, notes))
     assert found["title"] == "🔥 FIRING page · us-&gt;eu · data freshness"
     assert found["text"] == (
@@ -160,9 +167,33 @@ def test_message_lists_five_alerts_and_counts_others(folder: Path) -> None:
     assert found["title"].endswith("Topic 0. (and 8 more)")
     assert found["text"].split("\n") == [
         "*Since* 27 Feb 22:58 UTC · 2 resolved",
-        *(f"• Topic {number}." for number in range(5)),
-        "and 4 more",
+        *(f"• Topic {number}." for number in range(1, 6)),
+        "and 3 more",
     ]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_message_leads_with_cause_and_lists_others(folder: Path, reverse: bool) -> None:
+    burn = {"alertname": "MM2ErrorBudgetBurn", "flow": "us->eu", "sli": "latency", "tier": "60s"}
+    group = [
+        alert(burn, {"summary": "us->eu: latency burns"}),
+        alert({"alertname": "MM2ConnectorFailed"}, {"summary": "Connector failed."}),
+        alert(
+            {"alertname": "MM2FlowStopped"},
+            {"summary": "Flow stopped.", "runbook_url": "https://stop"},
+        ),
+        alert({"alertname": "MM2TaskFailed"}, {"summary": "Task failed."}),
+    ]
+    found = message(folder, *(reversed(group) if reverse else group), common={})
+    assert found["title"] == "🔥 FIRING page · Flow stopped. (and 3 more)"
+    assert set(found["text"].split("\n")[1:]) == {
+        "• us-&gt;eu: latency burns",
+        "• Connector failed.",
+        "• Task failed.",
+    }
+    assert found["actions"][0]["url"] == "https://stop"
+    without_stop = message(folder, *group[:2], common={})
+    assert without_stop["title"] == "🔥 FIRING page · Connector failed. (and 1 more)"
 
 
 def test_alerts_with_same_summary_are_one_message(folder: Path) -> None:
@@ -204,40 +235,40 @@ def test_message_about_one_alert_is_never_folded(
     folder: Path, text: str, sli: str, lasted: timedelta | None
 ) -> None:
     labels = {"flow": text[:200], "owner": text, "topic": text, **({"sli": sli} if sli else {})}
-    notes = dict.fromkeys(("summary", "impact", "budget", "action", "description"), text)
+    notes = dict.fromkeys(("summary", "impact", "action", "description"), text)
     found = message(folder, alert(labels, notes, lasted))
     seen = unescaped(found["text"])
     assert len(seen) < LIMITS.folded
     assert seen.count("\n") < LIMITS.folded_breaks
     assert len(unescaped(found["title"])) <= LIMITS.summary + 30
-    assert "…" in seen
+    assert "…" in (found["title"] + seen)
     assert not re.search(r"[<>`]|&(?!(amp|lt|gt);)", found["text"] + found["title"])
 
 
 def test_longest_list_has_bounded_length(folder: Path) -> None:
-    notes = dict.fromkeys(("impact", "budget", "action"), LONG["plain"])
+    notes = dict.fromkeys(("impact", "action"), LONG["plain"])
     many = [alert({}, {"summary": f"{n} {LONG['plain']}", **notes}) for n in range(40)]
     found = message(folder, *many, common={})
     assert len(found["text"]) < 2 * LIMITS.folded
-    assert found["text"].count("\n") == 3 + LIMITS.alerts + 1
+    assert found["text"].count("\n") == 2 + LIMITS.alerts + 1
 
 
 def test_footer_without_room_for_command_is_empty(folder: Path) -> None:
-    fits = data(alert({}, {})) | {"groupLabels": {"flow": "a->b"}}
+    fits = data(alert({}, {})) | {"commonLabels": {"flow": "a->b", "topic": "t", "owner": "o"}}
     text = '{{ template "mm2slo.slack.footer" . }}'
     assert executed(folder, text, fits).strip() == (
         "amtool silence add --alertmanager.url=http://am.example:9093 -d 2h -c known "
-        "'flow=\"a-&gt;b\"'"
+        "'flow=\"a-&gt;b\"' 'topic=\"t\"'"
     )
     for flow in ("x" * 300, "new\nline", "`code`"):
-        assert executed(folder, text, fits | {"groupLabels": {"flow": flow}}).strip() == ""
+        assert executed(folder, text, fits | {"commonLabels": {"flow": flow}}).strip() == ""
 
 
 def test_limits_add_up() -> None:
     """The longest parts of one alert and the text around them stay below Slack's folding."""
-    labels = len("*Budget* ") + len("*Action* ") + len("*Since* 27 Feb 22:58 UTC · *Owner* ")
+    labels = len("*Action* ") + len("*Since* 27 Feb 22:58 UTC · *Owner* ")
     labels += len(" · 99 resolved") + LIMITS.folded_breaks - 1
-    shared = LIMITS.impact + LIMITS.budget + LIMITS.owner + labels
+    shared = LIMITS.impact + LIMITS.owner + labels
     assert shared + LIMITS.summary + LIMITS.short_action < LIMITS.folded
     assert shared + LIMITS.action < LIMITS.folded
 

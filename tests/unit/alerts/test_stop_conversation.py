@@ -1,0 +1,106 @@
+"""A stop of 30 minutes and 40 minutes of catching up, in production times.
+
+Which alerts fire, evaluated by promtool, and which of them are delivered. Canaries are on time at
+once after the stop; data freshness and the fastest latency tier are bad while the flow is behind.
+The objective of that tier makes tickets only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from inhibitions import delivered
+from promtool import evaluate, needs_promtool
+
+from mm2slo_alerts import recording
+from mm2slo_alerts.output_files import alert_groups
+from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Links
+from mm2slo_core.config.published_indicators import default_objective_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mm2slo_alerts.rule_model import Group, Rule
+
+AVAILABLE, FRESH, FAST_TIER = "availability", "data_freshness", "latency"
+TIERS: Final = {AVAILABLE: "all", FRESH: "default", FAST_TIER: "10s"}
+STOP, RESUME, CAUGHT_UP, END = 60, 90, 130, 540
+LABELS: Final = 'flow="us->eu", source="us", target="eu"'
+SCRAPED: Final = 'job="mm2slo", instance="exporter:9469"'
+STOPPED, BURN = "MM2FlowStopped", "MM2ErrorBudgetBurn"
+STOPPED_ONLY: Final = {(STOPPED, "", "")}
+PAGES: Final = {(BURN, sli, window) for sli in (AVAILABLE, FRESH) for window in ("1h", "6h")}
+FIRING: Final = {
+    STOP: set(),
+    STOP + 3: {*STOPPED_ONLY, (BURN, AVAILABLE, "1h")},
+    STOP + 25: {*STOPPED_ONLY, *PAGES},
+    # It catches up: canaries arrive on time, data is old.
+    RESUME + 20: {*STOPPED_ONLY, *(each for each in PAGES if each[1] != AVAILABLE)},
+    # Caught up: the stop outlasts what the short windows still hold.
+    CAUGHT_UP + 12: STOPPED_ONLY,
+    CAUGHT_UP + 16: set(),
+    # The windows of tickets hold the stop for two and six hours.
+    **{minute: set() for minute in (170, 230, 245, 255, 300, 400, 480, 490, 530)},
+}
+"""Alerts by minute: name, indicator and window."""
+
+
+def inputs() -> dict[str, str]:
+    """One sample per minute, with 60 canaries and 8 slices."""
+    found = {
+        f"up{{{SCRAPED}}}": f"1x{END}",
+        f'mm2_flow_state{{{LABELS}, state="stopped", {SCRAPED}}}': f"0x{STOP} 1x29 0x{END}",
+        f"mm2_flow_lag_seconds{{{LABELS}, {SCRAPED}}}": f"0x{STOP} 60+60x29 1755-45x39 0x{END}",
+        f"mm2_flow_observed_timestamp_seconds{{{LABELS}, {SCRAPED}}}": f"0+60x{END}",
+    }
+    good = {
+        AVAILABLE: "0+60x60 3600x29 3660+60x449",
+        FRESH: "0+8x60 480x69 488+8x409",
+        FAST_TIER: "0+60x60 3600x69 3660+60x409",
+    }
+    for sli, tier in TIERS.items():
+        labels = f'{LABELS}, sli="{sli}", tier="{tier}", {SCRAPED}'
+        found[f"mm2_sli_events_total{{{labels}}}"] = f"0+{8 if sli == FRESH else 60}x{END}"
+        found[f"mm2_sli_good_events_total{{{labels}}}"] = good[sli]
+    return found
+
+
+def without_annotations(group: Group) -> Iterator[Rule]:
+    """Queries in annotations would only slow the test."""
+    for rule in group.rules:
+        yield replace(rule, annotations={}) if isinstance(rule, AlertRule) else rule
+
+
+@needs_promtool
+def test_stop_and_catching_up_fire_expected_alerts(tmp_path: Path) -> None:
+    kept = ("alertname", "sli", "window")
+    query = (
+        f'count by ({", ".join(kept)}) (ALERTS{{alertstate="firing", '
+        'alertname!~"MM2Watchdog|MM2ErrorBudgetExhausted"})'
+    )
+    expected = {
+        (query, f"{minute}m"): {
+            "{" + ", ".join(f'{k}="{v}"' for k, v in zip(kept, alert, strict=True) if v) + "}": 1.0
+            for alert in alerts
+        }
+        for minute, alerts in FIRING.items()
+    }
+    groups = (
+        *recording.groups(default_objective_rules(), PRODUCTION),
+        *(replace(each, rules=tuple(without_annotations(each))) for each in alert_groups(Links())),
+    )
+    evaluate(tmp_path, groups, inputs(), expected, interval="1m")
+
+
+@pytest.mark.parametrize("minute", FIRING)
+def test_only_the_stop_is_delivered(minute: int) -> None:
+    about = {"flow": "us->eu", "source": "us", "target": "eu", "severity": "page"}
+    firing = [
+        {**about, "alertname": name, **({"sli": sli, "window": window} if sli else {})}
+        for name, sli, window in FIRING[minute]
+    ]
+    found = {alert["alertname"] for alert in delivered(firing)}
+    assert found == ({STOPPED} if firing else set())
