@@ -161,7 +161,7 @@ class CanaryLedger:
         """
         if not self._is_tracked(sequence):
             return
-        if sequence in self._closed and sequence not in self._absent:
+        if self.has_arrived(sequence):
             self._counters.count_duplicate()
             return
         self._counters.count_arrival()
@@ -180,6 +180,10 @@ class CanaryLedger:
             if not_before is None:  # else its latency has only bounds
                 self._counters.add_latency(at - canary.scheduled_at)
             self._counters.settle_times(canary.scheduled_at, at, not_before)
+
+    def has_arrived(self, sequence: int) -> bool:
+        """Whether the canary's arrival was settled."""
+        return sequence in self._closed and sequence not in self._absent
 
     def position(
         self, source_partition: int, next_offset: int, log_start: int, *, target_read: bool
@@ -203,6 +207,17 @@ class CanaryLedger:
         """
         for sequence in self._evidence.drain():
             self._settle_absent(sequence, expired=True)
+        for canary in self._open.values():
+            canary.source_offset = None
+
+    def abandon(self) -> None:
+        """Forget the pending canaries: they are unknown, because their arrivals are not observed.
+
+        Another replica got this one's name.
+        """
+        for _ in self._evidence.drain():
+            self._counters.totals.unknown += 1
+            self._counters.count_completeness_unknown()
         for canary in self._open.values():
             canary.source_offset = None
 

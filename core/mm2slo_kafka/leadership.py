@@ -8,6 +8,7 @@ broker reassigns the partition after the session timeout.
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from mm2slo_kafka.client_handles import HandleFactory
     from mm2slo_kafka.kafka_errors import KafkaOperationError
 
+SESSION_SECONDS = 10.0
+"""Time after which the broker removes a member that died."""
 _POLL_SECONDS = 0.5
 _MUTE_FETCH = {
     # The group is used for its assignment only; its partitions are paused.
@@ -28,7 +31,7 @@ _MUTE_FETCH = {
 
 
 class Leadership:
-    """Membership in an election."""
+    """Membership in an election; with *withdraws*, only until another member leads."""
 
     def __init__(
         self,
@@ -36,18 +39,23 @@ class Leadership:
         *,
         group: str,
         topic: str,
-        session_timeout_seconds: float = 10.0,
+        withdraws: bool = False,
         on_problem: Callable[[KafkaOperationError], None] = lambda _problem: None,
     ) -> None:
         self._handles = handles
         self._settings = {
             **_MUTE_FETCH,
             "group.id": group,
-            "session.timeout.ms": str(int(session_timeout_seconds * 1000)),
+            "session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
+            # A new member does not take the partition from the leader.
+            "partition.assignment.strategy": "cooperative-sticky",
         }
         self._topic = topic
         self._operation = f"taking part in the election of group {group!r}"
         self._on_problem = on_problem
+        self._withdraws = withdraws
+        self._withdrawn = False
+        self._without_lead_since = time.monotonic()
         self._leading = threading.Event()
 
     @property
@@ -64,11 +72,17 @@ class Leadership:
             [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
         )
         try:
-            while not stopping.is_set():
+            while not (stopping.is_set() or self._is_withdrawn()):
                 self._serve(consumer, stopping)
         finally:
             self._leading.clear()
             consumer.close()
+
+    def _is_withdrawn(self) -> bool:
+        if self._leading.is_set():
+            self._without_lead_since = time.monotonic()
+        silent = time.monotonic() - self._without_lead_since
+        return self._withdrawn or (self._withdraws and silent > 2 * SESSION_SECONDS)
 
     def _serve(self, consumer: Consumer, stopping: threading.Event) -> None:
         try:
@@ -88,8 +102,10 @@ class Leadership:
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if any(found.partition == 0 for found in partitions):
             self._leading.set()
-        consumer.assign(partitions)
+        consumer.incremental_assign(partitions)
         consumer.pause(partitions)
+        self._withdrawn = self._withdraws and not self._leading.is_set()
 
-    def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
-        self._leading.clear()
+    def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if any(found.partition == 0 for found in partitions):
+            self._leading.clear()

@@ -78,6 +78,7 @@ def check_flow(
         frozenset({_GROUP_SYNC} if synced else ()),
         canary_topic=canaries.get(carrier),
         state_topic=None if config.exporter.read_only else config.exporter.state.topic,
+        leases_instance=config.exporter.instance is None,
         timeline_topic=config.exporter.timeline.topic if config.exporter.writes_timeline else None,
     )
     yield from _access_results(resources, clusters, topics, visible)

@@ -29,7 +29,7 @@ from mm2slo_lab.mirror_properties import mirror_properties
 from mm2slo_lab.ports import free_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mm2slo_lab import Lab
 
@@ -58,22 +58,14 @@ def test_read_only_exporter_writes_nothing_and_uses_heartbeats(lab: Lab, fresh_t
         assert not later.values("mm2_sli_events_total", sli="completeness")
         assert not later.values("mm2_exporter_timeline_writer")
     assert eu.admin.end_offsets(timeline) == {}
-    with ClusterClient("us", us.librdkafka()) as client:
-        tail = TopicTail(client, "heartbeats", headers=True)
-        instances: set[bytes | None] = set()
-        while not tail.caught_up:
-            headers = (dict(record.headers or []) for record in tail.poll().records)
-            instances.update(found.get("mm2slo-instance") for found in headers)
-        tail.close()
-    assert fresh_topic.encode() not in instances
+    assert fresh_topic.encode() not in canary_instances(us.librdkafka(), "us->eu")
 
 
 def test_second_replica_takes_over_writing(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 1, {})
-    second_settings = {"instance": "second"}
-    with watch(lab, ["us->eu"], exporter=second_settings) as second:
-        with watch(lab, ["us->eu"], exporter={"instance": "first"}) as first:
+    with watch(lab, ["us->eu"]) as second:
+        with watch(lab, ["us->eu"]) as first:
             first.until_ready()
             second.until_ready()
             second.until(
@@ -88,6 +80,7 @@ def test_second_replica_takes_over_writing(lab: Lab, fresh_topic: str) -> None:
                     "five canaries",
                 )
                 assert later.value("mm2_canary_duplicates_total", flow="us->eu") == 0
+            assert {b"replica-0", b"replica-1"} <= canary_instances(us.librdkafka(), "us->eu")
         second.until(lambda s: writers(s) == 1, "the second replica to write")
         before = len(records_of(eu.librdkafka(), fresh_topic))
         produce(us.librdkafka(), fresh_topic, Load(10))
@@ -98,6 +91,22 @@ def test_second_replica_takes_over_writing(lab: Lab, fresh_topic: str) -> None:
     assert (newest.side, newest.ends) == (Side.SOURCE, (10,))
     assert newest.times.previous_requested_at is not None
     assert newest.times.previous_requested_at <= newest.times.requested_at <= time.time()
+
+
+def canary_instances(properties: Mapping[str, str], flow: str) -> set[bytes | None]:
+    """The names in canaries of *flow* that the source holds."""
+    found: set[bytes | None] = set()
+    with ClusterClient("us", properties) as client:
+        tail = TopicTail(client, "heartbeats", headers=True)
+        while not tail.caught_up:
+            headers = (dict(record.headers or []) for record in tail.poll().records)
+            found.update(
+                each.get("mm2slo-instance")
+                for each in headers
+                if each.get("mm2slo-flow") == flow.encode()
+            )
+        tail.close()
+    return found
 
 
 def records_of(properties: dict[str, str], topic: str) -> list[WatermarkRecord]:

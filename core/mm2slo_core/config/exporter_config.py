@@ -92,7 +92,8 @@ class ExporterConfig(Section):
     web_config_file: Text | None = None
     """Prometheus web configuration file: TLS and authentication."""
     instance: Text | None = None
-    """Name of this exporter in its canaries; null: the host name."""
+    """Name of this exporter in its canaries, unique among replicas; null: the lowest number that no
+    other replica holds, leased by a consumer group."""
     poll_interval: Interval = 5.0
     """Interval between reads of end offsets."""
     start_offsets_interval: Interval = 30.0

@@ -50,6 +50,8 @@ def _writes_of_flows(config: Config) -> Iterator[ClusterWrite]:
         if carrier is not CanaryCarrier.OFF:
             topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else HEARTBEATS_TOPIC
             yield ClusterWrite(source, "topic", topic, _CANARIES, flows)
+            if exporter.instance is None:
+                yield ClusterWrite(source, "group", "mm2slo.canary.*", _ELECTION, flows)
         if not exporter.read_only:
             yield ClusterWrite(target, "topic", exporter.state.topic, _STATE, flows)
             group = f"mm2slo.leader.{flow.flow.slug}"

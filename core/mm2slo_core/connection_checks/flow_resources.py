@@ -48,7 +48,8 @@ class FlowResources:
 
     *topics* and *groups* are MirrorMaker 2's regular expressions, *settings* its settings that are
     on and need permissions (`sync.group.offsets.enabled`), *worker_group* is the `group.id` of its
-    workers, *canary_topic* the topic that carries canaries on the source. *internal* is None for
+    workers, *canary_topic* the topic that carries canaries on the source, *leases_instance* whether
+    replicas are numbered by a consumer group there. *internal* is None for
     other engines.
     """
 
@@ -62,6 +63,7 @@ class FlowResources:
     canary_topic: str | None = None
     state_topic: str | None = None
     timeline_topic: str | None = None
+    leases_instance: bool = False
 
     def required(
         self, *components: Component
@@ -109,6 +111,7 @@ class FlowResources:
             canary = self.policy.remote_topic(self.flow.source, canary)
         names: dict[Role, tuple[str | None, ...]] = {
             Role.CANARY: (canary,),
+            Role.CANARY_GROUP: ("mm2slo.canary.*" if canary and self.leases_instance else None,),
             Role.STATE: (self.state_topic,),
             Role.LEADER_GROUP: (self.state_topic and f"mm2slo.leader.{self.flow.slug}",),
             Role.TIMELINE: (self.timeline_topic,),

@@ -40,6 +40,7 @@ class Role(Enum):
     STATE = "`mm2slo.state.internal`"
     TIMELINE = "`mm2slo.watermarks.internal`"
     GROUPS = "replicated groups", "group"
+    CANARY_GROUP = "`mm2slo.canary.*`", "group"
     LEADER_GROUP = "`mm2slo.leader.*`", "group"
     SPARK_GROUPS = "`spark-kafka-*`", "group"
     WORKER_GROUP = "group of the Connect workers", "group"
@@ -93,6 +94,8 @@ REQUIRED_PERMISSIONS = (
          "sync.group.offsets.enabled"),
     _row("exporter source CANARY Read Write Create", "canaries",
          "availability by MirrorMaker 2's heartbeats; set `canary: {carrier: off}`"),
+    _row("exporter source CANARY_GROUP Read", "a number for each replica, in its canaries",
+         "no canaries, unless `exporter.instance` is set"),
     _row("exporter target CANARY Read", "canary arrivals", "canaries are not measured"),
     _row("exporter target STATE Read Write Create", "losses and verdicts that survive restarts",
          _NO_STATE),

@@ -135,6 +135,7 @@ def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
         flow.flow, policy, config.topics, config.groups, replace(internal, **placed),
         frozenset(_settings_on(flow)), flow.worker.group_id, canaries, StateConfig().topic,
         TimelineConfig().topic,
+        leases_instance=True,
     )  # fmt: skip
 
 

@@ -8,6 +8,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class InstanceNamed(NamedTuple):
+    """The name that this replica's canaries carry from now on."""
+
+    flow: str
+    instance: str
+
+
 class Scheduled(NamedTuple):
     """A canary is due; it counts even if it cannot be sent."""
 
@@ -40,13 +47,15 @@ class Arrived(NamedTuple):
     """A canary of this instance was read on the target, for the first time or again.
 
     Before `RestoreFinished`, the record already existed when reading started: `at` is then the
-    time of the read, not of the arrival.
+    time of the read, not of the arrival. *reread*: it may have been read before, because the copy
+    is read from its start again.
     """
 
     flow: str
     sequence: int
     partition: int
     at: float
+    reread: bool = False
 
 
 class HeartbeatSeen(NamedTuple):
@@ -135,7 +144,8 @@ class StageSucceeded(NamedTuple):
 
 
 Event = (
-    Scheduled
+    InstanceNamed
+    | Scheduled
     | Produced
     | ProduceFailed
     | Arrived

@@ -13,6 +13,7 @@ from mm2slo_exporter.canary.canary_events import (
     Arrived,
     EarlierCanary,
     HeartbeatSeen,
+    InstanceNamed,
     Malformed,
     ReadUpTo,
     RestoreFinished,
@@ -26,12 +27,15 @@ from mm2slo_kafka.tailed_topic import TailState
 from mm2slo_kafka.topic_tail import TopicTail
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mm2slo_exporter.canary.canary_spec import CanarySpec
     from mm2slo_exporter.canary.event_outbox import Outbox
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.kafka_errors import KafkaOperationError
     from mm2slo_kafka.tailed_topic import TailRecord
 
+_INSTANCE_TIMEOUT_SECONDS = 25.0
 _RESTORE_TIMEOUT_SECONDS = 15.0
 _POLL_SECONDS = 0.2
 _REPORT_SECONDS = 0.5
@@ -44,6 +48,8 @@ class _Stream:
     tail: TopicTail
     heartbeats: bool
     canaries: bool
+    rereads: bool = False
+    """Whether it is read from its start again, and has not caught up."""
 
 
 class Receiver:
@@ -56,19 +62,27 @@ class Receiver:
         target: ClusterClient,
         outbox: Outbox,
         restored: threading.Event,
+        *,
+        instance: Callable[[], str | None],
     ) -> None:
+        """*instance*: the name of this replica, None while it has none."""
         self._spec = spec
         self._source = source
         self._target = target
         self._outbox = outbox
         self._restored = restored
+        self._instance = instance
+        self._named: str | None = None
         self._reported: dict[Stage, float] = {}
+        self.copy_partitions: int = 0
+        """How many partitions the copy has; 0 as long as it is not read."""
 
     def run(self, stopping: threading.Event) -> None:
         since = time.time() - self._spec.restore_seconds
         streams = self._streams(since)
         try:
             if self._spec.carrier != "off":
+                self._await_instance(stopping)
                 self._report_earlier_canaries(since, stopping)
             self._replay(streams, stopping)
             self._restored.set()
@@ -87,6 +101,15 @@ class Receiver:
         finally:
             for stream in streams:
                 stream.tail.close()
+
+    def _await_instance(self, stopping: threading.Event) -> None:
+        """Wait for the name under which an earlier process may have sent canaries."""
+        deadline = time.monotonic() + _INSTANCE_TIMEOUT_SECONDS
+        while (name := self._instance()) is None and time.monotonic() < deadline:
+            if stopping.wait(_POLL_SECONDS):
+                return
+        if name is not None:
+            self._outbox.put(InstanceNamed(self._spec.flow, name))
 
     def _follow(self, stream: _Stream, stopping: threading.Event) -> None:
         while not stopping.is_set():
@@ -146,14 +169,20 @@ class Receiver:
     def _receive(self, stream: _Stream, *, max_records: int, timeout: float) -> None:
         batch = stream.tail.poll(max_records=max_records, timeout=timeout)
         at = time.time()
+        if stream.canaries:
+            self.copy_partitions = len(stream.tail.position)
         if stream.canaries and batch.restarted is not None:
             self._outbox.put(TargetReadRestarted(self._spec.flow, at))
+            stream.rereads = True
         for record in batch.records:
             canary = self._canary(record) if stream.canaries else None
             if canary is not None:
-                self._outbox.put(Arrived(self._spec.flow, canary.sequence, record.partition, at))
+                self._outbox.put(
+                    Arrived(self._spec.flow, canary.sequence, record.partition, at, stream.rereads)
+                )
             elif stream.heartbeats:
                 self._report_heartbeat(record, at)
+        stream.rereads &= not stream.tail.caught_up
         self._report(stream, at)
 
     def _canary(self, record: TailRecord) -> CanaryRecord | None:
@@ -163,7 +192,8 @@ class Receiver:
         except DecodeError as error:
             self._malformed("canary", error.reason)
             return None
-        own = (self._spec.instance, self._spec.flow)
+        self._named = self._instance() or self._named
+        own = (self._named, self._spec.flow)
         return canary if canary is not None and (canary.instance, canary.flow) == own else None
 
     def _report_heartbeat(self, record: TailRecord, at: float) -> None:

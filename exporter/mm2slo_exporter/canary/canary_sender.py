@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mm2slo_core.canary_record import CanaryRecord
 from mm2slo_exporter.canary.canary_events import (
+    InstanceNamed,
     Produced,
     ProduceFailed,
     Scheduled,
@@ -73,11 +74,20 @@ class Sender:
         source: SourceTopics,
         outbox: Outbox,
         ledger_states: LedgerStates,
+        instance: Callable[[], str | None],
         *,
+        copy_partitions: Callable[[], int] = lambda: 0,
         producer: Callable[[], CanaryProducer] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """*instance*: the name of this replica, None while it has none.
+
+        *copy_partitions*: how many partitions the copy has, 0 if it is not known.
+        """
         self._spec = spec
+        self._instance = instance
+        self._named: str | None = None
+        self._copy_partitions = copy_partitions
         self._carrier = CarrierTopic(spec, source, clock)
         self._outbox = outbox
         self._ledger_states = ledger_states
@@ -105,16 +115,24 @@ class Sender:
                     if is_recreated(topic, changed):
                         self._outbox.put(SourceTopicRecreated(self._spec.flow, self._clock()))
                     topic = changed
-                self._send(producer, self._sequence % topic.partitions, due)
+                self._send(producer, self._partition(topic), due)
                 self._sequence += 1
                 due += self._spec.interval_seconds
                 # Canaries that were due during a pause of the machine are not sent.
                 due = max(due, self._clock() - self._spec.interval_seconds)
                 while not stopping.is_set() and (left := due - self._clock()) > 0:
                     producer.poll(min(left, _POLL_SECONDS))
-            self._send_final_canary(producer, self._sequence % topic.partitions)
+            self._send_final_canary(producer, self._partition(topic))
         finally:
             producer.close()
+
+    def _partition(self, topic: TopicIdentity) -> int:
+        """The partition of the next canary.
+
+        New partitions are used once MirrorMaker 2 has added them to the copy, which takes until
+        it refreshes its topics.
+        """
+        return self._sequence % (min(topic.partitions, self._copy_partitions()) or topic.partitions)
 
     def _kafka_producer(self) -> CanaryProducer:
         return RecordProducer(
@@ -159,8 +177,15 @@ class Sender:
             stopping.wait(self._spec.interval_seconds)
 
     def _send(self, producer: CanaryProducer, partition: int, due: float) -> None:
-        sequence, sent_at = self._sequence, self._clock()
-        self._outbox.put(Scheduled(self._spec.flow, sequence, partition, max(due, sent_at)))
+        sequence, sent_at, flow = self._sequence, self._clock(), self._spec.flow
+        name = self._instance()
+        if name is not None and name != self._named:
+            self._named = name
+            self._outbox.put(InstanceNamed(flow, name))
+        self._outbox.put(Scheduled(flow, sequence, partition, max(due, sent_at)))
+        if name is None:
+            self._outbox.put(ProduceFailed(flow, sequence, "no_instance", sent_at))
+            return
 
         def delivered(result: DeliveryResult) -> None:
             self._delivered(sequence, partition, result)
@@ -173,7 +198,8 @@ class Sender:
         It carries the final ledger state: without it, the next process would count the last
         arrivals again.
         """
-        self._produce(producer, partition, self._clock(), lambda _result: None)
+        if self._named is not None:
+            self._produce(producer, partition, self._clock(), lambda _result: None)
 
     def _produce(
         self,
@@ -185,7 +211,7 @@ class Sender:
         spec = self._spec
         ledger_state = self._ledger_states.get(spec.flow, LedgerState())
         canary = CanaryRecord(
-            instance=spec.instance,
+            instance=self._named or "",
             flow=spec.flow,
             sequence=self._sequence,
             sent_ms=int(sent_at * 1000),

@@ -14,7 +14,8 @@ class CanarySpec:
     """The settings of one flow. Client properties contain secrets and are never printed."""
 
     flow: str
-    instance: str
+    instance: str | None
+    """Name of this replica in its canaries; None: by a leased number."""
     source_alias: str
     target_alias: str
     source_client: Mapping[str, str] = field(repr=False)

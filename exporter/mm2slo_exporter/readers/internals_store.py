@@ -59,7 +59,10 @@ class InternalTopic(StrEnum):
 
 
 class _Clearable(Protocol):
-    def clear(self) -> None: ...
+    """State that is dropped when its topic is read from its start again."""
+
+    def clear(self) -> None:
+        """Drop everything."""
 
 
 class InternalsStore:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.canary_config import CanaryCarrier
@@ -24,8 +23,7 @@ def canary_spec(config: Config, policies: FlowPolicies) -> CanarySpec:
     source_topic = flow.canary.topic if own else policies.internal.heartbeats.topic
     return CanarySpec(
         flow=flow.label,
-        instance=config.exporter.instance
-        or f"{socket.gethostname()}:{config.exporter.listen.port}",
+        instance=config.exporter.instance,
         source_alias=source,
         target_alias=target,
         source_client=config.clusters[source].librdkafka_properties(),

@@ -12,6 +12,7 @@ from mm2slo_core.unobservable_periods import UnobservableCause
 from mm2slo_exporter.canary.canary_events import (
     Arrived,
     EarlierCanary,
+    InstanceNamed,
     Produced,
     ReadUpTo,
     RestoreFinished,
@@ -51,6 +52,7 @@ class CanaryTracker:
         self._earlier_canaries: list[EarlierCanary] = []
         self._earlier_arrivals: list[Arrived] = []
         self._restored = False
+        self._instance: str | None = None
         self._read_to: dict[int, int] = {}
         self._evidence: dict[int, _PendingEvidence] = {}
         self._received_until = self._started_at = started_at
@@ -83,14 +85,28 @@ class CanaryTracker:
                 self.ledger.scheduled(event.sequence, event.partition, event.at)
             case Produced():
                 self.ledger.produced(event.sequence, event.partition, event.offset, event.at)
-            case Arrived() if self._restored:
-                self.ledger.arrived(event.sequence, event.partition, event.at)
             case Arrived():
-                self._earlier_arrivals.append(event)
+                self._take_arrival(event)
             case EarlierCanary():
                 self._earlier_canaries.append(event)
             case RestoreFinished():
                 self._restore(event.at)
+            case InstanceNamed():
+                if self._instance not in (None, event.instance):
+                    self.ledger.abandon()
+                self._instance = event.instance
+            case _:
+                self._take_progress(event)
+
+    def _take_arrival(self, event: Arrived) -> None:
+        if not self._restored:
+            self._earlier_arrivals.append(event)
+        elif not (event.reread and self.ledger.has_arrived(event.sequence)):
+            self.ledger.arrived(event.sequence, event.partition, event.at)
+
+    def _take_progress(self, event: Event) -> None:
+        """Note what the receiver has read, and changes of what it reads."""
+        match event:
             case ReadUpTo():
                 self._read_to[event.partition] = event.offset
                 self._received_until = max(self._received_until, event.at)

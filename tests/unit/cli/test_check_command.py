@@ -63,10 +63,12 @@ def test_check_lists_flows_and_writes_in_80_columns(good: str) -> None:
         " eu->us   mirrormaker2   default   .*                    .*       mm2slo.canary",
         " Writes to   Topic or group                 What                     Flows",
         " " + "─" * 74,
+        " eu          group mm2slo.canary.*          membership, no offsets   eu->us",
         " eu          group mm2slo.leader.us-to-eu   membership, no offsets   us->eu",
         " eu          mm2slo.canary                  canaries                 eu->us",
         " eu          mm2slo.state.internal          losses and verdicts      us->eu",
         " eu          mm2slo.watermarks.internal     watermark timeline       us->eu",
+        " us          group mm2slo.canary.*          membership, no offsets   us->eu",
         " us          group mm2slo.leader.eu-to-us   membership, no offsets   eu->us",
         " us          heartbeats                     canaries                 us->eu",
         " us          mm2slo.state.internal          losses and verdicts      eu->us",
@@ -91,7 +93,7 @@ def test_check_prints_json_without_secrets(good: str) -> None:
         "canary": "topic",
         "unavailable": [],
     }
-    assert printed["writes"][1] == {
+    assert printed["writes"][2] == {
         "cluster": "eu",
         "kind": "topic",
         "name": "mm2slo.canary",

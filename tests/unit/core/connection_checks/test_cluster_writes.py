@@ -36,6 +36,8 @@ def test_writes_are_canaries_timeline_and_election_of_each_flow() -> None:
                      ("us->eu",)),
         ClusterWrite("eu", "topic", STATE, "losses and verdicts", ("us->eu",)),
         ClusterWrite("eu", "topic", TIMELINE, "watermark timeline", ("us->eu",)),
+        ClusterWrite("us", "group", "mm2slo.canary.*", "membership, no offsets",
+                     ("us->eu", "us->ap")),
         ClusterWrite("us", "topic", "heartbeats", "canaries", ("us->eu",)),
         ClusterWrite("us", "topic", "mm2slo.canary", "canaries", ("us->ap",)),
     )  # fmt: skip
@@ -43,7 +45,7 @@ def test_writes_are_canaries_timeline_and_election_of_each_flow() -> None:
 
 def test_writes_of_several_flows_to_one_topic_are_one() -> None:
     found = cluster_writes(load(TWO_FLOWS.replace(", canary: {carrier: topic}", "")))
-    (canaries,) = (each for each in found if each.cluster == "us")
+    (_, canaries) = (each for each in found if each.cluster == "us")
     assert canaries == ClusterWrite("us", "topic", "heartbeats", "canaries", ("us->eu", "us->ap"))
 
 
@@ -53,9 +55,16 @@ def test_writes_of_several_flows_to_one_topic_are_one() -> None:
         ("exporter: {read_only: true}", set()),
         (
             "exporter: {timeline: {enabled: false}}",
+            {"heartbeats", "mm2slo.canary", "mm2slo.canary.*", STATE, *LEADERS},
+        ),
+        (
+            "exporter: {timeline: {enabled: false}, instance: here}",
             {"heartbeats", "mm2slo.canary", STATE, *LEADERS},
         ),
-        ("defaults: {canary: {carrier: off}}", {TIMELINE, "mm2slo.canary", STATE, *LEADERS}),
+        (
+            "defaults: {canary: {carrier: off}}",
+            {TIMELINE, "mm2slo.canary", "mm2slo.canary.*", STATE, *LEADERS},
+        ),
     ],
 )
 def test_writes_that_are_switched_off_are_not_listed(setting: str, names: set[str]) -> None:

@@ -15,6 +15,7 @@ from mm2slo_exporter.canary.canary_events import (
     Arrived,
     EarlierCanary,
     HeartbeatSeen,
+    InstanceNamed,
     Malformed,
     ReadUpTo,
     RestoreFinished,
@@ -27,6 +28,8 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import Batch, Restarted, RestartReason, TailRecord, TailState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
     from mm2slo_exporter.canary.canary_events import Event
@@ -110,7 +113,13 @@ def broken(**parts: Any) -> TailRecord:
     return beat(1)._replace(**parts)
 
 
-def run(topics: Topics, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> list[Event]:
+def run(
+    topics: Topics,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    instance: Callable[[], str | None] = lambda: "here",
+    **changes: Any,
+) -> list[Event]:
     monkeypatch.setattr(
         canary_receiver,
         "TopicTail",
@@ -118,7 +127,9 @@ def run(topics: Topics, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> list
     )
     outbox, restored = Outbox(), threading.Event()
     source, target = (cast("ClusterClient", alias) for alias in ("us", "eu"))
-    made = canary_receiver.Receiver(spec(**changes), source, target, outbox, restored)
+    made = canary_receiver.Receiver(
+        spec(**changes), source, target, outbox, restored, instance=instance
+    )
     thread = threading.Thread(target=made.run, args=(topics.stopping,))
     thread.start()
     thread.join(30)
@@ -297,7 +308,7 @@ def test_tail_problem_is_reported_once_per_interval() -> None:
     topics.stopping.set()
     made = canary_receiver.Receiver(
         spec(), cast("ClusterClient", "us"), cast("ClusterClient", "eu"), outbox := Outbox(),
-        threading.Event(),
+        threading.Event(), instance=lambda: "here",
     )  # fmt: skip
     for topic, canaries in ((COPY, True), (BEATS, False)):
         tail = cast("Any", Tail(topics, "eu", topic))
@@ -317,7 +328,7 @@ def test_recreated_copy_is_reported_before_its_records() -> None:
     topics = Topics()
     made = canary_receiver.Receiver(
         spec(), cast("ClusterClient", "us"), cast("ClusterClient", "eu"), outbox := Outbox(),
-        threading.Event(),
+        threading.Event(), instance=lambda: "here",
     )  # fmt: skip
 
     class RecreatedTail(Tail):
@@ -332,3 +343,40 @@ def test_recreated_copy_is_reported_before_its_records() -> None:
     restarted, arrived = kinds(outbox.take(), TargetReadRestarted, Arrived)
     assert isinstance(restarted, TargetReadRestarted)
     assert isinstance(arrived, Arrived)
+    assert arrived.reread
+
+
+def test_name_is_awaited_and_reported_before_earlier_canaries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Which canaries are this replica's is not known before."""
+    names = iter([None, None, "replica-1"])
+    topics = Topics(there={CARRIER: [canary(7, instance="replica-1"), canary(8)]})
+    events = run(topics, monkeypatch, instance=lambda: next(names, "replica-1"))
+    assert events[0] == InstanceNamed("us->eu", "replica-1")
+    assert [event.sequence for event in events if isinstance(event, EarlierCanary)] == [7]
+
+
+def test_receiver_goes_on_without_name_when_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source may be down: heartbeats on the target are read nevertheless."""
+    monkeypatch.setattr(canary_receiver, "_INSTANCE_TIMEOUT_SECONDS", 0.0)
+    topics = Topics(there={BEATS: [beat(2)]}, later={COPY: [canary(1)]})
+    events = run(topics, monkeypatch, instance=lambda: None)
+    assert [event for event in events if isinstance(event, InstanceNamed | Arrived)] == []
+    assert [event.emitted_at for event in events if isinstance(event, HeartbeatSeen)] == [2.0]
+
+
+def test_arrivals_are_new_again_after_copy_was_reread_to_its_end() -> None:
+    made = canary_receiver.Receiver(
+        spec(), cast("ClusterClient", "us"), cast("ClusterClient", "eu"), outbox := Outbox(),
+        threading.Event(), instance=lambda: "here",
+    )  # fmt: skip
+    tail = cast(
+        "Any", Tail(Topics(there={COPY: [canary(1)]}, later={COPY: [canary(2)]}), "eu", COPY)
+    )
+    stream = canary_receiver._Stream(tail, heartbeats=False, canaries=True, rereads=True)
+    made._receive(stream, max_records=1, timeout=0.0)
+    made._receive(stream, max_records=1, timeout=0.0)
+    arrivals = [event for event in outbox.take() if isinstance(event, Arrived)]
+    assert [(event.sequence, event.reread) for event in arrivals] == [(1, True), (2, False)]
+    assert made.copy_partitions == 2

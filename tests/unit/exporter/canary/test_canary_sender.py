@@ -12,6 +12,7 @@ from canary_specs import spec
 from mm2slo_core.canary_record import CanaryRecord, is_canary_heartbeat
 from mm2slo_core.records import Heartbeat
 from mm2slo_exporter.canary.canary_events import (
+    InstanceNamed,
     Produced,
     ProduceFailed,
     Scheduled,
@@ -48,6 +49,8 @@ class World:
         self.hidden_looks = 0
         self.created: list[tuple[str, int, Mapping[str, str]]] = []
         self.topic_id = "id"
+        self.name: str | None = "here"
+        self.copy_partitions = 0
         self.changes: dict[float, Callable[[], object]] = {}
         """Changes of the source by time."""
         self.sent: list[dict[str, Any]] = []
@@ -119,6 +122,8 @@ def run(world: World, ledger_states: LedgerStates | None = None, **changes: Any)
         world,
         outbox,
         ledger_states or LedgerStates(),
+        lambda: world.name,
+        copy_partitions=lambda: world.copy_partitions,
         producer=lambda: world,
         clock=world.clock,
     )
@@ -147,6 +152,7 @@ def test_canaries_are_sent_at_interval_to_partitions_in_turn() -> None:
 def test_sent_canary_reports_scheduled_then_produced() -> None:
     world = World(1)
     assert run(world) == [
+        InstanceNamed("us->eu", "here"),
         Scheduled("us->eu", FIRST, FIRST % 2, START),
         Produced("us->eu", FIRST, FIRST % 2, 41, START),
         StageSucceeded("us->eu", "us", "canary_send", START),
@@ -163,11 +169,11 @@ def test_failed_produce_reports_reason() -> None:
     world = World(2)
     world.results = [TIMEOUT]
     events = run(world)
-    assert events[1:3] == [
+    assert events[2:4] == [
         ProduceFailed("us->eu", FIRST, "timeout", START),
         StageFailed("us->eu", "us", "canary_send", "timeout", str(TIMEOUT), START),
     ]
-    assert isinstance(events[4], Produced)
+    assert isinstance(events[5], Produced)
 
 
 def test_canaries_due_during_pause_are_skipped() -> None:
@@ -237,7 +243,7 @@ def test_canary_topic_visible_after_delay_loses_no_canary() -> None:
     world = World(1)
     world.hidden_looks = 2
     events = run(world)
-    assert [type(event) for event in events] == [Scheduled, Produced, StageSucceeded]
+    assert [type(event) for event in events[1:]] == [Scheduled, Produced, StageSucceeded]
     assert len(world.created) == 1
 
 
@@ -257,6 +263,7 @@ def test_canaries_without_topic_are_reported_as_failed() -> None:
         world,
         outbox,
         LedgerStates(),
+        lambda: "here",
         producer=lambda: world,
         clock=ticking,
     )
@@ -289,6 +296,44 @@ def test_canaries_are_sent_to_new_partitions_after_growth() -> None:
     assert len(world.closed_at) == 2
     assert not [event for event in events if isinstance(event, SourceTopicRecreated)]
     assert not [event for event in events if isinstance(event, ProduceFailed)]
+
+
+def test_new_partitions_are_used_once_the_copy_has_them() -> None:
+    """MirrorMaker 2 replicates them from its next refresh of topics on."""
+    world = World(30, partitions=1)
+    world.there.add("mm2slo.canary")
+    world.copy_partitions = 1
+    world.changes[2.0] = lambda: setattr(world, "partitions", 3)
+    world.changes[20.0] = lambda: setattr(world, "copy_partitions", 3)
+    run(world)
+    sent = partitions_by_second(world)
+    assert {partition for second, partition in sent if second < 20} == {0}
+    assert {partition for second, partition in sent if second > 20} == {0, 1, 2}
+
+
+def test_canaries_of_replica_without_name_are_reported_as_failed() -> None:
+    world = World(2)
+    world.name = None
+    world.changes[3.0] = lambda: setattr(world, "name", "replica-1")
+    events = run(world)
+    failed = [event for event in events if isinstance(event, ProduceFailed)]
+    assert [(event.sequence - FIRST, event.reason) for event in failed] == [
+        (0, "no_instance"),
+        (1, "no_instance"),
+        (2, "no_instance"),
+    ]
+    assert InstanceNamed("us->eu", "replica-1") in events
+    assert {dict(sent["headers"])["mm2slo-instance"] for sent in world.sent} == {b"replica-1"}
+
+
+def test_new_name_is_reported_before_canaries_that_carry_it() -> None:
+    world = World(4)
+    world.changes[2.0] = lambda: setattr(world, "name", "replica-3")
+    events = run(world)
+    named = [event for event in events if isinstance(event, InstanceNamed)]
+    assert named == [InstanceNamed("us->eu", "here"), InstanceNamed("us->eu", "replica-3")]
+    carried = [dict(sent["headers"])["mm2slo-instance"] for sent in world.sent]
+    assert carried == [b"here", b"here", b"replica-3", b"replica-3"]
 
 
 def test_recreated_topic_is_reported_and_its_partitions_used() -> None:

@@ -12,6 +12,7 @@ from mm2slo_exporter.canary.canary_events import (
     Arrived,
     EarlierCanary,
     Event,
+    InstanceNamed,
     Produced,
     ProduceFailed,
     ReadUpTo,
@@ -302,3 +303,35 @@ def test_losses_are_counted_after_the_copy_was_recreated() -> None:
     canaries.look(175.0, alive(175.0, 7))
     canaries.look(180.0, alive(180.0, 7))
     assert canaries.ledger.totals.lost == 1
+
+
+def test_canaries_read_again_with_their_copy_are_no_duplicates() -> None:
+    """Retention or a truncation overtook the receiver: it starts again at the log start."""
+    canaries = Canaries()
+    canaries.look(105.0, *sent(1, 101.0), Arrived(FLOW, 1, 0, 101.5), *sent(2, 104.0))
+    restarted = TargetReadRestarted(FLOW, 106.0)
+    again = (Arrived(FLOW, 1, 0, 106.0, reread=True), Arrived(FLOW, 2, 0, 106.0, reread=True))
+    canaries.look(107.0, restarted, *again)
+    assert canaries.ledger.totals.duplicates == 0
+    assert canaries.count(COMPLETENESS) == SliCount(2, 2, 0)
+    canaries.look(108.0, Arrived(FLOW, 1, 0, 107.5))
+    assert canaries.ledger.totals.duplicates == 1
+
+
+def test_canaries_of_a_name_that_another_replica_got_are_unknown() -> None:
+    canaries = Canaries()
+    canaries.look(101.0, InstanceNamed(FLOW, "replica-0"), *sent(1, 100.5), alive(101.0))
+    canaries.look(165.0, *sent(2, 164.0), alive(165.0))
+    assert canaries.count(AVAILABILITY) == SliCount(0, 1, 0)
+    canaries.look(166.0, InstanceNamed(FLOW, "replica-0"), alive(166.0))
+    assert canaries.ledger.pending == 2
+    canaries.look(167.0, InstanceNamed(FLOW, "replica-1"), alive(167.0))
+    assert canaries.count(COMPLETENESS) == SliCount(0, 0, 1)
+    # Positions beyond them prove nothing: their copies are not read any more.
+    canaries.log.live(10, 10)
+    canaries.log.committed = 9
+    canaries.look(240.0, alive(240.0, 10))
+    canaries.look(245.0, alive(245.0, 10))
+    assert canaries.ledger.totals.lost == 0
+    assert canaries.count(COMPLETENESS) == SliCount(0, 0, 2)
+    assert canaries.count(AVAILABILITY) == SliCount(0, 1, 1)
