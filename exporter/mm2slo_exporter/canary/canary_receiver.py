@@ -81,8 +81,7 @@ class Receiver:
         since = time.time() - self._spec.restore_seconds
         streams = self._streams(since)
         try:
-            if self._spec.carrier != "off":
-                self._await_instance(stopping)
+            if self._spec.carrier != "off" and self._await_instance(stopping):
                 self._report_earlier_canaries(since, stopping)
             self._replay(streams, stopping)
             self._restored.set()
@@ -102,14 +101,15 @@ class Receiver:
             for stream in streams:
                 stream.tail.close()
 
-    def _await_instance(self, stopping: threading.Event) -> None:
+    def _await_instance(self, stopping: threading.Event) -> bool:
         """Wait for the name under which an earlier process may have sent canaries."""
         deadline = time.monotonic() + _INSTANCE_TIMEOUT_SECONDS
         while (name := self._instance()) is None and time.monotonic() < deadline:
             if stopping.wait(_POLL_SECONDS):
-                return
+                return False
         if name is not None:
             self._outbox.put(InstanceNamed(self._spec.flow, name))
+        return name is not None
 
     def _follow(self, stream: _Stream, stopping: threading.Event) -> None:
         while not stopping.is_set():

@@ -362,6 +362,7 @@ def test_receiver_goes_on_without_name_when_there_is_none(monkeypatch: pytest.Mo
     monkeypatch.setattr(canary_receiver, "_INSTANCE_TIMEOUT_SECONDS", 0.0)
     topics = Topics(there={BEATS: [beat(2)]}, later={COPY: [canary(1)]})
     events = run(topics, monkeypatch, instance=lambda: None)
+    assert {topic for _, topic, _ in topics.opened} == {COPY, BEATS}
     assert [event for event in events if isinstance(event, InstanceNamed | Arrived)] == []
     assert [event.emitted_at for event in events if isinstance(event, HeartbeatSeen)] == [2.0]
 
