@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_cli.config_files import load_source, log_findings
+from mm2slo_cli.interpreter_settings import configure_interpreter
 from mm2slo_cli.log_file import log_to_file
 from mm2slo_exporter import log_output
 from mm2slo_exporter.service.exporter import Exporter
@@ -36,6 +37,7 @@ def run_exporter(
 
     The port is bound before anything else: raises UserError at once if it is in use.
     """
+    configure_interpreter()
     exporter = Exporter(load, flows=flows, version=version("mm2slo"))
     settings = exporter.config.exporter
     named = settings.web_config_file

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from flow_observations import flow_config
 
+from mm2slo_cli.interpreter_settings import configure_interpreter
 from mm2slo_core.catalogue import Granularity
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import Isolation
@@ -247,6 +248,7 @@ def main() -> None:
     arguments.add_argument("--granularity", default="partition")
     arguments.add_argument("--profile", choices=("rest", "move"))
     chosen = arguments.parse_args()
+    configure_interpreter()
     granularity = Granularity.parse(chosen.granularity)
     flow = Flow(chosen.partitions, granularity)
     if chosen.profile:

@@ -28,10 +28,12 @@ def serve(partitions: int) -> None:
     from bench_exposition import OneSnapshot  # type: ignore[import-not-found]
     from bench_round import Flow  # type: ignore[import-not-found]
 
+    from mm2slo_cli.interpreter_settings import configure_interpreter
     from mm2slo_core.catalogue import Granularity
     from mm2slo_core.config import Listen
     from mm2slo_exporter.web import exporter_server
 
+    configure_interpreter()
     flow = Flow(partitions, Granularity.PARTITION)
     site = OneSnapshot(flow.move())
     for _ in range(2):
