@@ -26,6 +26,7 @@ class LeaseHeldError(UserError):
             f"lease expires in {max(0, expires_in_ms) / 1000:.0f} s"
         )
         self.holder = holder
+        self.expires_in_ms = max(0, expires_in_ms)
 
 
 class LeaseLostError(UserError):

@@ -1,5 +1,6 @@
 """`mm2slo audit`: compares source and target records of a flow."""
 
+import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -91,6 +92,14 @@ def run(  # noqa: PLR0913 - one parameter per option
         list[FailOn] | None,
         typer.Option(help="Also exit with 1 above audit.max_duplicate_ratio."),
     ] = None,
+    wait: Annotated[
+        bool | None,
+        typer.Option(
+            "--wait/--no-wait",
+            help="Wait until the lease of a run that was killed expires."
+            " [default: --wait without a terminal]",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Report file: .html, .md or .json."),
@@ -138,6 +147,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         duplicates=DuplicateLimit(
             loaded.audit.max_duplicate_ratio, fails=FailOn.DUPLICATES in (fail_on or ())
         ),
+        wait=not sys.stderr.isatty() if wait is None else wait,
     )
     loaded.select(options.flows)  # report an unknown flow before anything starts
     pause = None if every is None else _seconds("--follow", every)

@@ -29,6 +29,8 @@ class AuditOptions:
     max_pending: float | None = None
     """Seconds, instead of each flow's `audit.max_pending`."""
     duplicates: DuplicateLimit = field(default_factory=DuplicateLimit)
+    wait: bool = False
+    """Whether to wait until the leases of runs that died have expired."""
 
 
 def select_flows(config: Config, options: AuditOptions) -> tuple[FlowConfig, ...]:

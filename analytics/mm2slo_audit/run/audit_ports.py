@@ -5,6 +5,7 @@ The store is `mm2slo_store.Store` itself: tests use a SQLite file.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -116,3 +117,5 @@ class Ports:
     clock: Callable[[], int]
     """Epoch ms."""
     progress: Progress
+    sleep: Callable[[float], None] = time.sleep
+    """For a number of seconds."""

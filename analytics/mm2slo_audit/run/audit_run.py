@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.run.audit_options import hash_options, select_flows
@@ -66,7 +67,7 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
         config_hash=hash_options(flows, options),
     )
     with ExitStack() as leases:
-        scoped = _lease(scoped, run_id, leases, ports)
+        scoped = _lease(scoped, run_id, leases, ports, wait=options.wait)
         if not scoped.scopes:
             report = _report(header, (), scoped.not_audited, options, ports)
             _publish(report, header, (), ports)
@@ -132,14 +133,27 @@ def _resume(flows: Sequence[FlowConfig], options: AuditOptions, ports: Ports) ->
     return min((each.up_to for each in found if each is not None), default=None)
 
 
-def _lease(scoped: RunScope, run_id: str, leases: ExitStack, ports: Ports) -> RunScope:
-    """Lease the scopes; those that another run holds are reported as leased."""
+def _lease(
+    scoped: RunScope, run_id: str, leases: ExitStack, ports: Ports, *, wait: bool
+) -> RunScope:
+    """Lease the scopes; those that another run holds are reported as leased.
+
+    With *wait* they are tried again when the lease expires, unless its holder renews it.
+    """
     taken: dict[int, NotAudited] = {}
     for scope in scoped.scopes:
         key = UnitKey.of(scope)
-        lease = ports.store.lease(key.target_cluster, key.target_topic, holder=run_id)
+        lease = partial(ports.store.lease, key.target_cluster, key.target_topic, holder=run_id)
         try:
-            leases.enter_context(lease)
+            try:
+                leases.enter_context(lease())
+            except LeaseHeldError as held:
+                if not wait:
+                    raise
+                seconds = held.expires_in_ms / 1000
+                ports.progress.warn(f"waiting {seconds:.0f} s for a lease: {held}")
+                ports.sleep(seconds)
+                leases.enter_context(lease())
         except LeaseHeldError as held:
             taken[scope.index] = _not_audited(scope, NotAuditedReason.LEASED, str(held))
     if not taken:

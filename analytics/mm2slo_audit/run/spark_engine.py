@@ -12,6 +12,7 @@ from mm2slo_audit.run.audit_ports import Landed
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.folder_cleanup import absolute_url, delete_landed_run, delete_run_folder
 from mm2slo_audit.session import spark_session
+from mm2slo_audit.session.spark_errors import describe_spark_error, spark_exceptions
 from mm2slo_store import RunDirectory
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_core.config import Config
 
-_MAX_LENGTH: Final = 400
 _SHORT_RUN_RECORDS: Final = 1_000_000
 """Runs with fewer records of both sides are short."""
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
@@ -98,7 +98,7 @@ class SparkEngine:
         try:
             with _one_line_errors("asking Spark"):
                 return context is not None and not context.sc().isStopped()
-        except (AuditEngineError, OSError):
+        except AuditEngineError:
             return False
 
     @property
@@ -163,24 +163,7 @@ class SparkEngine:
 @contextmanager
 def _one_line_errors(what: str) -> Iterator[None]:
     """Turn exceptions of Spark and its JVM into one sentence."""
-    from py4j.protocol import (  # type: ignore[import-untyped]
-        Py4JError,
-        Py4JJavaError,
-    )
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except Py4JJavaError as error:
-        raise AuditEngineError(f"{what} failed: {_first_line(str(error.java_exception))}") from None
-    except (PySparkException, Py4JError) as error:
-        raise AuditEngineError(f"{what} failed: {_first_line(str(error))}") from None
-
-
-def _first_line(text: str) -> str:
-    """The first line of text, without the JVM's stack trace."""
-    lines = [line.strip() for line in text.splitlines()]
-    reason = next(
-        (line for line in lines if line and not line.startswith("at ")), "no reason given"
-    )
-    return reason if len(reason) <= _MAX_LENGTH else f"{reason[:_MAX_LENGTH]} ..."
+    except spark_exceptions() as error:
+        raise AuditEngineError(f"{what} failed: {describe_spark_error(error)}") from None

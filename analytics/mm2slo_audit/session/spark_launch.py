@@ -15,6 +15,7 @@ from mm2slo_audit.session.class_archive import (
 )
 from mm2slo_audit.session.interrupt_handler import keep_interrupt_handler, silence_gateway_logs
 from mm2slo_audit.session.java_runtime import require_java
+from mm2slo_audit.session.spark_errors import describe_spark_error, spark_exceptions
 from mm2slo_audit.session.spark_properties import SESSION, is_needed_at_launch, spark_properties
 from mm2slo_audit.session.start_errors import explain_start_failure
 from mm2slo_audit.session.stderr_relay import StderrRelay
@@ -71,8 +72,11 @@ def _submitted(options: SparkOptions) -> Iterator[SparkSession]:
     builder = SparkSession.builder.appName(options.app_name)
     for name, value in {**SESSION, **options.conf}.items():
         builder = builder.config(name, value)
-    with keep_interrupt_handler():
-        session = builder.getOrCreate()
+    try:
+        with keep_interrupt_handler():
+            session = builder.getOrCreate()
+    except spark_exceptions() as error:
+        raise explain_start_failure((), describe_spark_error(error), "of spark-submit") from None
     try:
         with silence_gateway_logs():
             yield session
@@ -84,9 +88,7 @@ def _submitted(options: SparkOptions) -> Iterator[SparkSession]:
 def _launched(
     options: SparkOptions, java_options: str, exit_seconds: float
 ) -> Iterator[SparkSession]:
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
@@ -107,11 +109,11 @@ def _launched(
         with keep_interrupt_handler():
             context = SparkContext(conf=_conf(SparkConf, wanted), gateway=gateway)
         session = SparkSession(context)
-    except (PySparkException, Py4JError) as error:
+    except spark_exceptions() as error:
+        reason = describe_spark_error(error)
         for process in started:
             _stop_process(process)
         _forget_gateway(SparkContext)
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise explain_start_failure(relay.last_lines(), reason, options.master) from None
     except BaseException:
         for process in started:

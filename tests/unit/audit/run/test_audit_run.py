@@ -226,6 +226,43 @@ def test_audit_topic_leased_by_another_run_is_skipped(
     assert "another-run" in held.detail
 
 
+def test_audit_waits_for_the_lease_of_a_killed_run(tmp_path: Path, clean: Generated) -> None:
+    clock = Clock(1_000_000)
+    with Store.open(tmp_path / "audit.db", clock=clock) as store:
+        store.acquire("eu", "us.clean", holder="killed", ttl_ms=60_000)
+        clock.now += 20_000
+        waits: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            clock.now += round(seconds * 1000)
+
+        ports = replace(ports_for(store, tmp_path / "runs", clean), sleep=sleep)
+        *_, progress = fakes_of(ports)
+        report = audit(CONFIG, options(clean, wait=True), ports)
+        assert (report.not_audited, waits) == ((), [40.0])
+        assert progress.messages[0].startswith(
+            "waiting 40 s for a lease: us.clean is being audited"
+        )
+
+
+def test_audit_does_not_wait_for_a_run_that_renews_its_lease(
+    tmp_path: Path, clean: Generated
+) -> None:
+    clock = Clock(1_000_000)
+    with Store.open(tmp_path / "audit.db", clock=clock) as store:
+        store.acquire("eu", "us.clean", holder="living", ttl_ms=60_000)
+
+        def sleep(seconds: float) -> None:
+            store.renew("eu", "us.clean", holder="living")
+            clock.now += round(seconds * 1000) - 1
+            store.renew("eu", "us.clean", holder="living")
+
+        ports = replace(ports_for(store, tmp_path / "runs", clean), sleep=sleep)
+        report = audit(CONFIG, options(clean, wait=True), ports)
+        assert [each.reason for each in report.not_audited] == [NotAuditedReason.LEASED]
+
+
 def test_audit_releases_leases(store: Store, tmp_path: Path, clean: Generated) -> None:
     run(clean, ports_for(store, tmp_path / "runs", clean))
     with store.lease("eu", "us.clean", holder="another-run") as lease:
