@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.record_identity import Identity
     from mm2slo_core.audit.record_sample import Sample
 
-MAX_HEADERS: Final = 2
-"""Headers hashed in generated code; with five the method is too large for Java to compile."""
 RECORDS_PER_TASK: Final = 1_500_000
 """Partitions with more offsets are read by several tasks."""
 _FEW_TOPICS: Final = 16
@@ -38,16 +36,13 @@ def read_records(
     scan: Scan,
     sample: Sample,
     kafka: Mapping[str, str],
-    *,
-    max_headers: int | None = None,
 ) -> DataFrame:
     """The records of *scan* in *sample*, with the columns of `AuditRecord` and without payloads.
 
-    *kafka*: the connector's `kafka.*` options of the cluster. *max_headers*: see the engine's
-    `fingerprint`.
+    *kafka*: the connector's `kafka.*` options of the cluster.
     """
     rows = read_rows(spark, scan, kafka, headers=scan.identity.headers)
-    kept = sample_rows(rows, scan.identity, sample, max_headers=max_headers)
+    kept = sample_rows(rows, scan.identity, sample)
     return _placed(spark, kept, scan.places).select(
         F.col("unit").alias("topic"),
         "flow",
@@ -64,11 +59,9 @@ def read_records(
     )
 
 
-def sample_rows(
-    rows: DataFrame, identity: Identity, sample: Sample, *, max_headers: int | None = None
-) -> DataFrame:
+def sample_rows(rows: DataFrame, identity: Identity, sample: Sample) -> DataFrame:
     """Hashes and strata of the connector's *rows* in *sample*."""
-    columns = record_columns(identity, sample, headers=identity.headers, max_headers=max_headers)
+    columns = record_columns(identity, sample, headers=identity.headers)
     hashed = rows.select(
         "topic",
         "partition",

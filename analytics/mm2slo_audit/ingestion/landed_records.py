@@ -14,9 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.fingerprint_columns import TOO_MANY_HEADERS
 from mm2slo_audit.engine.record_schema import RECORD_SCHEMA
-from mm2slo_audit.ingestion.connector_rows import MAX_HEADERS, read_records
+from mm2slo_audit.ingestion.connector_rows import read_records
 from mm2slo_audit.ingestion.connector_security import connector_options
 from mm2slo_audit.ingestion.log_start_refresh import refresh_log_starts
 from mm2slo_audit.ingestion.poll_rows import poll_frame
@@ -148,7 +147,6 @@ class _Landing:
             alias: connector_options(cluster) for alias, cluster in config.clusters.items()
         }
         self._jobs = 0
-        self._most_headers: int | None = MAX_HEADERS
         self.totals = (0, 0)
         """Rows landed and offsets read so far."""
         self.scopes: list[UnitScope] = []
@@ -184,10 +182,6 @@ class _Landing:
             try:
                 self._write(current, path)
             except (PySparkException, Py4JJavaError) as error:
-                # Read again with the slower hash of headers.
-                if TOO_MANY_HEADERS in str(error) and self._most_headers is not None:
-                    self._most_headers = None
-                    continue
                 moved = self._refreshed(current) if left else None
                 if moved is None:
                     raise
@@ -213,13 +207,7 @@ class _Landing:
         planned = tuple(plan_scans(scopes, self._scoping.isolations))
         offsets = sum(each.offsets for each in planned)
         frames = [
-            read_records(
-                self._spark,
-                each,
-                self._sample,
-                self._kafka[each.cluster],
-                max_headers=self._most_headers,
-            )
+            read_records(self._spark, each, self._sample, self._kafka[each.cluster])
             for each in planned
         ]
         records = reduce(DataFrame.unionByName, frames) if frames else empty_records(self._spark)

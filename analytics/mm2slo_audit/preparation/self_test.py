@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from mm2slo_audit.engine import judge
 from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, SOURCE, TARGET
-from mm2slo_audit.ingestion.connector_rows import MAX_HEADERS, sample_rows
+from mm2slo_audit.ingestion.connector_rows import sample_rows
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
     SourcePartition,
@@ -90,9 +90,9 @@ def _rows(spark: SparkSession) -> DataFrame:
 def _land(spark: SparkSession, folder: str) -> None:
     rows = _rows(spark)
     sides = [
-        sample_rows(
-            rows.where(f"side = {side}"), _IDENTITY, _CENSUS, max_headers=MAX_HEADERS
-        ).selectExpr("0 as topic", "0 as flow", f"cast({side} as tinyint) as side", *_COLUMNS)
+        sample_rows(rows.where(f"side = {side}"), _IDENTITY, _CENSUS).selectExpr(
+            "0 as topic", "0 as flow", f"cast({side} as tinyint) as side", *_COLUMNS
+        )
         for side in (SOURCE, TARGET)
     ]
     landed = sides[0].unionByName(sides[1]).coalesce(2)

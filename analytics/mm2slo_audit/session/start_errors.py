@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _UNRESOLVED: Final = re.compile(r":: ([\w.\-]+#[\w.\-]+;[\w.\-]+): (?:not found|.*unresolved)")
 _BAD_JAR: Final = ("unresolved dependency", "UNRESOLVED DEPENDENCIES")
-_REASONS: Final = ("Exception", "Error", "error:", "Could not", "refused", "cannot")
+_REASONS: Final = ("unresponsive", "Exception", "Error", "error:", "Could not", "refused", "cannot")
 _SHOWN: Final = 3
 
 

@@ -10,12 +10,13 @@ previous hash as seed; the last hash, as a signed number, is the fingerprint. Th
                coalesce(value, X'')
     timestamp  epoch ms              long, 8 bytes little endian
     headers    their number          int; without ignored headers; 0 for null
-               per header, in order: name (UTF-8 bytes), int(value is null), coalesce(value, X'')
+               null values           int; bit i is set if the value of header i is null, i < 16
+               per header, in order: name (UTF-8 bytes), value unless it is null
 
-In Spark the last two lines are, over `kept = filter(coalesce(headers, array()), h -> h.key not in
-(ignored))`, `size(kept)` and
-`transform(kept, h -> struct(h.key, int(h.value is null), coalesce(h.value, X'')))`.
-Null flags and the number of headers are explicit because Spark skips nulls and empty arrays.
+In Spark the last line is `kept = filter(headers, h -> h.key not in (ignored))` itself, an array of
+structs of name and value. Null flags and the number of headers are explicit because Spark skips
+nulls and empty arrays; beyond 16 headers a null value is not distinguished from that of a
+neighbour.
 
 **Keyed**: HMAC-SHA-256 of one unambiguous byte string; the first 15 hexadecimal digits (60 bits) of
 the result, as a number. The string concatenates the same parts in the same order:
@@ -50,6 +51,8 @@ SEED: Final = 42
 """Spark's seed of `xxhash64`."""
 KEYED_DIGITS: Final = 15
 """Hexadecimal digits of the HMAC that are kept, to fit a signed 64-bit number."""
+NULL_FLAGS: Final = 16
+"""Headers of a record whose null values have a flag of their own."""
 
 _INT = Struct("<i").pack
 _LONG = Struct("<q").pack
@@ -112,9 +115,12 @@ def _columns(
         yield _LONG(timestamp_ms)
     if identity.headers:
         yield _INT(len(kept))
+        flagged = enumerate(kept[:NULL_FLAGS])
+        yield _INT(sum(1 << place for place, (_, content) in flagged if content is None))
         for name, content in kept:
             yield name.encode()
-            yield from _nullable(content)
+            if content is not None:
+                yield content
 
 
 def _nullable(part: bytes | None) -> tuple[bytes, bytes]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_audit.ingestion.connector_rows import MAX_HEADERS, sample_rows
+from mm2slo_audit.ingestion.connector_rows import sample_rows
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_sample import Sample
 
@@ -30,7 +30,7 @@ def test_sample_rows_is_one_compiled_stage(
     rows = spark.createDataFrame([], ROWS).repartition(
         1
     )  # otherwise Spark sees that the frame is empty
-    kept = sample_rows(rows, Identity(), Sample(0.01), max_headers=MAX_HEADERS)
+    kept = sample_rows(rows, Identity(), Sample(0.01))
     capsys.readouterr()
     kept.explain(mode="codegen")
     sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
