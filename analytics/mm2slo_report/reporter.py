@@ -192,13 +192,16 @@ class Reporter:
         spans, indicators = planned.spans(), planned.indicators
         counts: Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]
         since: Mapping[Indicator, int | None]
+        last: Mapping[Indicator, int | None]
         try:
             counts = self.source.counts(indicators, spans)
             since = self.source.known_since(indicators)
+            silent = [each for each in indicators if _is_silent(counts[each], planned.recent)]
+            last = self.source.last_seen(silent, planned.now) if silent else {}
         except SliSourceError as problem:
             if not tolerant:
                 raise
-            counts, since = dict.fromkeys(indicators, problem), {}
+            counts, since, last = dict.fromkeys(indicators, problem), {}, {}
         audited = self._confirmed(planned)
         answers = {}
         for each in indicators:
@@ -207,6 +210,7 @@ class Reporter:
             answers[each] = IndicatorData(
                 counts={} if isinstance(found, SliSourceError) else found,
                 known_since=since.get(each),
+                last_seen=last.get(each),
                 confirmation=audited[each.flow],
                 problem=str(found) if failed else "",
             )
@@ -224,6 +228,10 @@ class Reporter:
                 spans[each.flow] = Span(window.start, window.end)
         found = self.facts.audit_facts(spans)
         return {flow: confirmation(found[flow]) for flow in spans}
+
+
+def _is_silent(counts: Mapping[Span, SpanCounts] | SliSourceError, recent: Span) -> bool:
+    return not isinstance(counts, SliSourceError) and not counts[recent].minutes
 
 
 def _whole(query: ReportQuery) -> Span | None:

@@ -20,10 +20,10 @@ from mm2slo_cli.log_file import log_to_file
 from mm2slo_cli.report_rules import missing_rules
 from mm2slo_cli.report_sources import (
     create_reporter,
+    create_source,
     exporter_urls,
     minute_retention_seconds,
     now_ms,
-    open_sources,
     open_store,
 )
 from mm2slo_cli.signals import Interrupted, interrupt_on_signals
@@ -98,8 +98,8 @@ def open_server(
         recorder = None
         if loaded.report.prometheus is None:
             recorder = stack.enter_context(run_recorder(loaded, results))
-        source, blocking = stack.enter_context(open_sources(loaded, results))
-        rules = missing_rules(loaded, blocking)
+        source = create_source(loaded, results)
+        rules = missing_rules(loaded, source)
         app = _app(loaded, results, settings, recorder, source, rules=rules)
         yield stack.enter_context(WebServer(app, bound, access))
 

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from mm2slo_report.sources.prometheus import PrometheusSource
     from mm2slo_report.sources.sli_source import SliSource
 
-_BACK = 7 * 86_400.0
-"""Seconds of history before the previous period that are read ahead."""
-
 
 def now_ms() -> int:
     """Return the current time in epoch ms."""
@@ -57,25 +54,6 @@ def create_source(loaded: Config, results: Store) -> SliSource:
     from mm2slo_report.sources.recorder_source import RecorderSource
 
     return RecorderSource(results, keep=minute_retention_seconds(loaded))
-
-
-@contextmanager
-def open_sources(loaded: Config, results: Store) -> Iterator[tuple[SliSource, SliSource]]:
-    """Open two sources: one that never blocks on reading history, and one that does.
-
-    The history of Prometheus is read in the background, once for both.
-    """
-    named = loaded.report.prometheus
-    if named is None:
-        recorded = create_source(loaded, results)
-        yield recorded, recorded
-        return
-    from mm2slo_report.sources.read_ahead import ReadAhead
-
-    blocking = _prometheus(named)
-    # Reports compare with the previous period.
-    with ReadAhead(blocking, 2 * _longest_window(loaded) + _BACK) as ahead:
-        yield ahead, blocking
 
 
 def _prometheus(named: PrometheusConfig) -> PrometheusSource:

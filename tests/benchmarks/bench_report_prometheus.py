@@ -1,8 +1,7 @@
-"""Cost of a report from Prometheus: 100 flows, 7 SLIs, 28 days of raw counters.
+"""Cost of a report from Prometheus: 100 flows, 7 SLIs, 28 days of recorded steps.
 
-Counters are written as blocks, with a weekly restart of the exporter. The report's source reads
-ahead as after a start, and counts the periods of a 28-day list: at once, after reading everything,
-again within that minute, and a minute later. Prometheus's CPU time is printed for each.
+Steps are written as blocks. The report's source counts the periods of a 28-day list: first, again
+within that minute, and a minute later. Prometheus's CPU time is printed for each.
 """
 
 from __future__ import annotations
@@ -19,12 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from mm2slo_core.catalogue import (
-    PROCESS_START_TIME_SECONDS,
-    SLI_EVENTS_TOTAL,
-    SLI_GOOD_EVENTS_TOTAL,
-    SLI_UNKNOWN_EVENTS_TOTAL,
-)
+from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, UNKNOWN_STEP
 from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
@@ -32,7 +26,6 @@ from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
-from mm2slo_report.sources.read_ahead import ReadAhead
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
@@ -44,8 +37,7 @@ if TYPE_CHECKING:
     from mm2slo_report.sources.sli_source import SliSource
 
 HOUR, DAY = 3_600, 86_400
-RESTART = 7 * DAY
-NAMES = (SLI_GOOD_EVENTS_TOTAL.name, SLI_EVENTS_TOTAL.name, SLI_UNKNOWN_EVENTS_TOTAL.name)
+STEP = 300
 CPU = "process_cpu_seconds_total"
 KEYS = (
     SliKey(Sli.AVAILABILITY),
@@ -74,28 +66,22 @@ def objectives(flows: int) -> list[Objective]:
     ]
 
 
-def lines(slos: Sequence[Objective], start: int, end: int, scrape: int) -> Iterator[str]:
-    """Samples in [start, end): one event per second since the last restart, a few of them bad."""
+def lines(slos: Sequence[Objective], start: int, end: int) -> Iterator[str]:
+    """Recorded steps in [start, end): one event per second, a few of them bad."""
     draw = random.Random(start).random
-    own = 'job="mm2slo",instance="exporter:9469"'
     for each in slos:
         labels = (
             f'flow="{each.flow.label}",source="{each.flow.source}",target="{each.flow.target}",'
-            f'sli="{each.key.sli}",tier="{each.key.tier}",{own}'
+            f'sli="{each.key.sli}",tier="{each.key.tier}"'
         )
-        jitter = int(draw() * 50)
-        for column, name in enumerate(NAMES):
-            series = f"{name}{{{labels}}}"
-            for at in range(start, end, scrape):
-                events = at % RESTART + jitter
-                value = (events - events // 5000, events, events // 50_000)[column]
-                yield f"{series} {value} {at}"
-    for at in range(start, end, scrape):
-        yield f"{PROCESS_START_TIME_SECONDS.name}{{{own}}} {at // RESTART * RESTART} {at}"
+        for at in range(start, end, STEP):
+            yield f"{EVENTS_STEP.name}{{{labels}}} {295 + draw() * 10:.6g} {at}"
+            yield f"{BAD_STEP.name}{{{labels}}} {int(draw() < 0.005)} {at}"
+            yield f"{UNKNOWN_STEP.name}{{{labels}}} {int(draw() < 0.01)} {at}"
 
 
 def measure(server: Prometheus, slos: Sequence[Objective], days: int, now: int) -> None:
-    """Read ahead as after a start, query at once, and again a minute later."""
+    """Query as a list of objectives does, at once and again a minute later."""
     clock = [now - 5 * MINUTE_MS]
     client = PrometheusClient(Server(url=server.url), timeout=60.0)
     source = PrometheusSource(client, clock=lambda: clock[0])
@@ -113,23 +99,14 @@ def measure(server: Prometheus, slos: Sequence[Objective], days: int, now: int) 
         failed = sum(isinstance(each, Exception) for each in found.values())
         print_cost(name, started, before, f", {len(found) - failed} indicators, {failed} problems")
 
-    started, before = time.monotonic(), own_metrics(server, CPU)[""]
-    with ReadAhead(source, 63.0 * DAY) as ahead:
-        ask("asked at once", ahead)
-        warnings: dict[str, None] = {}
-        while not ahead.wait(0.2):
-            warnings.update(dict.fromkeys(ahead.warnings(28.0 * DAY)))
-        print_cost("all history read", started, before)
-        for each in warnings:
-            print(f"    meanwhile: {each}")
-        ask("first answer", ahead)
-        ask("the same minute", ahead)
-        for _ in range(3):
-            clock[0] += MINUTE_MS
-            ask("a minute later", ahead)
+    ask("first answer", source)
+    ask("the same minute", source)
+    for _ in range(3):
+        clock[0] += MINUTE_MS
+        ask("a minute later", source)
     started, before = time.monotonic(), own_metrics(server, CPU)[""]
     minutes = source.minutes(indicators[0], Span(clock[0] - days * DAY * 1000, clock[0]))
-    print_cost("minutes of one indicator", started, before, f", {len(minutes)} of them")
+    print_cost("steps of one indicator", started, before, f", {len(minutes)} of them")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     memory = own_metrics(server, "process_resident_memory_bytes")[""] / 2**20
     print(f"memory of this process at most: {peak:.0f} MB; of Prometheus: {memory:.0f} MB")
@@ -139,9 +116,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flows", type=int, default=100)
     parser.add_argument("--days", type=int, default=28)
-    parser.add_argument(
-        "--scrape", type=int, default=60, help="seconds; 15 is realistic, but slow to write"
-    )
     options = parser.parse_args()
     if shutil.which("promtool") is None:
         print("promtool is not installed: make prometheus")
@@ -151,12 +125,12 @@ def main() -> None:
         folder, started = Path(name), time.monotonic()
         now = int(time.time()) // HOUR * HOUR
 
-        def counters(start: int, end: int) -> Iterator[str]:
-            return lines(slos, start, end, options.scrape)
+        def steps(start: int, end: int) -> Iterator[str]:
+            return lines(slos, start, end)
 
-        write_history_blocks(counters, now - options.days * DAY, now, folder)
+        write_history_blocks(steps, now - options.days * DAY, now, folder)
         print(
-            f"{len(slos)} indicators, {options.days} days, a scrape every {options.scrape} s: "
+            f"{len(slos)} indicators, {options.days} days of steps: "
             f"written in {time.monotonic() - started:.0f} s"
         )
         with prometheus(folder, {}) as server:

@@ -34,7 +34,7 @@ pytestmark = [
     ),
 ]
 SIZE = (1180, 1320)
-BAD_STATES = {"breached", "warning"}
+BAD_STATES = {"breached", "at_risk"}
 
 
 def fetch(address: str, accept: str = "text/html") -> str:

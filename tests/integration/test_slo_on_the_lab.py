@@ -180,7 +180,7 @@ def test_budget_coverage_and_status_equal_values_from_counts(
         assert entry["sli_value"] == reported["good"] / reported["total"]
         assert entry["burn_rate"]["1h"] == pytest.approx(budget["consumed"] * WINDOW_MINUTES / 60)
         burning = any(each["state"] == "burning" for each in entry["alerts"])
-        assert entry["status"] == ("warning" if burning else "ok")
+        assert entry["status"] == ("at_risk" if burning else "met")
         assert entry["coverage"] == {
             "ratio": 1.0,
             "last_hour": 1.0,
@@ -216,9 +216,9 @@ def test_query_with_past_time_equals_answer_at_that_time(scenario: SloScenario) 
             entry_of(scenario.lists[each], flow, "availability")
             for each in (scenario.before_kill, scenario.end)
         )
-        assert (before["status"], before["budget"]["remaining"]) == ("ok", 1)
+        assert (before["status"], before["budget"]["remaining"]) == ("met", 1)
         # More than a minute of outage in an hour exceeds the factor of the fast pair.
-        assert (end["status"], end["status_pair"]) == ("warning", "fast")
+        assert (end["status"], end["status_pair"]) == ("at_risk", "fast")
 
 
 def test_objective_detail_equals_list_entry(scenario: SloScenario) -> None:

@@ -11,7 +11,7 @@ from mm2slo_core.sli_counters import ALL
 from mm2slo_report.digest.budget_bars import draw_bar, format_trend
 from mm2slo_report.digest.headline import SIGNS, format_status_counts
 from mm2slo_report.digest.slack_markup import escape, format_code
-from mm2slo_report.rendering.report_sentences import status_text
+from mm2slo_report.rendering.report_sentences import stale_text, status_text
 from mm2slo_report.rendering.value_format import length, percent_text
 
 if TYPE_CHECKING:
@@ -81,8 +81,10 @@ def _line(entry: Entry) -> str:
 def _remarks(entry: Entry) -> list[str]:
     """The reason, where the figures do not show it, time to exhaustion, and low coverage."""
     found = []
-    if entry.status is not Status.OK and entry.reason is not Reason.EXHAUSTED:
+    if entry.status is not Status.MET and entry.reason is not Reason.EXHAUSTED:
         found.append(escape(entry.reason.value))
+    if stale := stale_text(entry):
+        found.append(stale)
     if entry.reason is Reason.BURNING and entry.exhaustion_seconds:
         found.append(f"exhausted in about {length(entry.exhaustion_seconds)} at this rate")
     cover = entry.coverage.window

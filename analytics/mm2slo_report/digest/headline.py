@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
 from mm2slo_core.objectives.slo_status import Status
-from mm2slo_core.reporting.entry_order import count_by_status
+from mm2slo_core.reporting.entry_order import count_by_status, headline
 from mm2slo_core.reporting.report_entry import WindowKind
 from mm2slo_report.digest.budget_bars import format_trend
 from mm2slo_report.rendering.report_sentences import status_text
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 SIGNS: Final = {
     Status.BREACHED: ":red_circle:",
-    Status.WARNING: ":large_orange_circle:",
+    Status.AT_RISK: ":large_orange_circle:",
     Status.NO_DATA: ":grey_question:",
-    Status.OK: ":large_green_circle:",
+    Status.MET: ":large_green_circle:",
     Status.IDLE: ":white_circle:",
 }
 
 
 def title(report: Report) -> str:
-    """`Replication SLOs, 7d to 2026-07-20 09:00 CEST: 11 of 14 met, 2 missed, 1 unknown`."""
+    """`Replication SLOs, 7d to 2026-07-20 09:00 CEST: 11 of 14 met, 2 breached, 1 no data`."""
     return f"Replication SLOs, {_period(report)}: {_format_met(report.entries)}"
 
 
@@ -70,12 +70,12 @@ def _direction(entry: Entry) -> str:
 def _format_met(entries: Sequence[Entry]) -> str:
     if not entries:
         return "no objectives"
-    found = Counter(each.met for each in entries)
-    text = f"{found[True]} of {len(entries)} met"
-    if found[True] == len(entries):
-        text = f"all {found[True]} met"
-    text += f", {found[False]} missed" if found[False] else ""
-    text += f", {found[None]} unknown" if found[None] else ""
+    found = headline(entries)
+    met = found[Status.MET]
+    text = f"all {met} met" if met == len(entries) else f"{met} of {len(entries)} met"
+    for status in (Status.BREACHED, Status.AT_RISK, Status.NO_DATA, Status.IDLE):
+        text += f", {found[status]} {status_text(status)}" if found[status] else ""
+    text += f", {found['stale']} stale" if found["stale"] else ""
     if any(each.confirmation is not None and each.confirmation.faults for each in entries):
         text += ", and audits found faults"
     return text

@@ -25,8 +25,8 @@ def flow_display_status(state: str | None, worst: Status | None) -> Status:
     """A stopped flow shows as breached, an unknown one as no data."""
     own = _OF_FLOW_STATES.get(state or "")
     if own is Status.BREACHED or worst is None:
-        return own or (Status.NO_DATA if state is None else Status.OK)
-    if own is Status.NO_DATA and worst in {Status.OK, Status.IDLE}:
+        return own or (Status.NO_DATA if state is None else Status.MET)
+    if own is Status.NO_DATA and worst in {Status.MET, Status.IDLE}:
         return own
     return worst
 
@@ -36,4 +36,4 @@ def flow_text(state: str | None, worst: Status | None) -> str:
     status = None if worst is None else worst.value.replace("_", " ")
     if state is None:
         return status or "unknown"
-    return state if worst in {None, Status.OK, Status.IDLE} else f"{state}, {status}"
+    return state if worst in {None, Status.MET, Status.IDLE} else f"{state}, {status}"

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.objectives.quantity_text import plain as plain_share
-from mm2slo_core.reporting.entry_order import count_by_status
+from mm2slo_core.reporting.entry_order import headline
 from mm2slo_report.rendering import sli_descriptions
 from mm2slo_report.rendering.references import References
 from mm2slo_report.rendering.value_format import finite, utc, whole
@@ -36,16 +36,12 @@ _DIGEST: Final = 12
 
 def report_document(report: Report, references: References = NO_REFERENCES) -> dict[str, Any]:
     """A report with its entries, worst first."""
-    headline = count_by_status(report.entries)
     return {
         "as_of": utc(report.as_of),
         "source": report.source,
         "time_zone": report.zone,
         "window": None if report.window is None else _window(report.window),
-        "headline": {
-            "objectives": len(report.entries),
-            **{status.value: number for status, number in headline.items()},
-        },
+        "headline": headline(report.entries),
         "warnings": list(report.warnings),
         "entries": [entry_document(each, references) for each in report.entries],
     }
@@ -81,8 +77,9 @@ def entry_document(entry: Entry, references: References = NO_REFERENCES) -> dict
         "status": entry.status.value,
         "status_reason": entry.reason.value,
         "status_pair": entry.pair or None,
+        "is_current": entry.is_current,
+        "stale_since": None if entry.stale_since is None else utc(entry.stale_since),
         "sli_value": finite(entry.ratio),
-        "target_met": entry.met,
         "events": {
             "good": whole(entry.counts.good),
             "bad": whole(entry.counts.bad),

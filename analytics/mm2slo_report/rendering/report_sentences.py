@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.slo_status import Status
-from mm2slo_core.reporting.entry_order import count_by_status
+from mm2slo_core.reporting.entry_order import count_by_status, headline
 from mm2slo_core.reporting.percent_text import share, signed_share
 from mm2slo_report.rendering.value_format import length, moment
 
@@ -18,33 +19,39 @@ if TYPE_CHECKING:
 
 
 def status_text(status: Status) -> str:
-    """`no data` for `no_data`."""
+    """`at risk` for `at_risk`."""
     return status.value.replace("_", " ")
 
 
 def status_counts(report: Report) -> str:
-    """`2 breached, 0 warning, 1 no data, 18 ok, 0 idle`."""
+    """`2 breached, 0 at risk, 1 no data, 18 met, 0 idle`."""
     found = count_by_status(report.entries).items()
     return ", ".join(f"{number} {status_text(status)}" for status, number in found)
 
 
 def verdict(report: Report) -> str:
-    """One sentence with the worst status and the number of objectives in it."""
+    """One sentence: the number of objectives with the worst status, and without recent data."""
     number = len(report.entries)
     if not number:
         return "No objectives are configured"
+    stale = headline(report.entries)["stale"]
+    note = f"; no recent data for {stale}" if stale else ""
+    return _worst(report, number) + note
+
+
+def _worst(report: Report, number: int) -> str:
     states = count_by_status(report.entries)
     for status, one, many in _WORST:
         if states[status]:
             verb = one if states[status] == 1 else many
             return f"{states[status]} of {_objectives(number)} {verb}"
     if states[Status.NO_DATA]:
-        return f"No recent data for {states[Status.NO_DATA]} of {_objectives(number)}"
-    idle, ok = states[Status.IDLE], states[Status.OK]
-    if idle and ok:
-        within = f"{ok} of {_objectives(number)} {'is' if ok == 1 else 'are'} within budget"
-        return f"{within}, {idle} {'is' if idle == 1 else 'are'} idle"
-    state = "idle" if idle else "within budget"
+        return f"No data for {states[Status.NO_DATA]} of {_objectives(number)}"
+    idle, met = states[Status.IDLE], states[Status.MET]
+    if idle and met:
+        kept = f"{met} of {_objectives(number)} {'is' if met == 1 else 'are'} met"
+        return f"{kept}, {idle} {'is' if idle == 1 else 'are'} idle"
+    state = "idle" if idle else "met"
     return f"All {number} objectives are {state}" if number > 1 else f"The objective is {state}"
 
 
@@ -64,7 +71,7 @@ def _objectives(number: int) -> str:
 
 _WORST: Final = (
     (Status.BREACHED, "is breached", "are breached"),
-    (Status.WARNING, "has a warning", "have warnings"),
+    (Status.AT_RISK, "is at risk", "are at risk"),
 )
 
 
@@ -115,5 +122,14 @@ def trend(entry: Entry) -> str:
 
 
 def reason_text(entry: Entry) -> str:
-    """The reason of the status, with its window pair."""
-    return f"{entry.reason.value} ({entry.pair})" if entry.pair else entry.reason.value
+    """The reason of the status, with its window pair, and since when it is not current."""
+    text = f"{entry.reason.value} ({entry.pair})" if entry.pair else entry.reason.value
+    stale = stale_text(entry)
+    return f"{text}; {stale}" if stale else text
+
+
+def stale_text(entry: Entry) -> str:
+    """`stale: no samples since 2026-07-14 10:30 UTC`; empty for a current status."""
+    if entry.stale_since is None:
+        return ""
+    return f"stale: no samples since {moment(entry.stale_since, UTC)}"

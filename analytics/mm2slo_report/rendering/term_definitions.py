@@ -17,7 +17,7 @@ DEFINITIONS: Final = (
     (
         "Budget in minutes",
         (
-            "The error budget as minutes of total outage, since the first data of the window. For "
+            "The error budget as minutes of total outage of the whole window. For "
             "SLIs that count events it is an estimate (about), at the mean event rate."
         ),
     ),
@@ -37,7 +37,7 @@ DEFINITIONS: Final = (
         ),
     ),
     (
-        "ok, warning, breached",
+        "met, at risk, breached",
         (
             "Within budget; burning too fast, less than 25 % remaining, or an audit found faults; "
             "budget exhausted."
@@ -45,9 +45,13 @@ DEFINITIONS: Final = (
     ),
     (
         "no data, idle",
+        ("No event of the window could be measured; no events occurred in it."),
+    ),
+    (
+        "stale",
         (
-            "Expected samples are missing, or too few; no events occurred, and no samples are "
-            "missing."
+            "No recent samples: the status is about the time before. A finished period is never "
+            "stale."
         ),
     ),
     ("Incident", "A run of minutes with bad events, with gaps of up to 5 minutes."),

@@ -31,6 +31,11 @@ class StoredHistory(Protocol):
     def first_seen(self, indicators: Collection[Indicator]) -> Mapping[Indicator, int | None]:
         """First samples (epoch ms)."""
 
+    def last_seen(
+        self, indicators: Collection[Indicator], before: int
+    ) -> Mapping[Indicator, int | None]:
+        """Ends of the last minutes with samples until *before* (epoch ms)."""
+
     def recorded_indicators(self) -> Sequence[Indicator]:
         """All indicators with samples."""
 
@@ -61,6 +66,13 @@ class RecorderSource:
         """See the port."""
         with _as_source_errors():
             return self._history.first_seen(indicators)
+
+    def last_seen(
+        self, indicators: Sequence[Indicator], before: int
+    ) -> Mapping[Indicator, int | None]:
+        """See the port."""
+        with _as_source_errors():
+            return self._history.last_seen(indicators, before)
 
     def indicators(self) -> Sequence[Indicator]:
         """See the port."""

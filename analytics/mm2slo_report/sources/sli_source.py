@@ -41,6 +41,11 @@ class SliSource(Protocol):
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
         """First sample of each (epoch ms); None: no sample. Raises SliSourceError."""
 
+    def last_seen(
+        self, indicators: Sequence[Indicator], before: int
+    ) -> Mapping[Indicator, int | None]:
+        """End of the last sample of each until *before* (epoch ms). Raises SliSourceError."""
+
     def indicators(self) -> Sequence[Indicator]:
         """All indicators with samples. Raises SliSourceError."""
 

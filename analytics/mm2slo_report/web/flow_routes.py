@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.objectives.slo_status import Status
-from mm2slo_core.reporting.entry_order import count_by_status
+from mm2slo_core.reporting.entry_order import count_by_status, headline
 from mm2slo_report.rendering.json_document import entry_document
 from mm2slo_report.rendering.page_views import FlowView
 from mm2slo_report.rendering.value_format import finite, utc, whole
@@ -122,10 +122,7 @@ def flow_document(flow: Flow, entries: Collection[Entry]) -> dict[str, Any]:
         "source": flow.source,
         "target": flow.target,
         "status": worst.value,
-        "headline": {
-            "objectives": len(entries),
-            **{status.value: number for status, number in counts.items()},
-        },
+        "headline": headline(entries),
         "objectives": [each.id for each in entries],
     }
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import WithJsonSchema
 
 from mm2slo_core.objectives.slo_status import Status
-from mm2slo_core.reporting.entry_order import count_by_status
+from mm2slo_core.reporting.entry_order import headline
 from mm2slo_core.sli_counters import Sli
 from mm2slo_report.rendering.json_document import report_document
 from mm2slo_report.web import page_cursor, query_parameters
@@ -115,11 +115,6 @@ def _chosen(
         and (not slis or each.objective.key.sli in slis)
         and (not statuses or each.status in statuses)
     ]
-
-
-def headline(entries: Collection[Entry]) -> dict[str, Any]:
-    counts = {status.value: number for status, number in count_by_status(entries).items()}
-    return {"objectives": len(entries), **counts}
 
 
 def _place(entries: list[Entry], after: str) -> int:

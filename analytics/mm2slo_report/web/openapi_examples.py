@@ -14,6 +14,7 @@ from mm2slo_core.objectives.exclusion import Exclusion, Span
 from mm2slo_core.objectives.exclusion_document import exclusion_document
 from mm2slo_core.reporting.budget_series import series
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
+from mm2slo_core.reporting.entry_order import headline
 from mm2slo_core.reporting.incidents import by_day, incidents
 from mm2slo_core.reporting.minute_counts import (
     MINUTE_MS,
@@ -35,7 +36,6 @@ from mm2slo_report.web import response_docs
 from mm2slo_report.web.audit_documents import evidence_document, run_document, unit_document
 from mm2slo_report.web.exclusion_routes import changed_document
 from mm2slo_report.web.flow_routes import flow_document, group_document, view_document
-from mm2slo_report.web.objective_list import headline
 from mm2slo_report.web.objective_routes import alerts_document, history_document
 from mm2slo_report.web.problem_details import not_found
 from mm2slo_report.web.report_only_maintenance import MaintenanceEffects

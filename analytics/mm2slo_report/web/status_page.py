@@ -29,7 +29,7 @@ router = APIRouter(tags=["page"])
 _HTML: Final = "text/html"
 _MAX_DETAILED: Final = 4
 """Objectives with details; each one reads its minutes."""
-_DETAILED_STATUSES: Final = frozenset({Status.BREACHED, Status.WARNING})
+_DETAILED_STATUSES: Final = frozenset({Status.BREACHED, Status.AT_RISK})
 _AUDITS: Final = 5
 _EVIDENCE: Final = 20
 

@@ -90,6 +90,12 @@ def with_minute(known: Hour, minute: int, tally: Tally) -> Hour | None:
     return known._replace(minutes=known.minutes | 1 << minute, growths=packed(known.base, totals))
 
 
+def last_minute(known: Hour, before: int) -> int | None:
+    """The end of the last minute with a sample until *before*."""
+    bits = known.minutes & (1 << min(max((before - known.start) // MINUTE_MS, 0), 60)) - 1
+    return known.start + bits.bit_length() * MINUTE_MS if bits else None
+
+
 def at_end(known: Hour) -> TallyAt:
     """The totals after all of the hour."""
     samples = known.samples

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_store.open_store import OpenStore
 from mm2slo_store.sli_history import counting, finding, naming, retention
-from mm2slo_store.sli_history.hour import HOUR_MS, at_end
+from mm2slo_store.sli_history.hour import HOUR_MS, at_end, last_minute, place
 from mm2slo_store.sli_history.recording import record, seen_tallies
 from mm2slo_store.sli_history.states import keep_states, kept_states
 
@@ -81,6 +81,21 @@ class SliHistory(OpenStore):
         with self._reading() as connection:
             known = naming.known(connection, indicators)
         return {each: known[each].first_at if each in known else None for each in indicators}
+
+    def last_seen(
+        self, indicators: Collection[Indicator], before: int
+    ) -> dict[Indicator, int | None]:
+        """End of the last minute with a sample until *before*; None without any."""
+        hour = place(before - 1)[0]
+        with self._reading() as connection:
+            known = naming.known(connection, indicators)
+            numbers = [row.id for row in known.values()]
+            rows = finding.newest(connection, numbers, hour)
+            found = {number: last_minute(row, before) for number, row in rows.items()}
+            empty = [number for number, at in found.items() if at is None]
+            for number, row in finding.newest(connection, empty, hour - 1).items():
+                found[number] = last_minute(row, before)
+        return {each: found.get(known[each].id) if each in known else None for each in indicators}
 
     def recorded_indicators(self) -> tuple[Indicator, ...]:
         """Every indicator with a history, in order of its names."""

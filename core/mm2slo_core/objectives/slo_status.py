@@ -1,4 +1,7 @@
-"""The status of an objective, with its reason."""
+"""The verdict on an objective, with its reason.
+
+It is about what is known; whether that is current is a question of its own (`Entry.stale_since`).
+"""
 
 from __future__ import annotations
 
@@ -15,23 +18,23 @@ if TYPE_CHECKING:
     from mm2slo_core.objectives.objective import Objective, ObjectiveRule
 
 MIN_COVERAGE: Final = 0.9
-"""Minimum coverage of the last hour for a status."""
+"""Minimum coverage of a period for a reliable comparison."""
 LOW_BUDGET: Final = 0.25
-"""Share of the remaining budget below which the status is warning."""
+"""Share of the remaining budget below which an objective is at risk."""
 
 
 class Status(StrEnum):
-    """The status of an objective."""
+    """The verdict on an objective."""
 
-    OK = "ok"
-    WARNING = "warning"
+    MET = "met"
+    AT_RISK = "at_risk"
     """The burn rate is too high, or the remaining budget is low."""
     BREACHED = "breached"
     """The error budget is exhausted."""
     NO_DATA = "no_data"
-    """Events are expected, but coverage is too low."""
+    """No event of the window could be measured."""
     IDLE = "idle"
-    """No events, with full coverage."""
+    """No events."""
 
 
 class Reason(StrEnum):
@@ -43,7 +46,7 @@ class Reason(StrEnum):
     BURNING = "burn rate above the threshold in both windows of a pair"
     EXHAUSTED = "error budget exhausted"
     NO_SAMPLES = "no samples"
-    LOW_COVERAGE = "coverage of the last hour below 90 %"
+    UNMEASURED = "no event could be measured"
     NO_EVENTS = "no events"
     AUDIT_FAULTS = "audit found faults"
 
@@ -62,36 +65,34 @@ def evaluate_status(
     budget: Budget,
     burns: Mapping[float, float | None],
     *,
-    coverage: float | None,
+    unknown: float = 0.0,
+    finished: bool = False,
 ) -> StatusResult:
     """The status of an objective; the first matching condition applies.
 
-    *burns* are burn rates by window length in seconds; a missing one counts as 0. *coverage* is
-    that of the last hour; None without any samples.
+    *burns* are burn rates by window length in seconds; a missing one counts as 0. *unknown* is the
+    number of events that could not be measured. A *finished* period keeps the rest of its budget.
     """
-    unknown = _unknown_status(budget, coverage)
-    if unknown is not None:
-        return unknown
-    remaining = budget.remaining or 0.0
+    remaining = budget.remaining
+    if remaining is None:
+        return _without_events(budget, unknown)
     if remaining <= 0:
         return StatusResult(Status.BREACHED, Reason.EXHAUSTED)
-    burning, recovering = _pairs(objective, burns)
+    burning, recovering = ("", "") if finished else _pairs(objective, burns)
     if burning:
-        return StatusResult(Status.WARNING, Reason.BURNING, burning)
-    if remaining < LOW_BUDGET:
-        return StatusResult(Status.WARNING, Reason.LOW_BUDGET)
-    if recovering:
-        return StatusResult(Status.OK, Reason.RECOVERING, recovering)
-    return StatusResult(Status.OK, Reason.WITHIN_BUDGET)
+        return StatusResult(Status.AT_RISK, Reason.BURNING, burning)
+    if remaining < LOW_BUDGET and not finished:
+        return StatusResult(Status.AT_RISK, Reason.LOW_BUDGET)
+    reason = Reason.RECOVERING if recovering else Reason.WITHIN_BUDGET
+    return StatusResult(Status.MET, reason, recovering)
 
 
-def _unknown_status(budget: Budget, coverage: float | None) -> StatusResult | None:
-    """The status if the budget cannot be evaluated, or else None."""
-    if coverage is None:
+def _without_events(budget: Budget, unknown: float) -> StatusResult:
+    if not budget.measured:
         return StatusResult(Status.NO_DATA, Reason.NO_SAMPLES)
-    if coverage < MIN_COVERAGE:
-        return StatusResult(Status.NO_DATA, Reason.LOW_COVERAGE)
-    return StatusResult(Status.IDLE, Reason.NO_EVENTS) if budget.remaining is None else None
+    if unknown > 0:
+        return StatusResult(Status.NO_DATA, Reason.UNMEASURED)
+    return StatusResult(Status.IDLE, Reason.NO_EVENTS)
 
 
 def _pairs(

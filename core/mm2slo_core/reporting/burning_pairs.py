@@ -28,7 +28,7 @@ def burning_since(
     bad, total, measured = ([0.0] * (whole + 1) for _ in range(3))
     for each in minutes:
         place = (each.at - span.start) // MINUTE_MS + 1
-        bad[place], total[place], measured[place] = each.total - each.good, each.total, 1.0
+        bad[place], total[place], measured[place] = each.total - each.good, each.total, each.minutes
     bad, total, measured = (list(accumulate(each)) for each in (bad, total, measured))
     long, short = (
         round(seconds * 1000) // MINUTE_MS for seconds in (pair.long_seconds, pair.short_seconds)

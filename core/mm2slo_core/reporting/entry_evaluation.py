@@ -9,7 +9,13 @@ from mm2slo_core.catalogue import LONG_WINDOWS, WINDOW_SECONDS
 from mm2slo_core.objectives.error_budget import Budget, Counts, allowed_ratio, burn_rate
 from mm2slo_core.objectives.exclusion import Mark, Span
 from mm2slo_core.objectives.slo_ids import slo_id
-from mm2slo_core.objectives.slo_status import Reason, Status, StatusResult, evaluate_status
+from mm2slo_core.objectives.slo_status import (
+    MIN_COVERAGE,
+    Reason,
+    Status,
+    StatusResult,
+    evaluate_status,
+)
 from mm2slo_core.objectives.traffic_limits import live_pairs
 from mm2slo_core.reporting.minute_counts import Indicator, SpanCounts
 from mm2slo_core.reporting.report_entry import (
@@ -21,7 +27,7 @@ from mm2slo_core.reporting.report_entry import (
     PairState,
     WindowKind,
 )
-from mm2slo_core.reporting.report_query import BEFORE, WINDOW, count_minutes
+from mm2slo_core.reporting.report_query import BEFORE, RECENT, WINDOW, count_minutes
 from mm2slo_core.reporting.window_coverage import coverage, expected_minutes
 from mm2slo_core.sli_counters import Sli
 
@@ -51,6 +57,8 @@ class IndicatorData:
 
     counts: Mapping[Span, SpanCounts]
     known_since: int | None
+    last_seen: int | None = None
+    """End of the last sample, where the newest is not recent."""
     confirmation: Confirmation | None = None
     problem: str = ""
     """Why there are no counts, or empty."""
@@ -83,7 +91,13 @@ class _Evaluation:
             for name in WINDOW_SECONDS
         }
         cover = self._coverage(wholes, taken)
-        counted = self._status(budget, burns, cover)
+        counted = evaluate_status(
+            self.objective,
+            budget,
+            {seconds: burns[name] for name, seconds in WINDOW_SECONDS.items()},
+            unknown=counts.unknown,
+            finished=window.is_finished,
+        )
         result = self._with_audit(counted)
         return Entry(
             id=slo_id(self.objective.flow, self.objective.key),
@@ -93,6 +107,7 @@ class _Evaluation:
             status=result.status,
             reason=result.reason,
             pair=result.pair,
+            stale_since=self._stale_since(window, taken[RECENT][0]),
             counts=counts,
             excluded=excluded,
             ratio=counts.good / counts.total if counts.total > 0 else None,
@@ -124,7 +139,7 @@ class _Evaluation:
 
     def _projected(self, budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
         """The remaining budget at the end of a running calendar period; None for other windows."""
-        if window.kind is not WindowKind.CALENDAR or window.end >= window.whole.end:
+        if window.kind is not WindowKind.CALENDAR or window.is_finished:
             return None
         return budget.projected(burn, self._seconds(Span(window.end, window.whole.end)))
 
@@ -136,7 +151,9 @@ class _Evaluation:
         if not parts:
             return counts[whole], _NOTHING
         excluded = sum((counts[part] for part in parts), _NOTHING)
-        return counts[whole] - excluded, excluded
+        left = counts[whole] - excluded
+        # The source says how many events it left out itself, and not how many of them were good.
+        return left, excluded + SpanCounts(good=left.excluded, total=left.excluded)
 
     def _coverage(
         self, wholes: Mapping[str, Span], taken: Mapping[str, tuple[SpanCounts, SpanCounts]]
@@ -156,25 +173,21 @@ class _Evaluation:
         excluded = self.query.excluded(self.objective, whole)
         return expected_minutes(whole, excluded, self.data.known_since)
 
-    def _status(
-        self, budget: Budget, burns: Mapping[str, float | None], cover: Coverage
-    ) -> StatusResult:
-        known = self.data.known_since
-        unknown = known is None or known >= self.query.now
-        # An hour of maintenance has full coverage.
-        hour = 1.0 if cover.hour is None else cover.hour
-        return evaluate_status(
-            self.objective,
-            budget,
-            {seconds: burns[name] for name, seconds in WINDOW_SECONDS.items()},
-            coverage=None if unknown else hour,
-        )
+    def _stale_since(self, window: ReportWindow, recent: SpanCounts) -> int | None:
+        """The end of the last sample, unless there are recent ones or none are expected."""
+        if window.is_finished or recent.minutes:
+            return None
+        last = self.data.last_seen
+        now = self.query.now
+        if last is None or last >= now or self._seconds(Span(last, now)) <= 0:
+            return None
+        return last
 
     def _with_audit(self, counted: StatusResult) -> StatusResult:
         """Faults that an audit found override a better or unknown status."""
         faults = self.data.confirmation is not None and self.data.confirmation.faults
-        if faults and counted.status not in {Status.BREACHED, Status.WARNING}:
-            return StatusResult(Status.WARNING, Reason.AUDIT_FAULTS)
+        if faults and counted.status not in {Status.BREACHED, Status.AT_RISK}:
+            return StatusResult(Status.AT_RISK, Reason.AUDIT_FAULTS)
         return counted
 
     def _pairs(self, burns: Mapping[str, float | None]) -> tuple[PairReading, ...]:
@@ -218,6 +231,9 @@ class _Evaluation:
         if counted.status is Status.NO_DATA and self._with_audit(counted) != counted:
             found.append(counted.reason.value)
         known = cover.known_since
+        covered = 1.0 if cover.hour is None or window.is_finished else cover.hour
+        if counted.status is not Status.NO_DATA and covered < MIN_COVERAGE:
+            found.append("coverage of the last hour is below 90 %")
         if known is not None and window.start < known < window.end:
             observed = _length((window.end - known) / 1000).removesuffix(" days")
             whole = _length((window.end - window.start) / 1000)
@@ -253,8 +269,7 @@ def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
 def _exhaustion(budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
     """Seconds until the budget is exhausted; None for a past calendar period that kept some."""
     found = budget.exhaustion(burn)
-    past = window.kind is WindowKind.CALENDAR and window.end >= window.whole.end
-    return None if found and past else found
+    return None if found and window.is_finished else found
 
 
 def _settled(counts: SpanCounts) -> Counts:

@@ -40,13 +40,15 @@ class Tally(NamedTuple):
 class SpanCounts:
     """Events first scraped within a span of whole minutes, averaged over replicas.
 
-    `minutes` is the number of minutes with a sample. `coarse` marks hourly history, where events at
+    `minutes` is the number of minutes with a sample; `excluded` are events that the source itself
+    left out as planned maintenance. `coarse` marks hourly history, where events at
     the edges may belong to the neighbouring span.
     """
 
     good: float = 0.0
     total: float = 0.0
     unknown: float = 0.0
+    excluded: float = 0.0
     minutes: int = 0
     coarse: bool = False
 
@@ -60,6 +62,7 @@ class SpanCounts:
             good=self.good + other.good,
             total=self.total + other.total,
             unknown=self.unknown + other.unknown,
+            excluded=self.excluded + other.excluded,
             minutes=self.minutes + other.minutes,
             coarse=self.coarse or other.coarse,
         )
@@ -70,6 +73,7 @@ class SpanCounts:
             good=self.good - part.good,
             total=self.total - part.total,
             unknown=self.unknown - part.unknown,
+            excluded=self.excluded,
             minutes=self.minutes - part.minutes,
             coarse=self.coarse or part.coarse,
         )
@@ -78,7 +82,8 @@ class SpanCounts:
 class MinuteCounts(NamedTuple):
     """Events of the minute that starts at `at` (epoch ms); minutes without a sample are omitted.
 
-    In hourly history, one covers `length` ms, of which `minutes` have a sample.
+    In steps of five minutes and in hourly history, one covers `length` ms, of which `minutes` have
+    a sample.
     """
 
     at: int

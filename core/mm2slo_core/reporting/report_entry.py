@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.objectives.slo_status import MIN_COVERAGE
+from mm2slo_core.objectives.slo_status import MIN_COVERAGE, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_core.objectives import Objective
-    from mm2slo_core.objectives.slo_status import Reason, Status
+    from mm2slo_core.objectives.slo_status import Status
     from mm2slo_core.reporting.minute_counts import SpanCounts
 
 
@@ -41,6 +41,11 @@ class ReportWindow:
     start: int
     end: int
     seconds: float
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it is a calendar period that is over."""
+        return self.kind is WindowKind.CALENDAR and self.end >= self.whole.end
 
     @property
     def whole(self) -> Span:
@@ -157,6 +162,8 @@ class Entry:
     reason: Reason
     pair: str
     """The window pair that caused the status, or empty."""
+    stale_since: int | None
+    """End of the last sample, if it is not recent; None for current data or without samples."""
     counts: SpanCounts
     excluded: SpanCounts
     """Events of planned maintenance, in no other value."""
@@ -176,6 +183,9 @@ class Entry:
     errors: tuple[str, ...] = ()
 
     @property
-    def met(self) -> bool | None:
-        """Whether the objective was met; None without events."""
-        return None if self.ratio is None else self.ratio >= self.objective.target
+    def is_current(self) -> bool:
+        """Whether the status includes recent samples, or is that of a finished period."""
+        return self.stale_since is None and not self.errors and self.reason not in _UNSEEN
+
+
+_UNSEEN = frozenset({Reason.NO_SAMPLES})

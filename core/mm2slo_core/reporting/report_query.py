@@ -43,6 +43,11 @@ class ReportQuery:
         """The end of the burn windows: the instant, or the end of a past period."""
         return whole_minute(self.as_of) if self.window is None else self.window.end
 
+    @property
+    def recent(self) -> Span:
+        """The time in which current data has samples."""
+        return Span(self.now - _RECENT_MS, self.now)
+
     def window_of(self, objective: Objective) -> ReportWindow:
         """The window of the report for *objective*."""
         return self.window or self._own_windows[objective.window]
@@ -86,7 +91,12 @@ class ReportQuery:
         }
         windows = {length: self.window or own for length, own in self._own_windows.items()}
         return {
-            length: {WINDOW: Span(each.start, each.end), BEFORE: before(each, self.zone), **burns}
+            length: {
+                WINDOW: Span(each.start, each.end),
+                BEFORE: before(each, self.zone),
+                RECENT: self.recent,
+                **burns,
+            }
             for length, each in windows.items()
         }
 
@@ -98,6 +108,9 @@ class ReportQuery:
 
 WINDOW: Final = "window"
 BEFORE: Final = "before"
+RECENT: Final = "recent"
+_RECENT_MS: Final = 15 * MINUTE_MS
+"""Two steps of five minutes, and a late evaluation."""
 
 
 def clip(parts: Iterable[Span], whole: Span) -> tuple[Span, ...]:

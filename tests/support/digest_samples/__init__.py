@@ -79,7 +79,7 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test sets
     total = good + bad
     consumed = None if total == 0 else bad / total / (1 - target)
     remaining = None if consumed is None else 1 - consumed
-    found, why = Status.OK, Reason.WITHIN_BUDGET
+    found, why = Status.MET, Reason.WITHIN_BUDGET
     if remaining is None:
         found, why = Status.NO_DATA, Reason.NO_SAMPLES
     elif remaining <= 0:
@@ -97,6 +97,7 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test sets
         as_of=over.end,
         status=status or found,
         reason=reason or why,
+        stale_since=None,
         pair="",
         counts=SpanCounts(good=good, total=total),
         excluded=SpanCounts(),

@@ -66,9 +66,11 @@ class Minutes:
         self, spans: Sequence[Span], confirmation: Confirmation | None = None
     ) -> IndicatorData:
         """An answer as from an SLI source."""
+        end = max(each.end for each in spans)
         return IndicatorData(
             counts={span: self.count(span) for span in spans},
             known_since=min(self.counted, default=None),
+            last_seen=max((at + MINUTE_MS for at in self.counted if at < end), default=None),
             confirmation=confirmation,
         )
 

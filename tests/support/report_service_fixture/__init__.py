@@ -112,6 +112,15 @@ class MemorySource:
         self._check()
         return {each: next(iter(self._of(each).at), None) for each in indicators}
 
+    def last_seen(
+        self, indicators: Sequence[Indicator], before: int
+    ) -> Mapping[Indicator, int | None]:
+        self._check()
+        return {
+            each: max((at + MINUTE_MS for at in self._of(each).at if at < before), default=None)
+            for each in indicators
+        }
+
     def indicators(self) -> Sequence[Indicator]:
         self._check()
         return tuple(self.history)

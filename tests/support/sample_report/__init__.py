@@ -91,9 +91,9 @@ HISTORIES: Final[dict[tuple[Flow, SliKey, float], SteadyHistory]] = {
     (EAST, LATENCY, 0.99): SteadyHistory((RUNNING_OUTAGE,)),
     (EAST, SliKey(Sli.CHECKPOINT_FRESHNESS), 0.99): SteadyHistory(per_minute=0),
     (NORTH, SliKey(Sli.AVAILABILITY), 0.999): SteadyHistory(since=NOW - 3 * DAY_MS),
-    (NORTH, LATENCY, 0.99): SteadyHistory(until=NOW - 5 * HOUR_MS),
+    (NORTH, LATENCY, 0.99): SteadyHistory(until=START - DAY_MS),
 }
-"""At least one each of breached, warning, ok, idle, new and no data."""
+"""At least one each of breached, at risk, met, idle, new and no data."""
 FACTS: Final = (
     AuditedUnit(
         run_id="20260713T000000Z-0a1b2c",
@@ -119,6 +119,7 @@ def sample_entries() -> tuple[Entry, ...]:
         indicator(each): IndicatorData(
             counts={span: history.count(span) for span in query.spans()},
             known_since=history.since,
+            last_seen=history.until,
             confirmation=confirmation(FACTS) if each.flow == WEST else None,
         )
         for each, history in histories.items()

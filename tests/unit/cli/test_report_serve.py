@@ -98,7 +98,8 @@ def test_serve_responds_until_signal(tmp_path: Path, number: signal.Signals) -> 
         assert found.headers["content-type"] == "application/json"
         assert "server" not in found.headers
         assert found.json()["headline"] == {
-            "objectives": 6, "breached": 0, "warning": 0, "no_data": 6, "ok": 0, "idle": 0,
+            "objectives": 6, "breached": 0, "at_risk": 0, "no_data": 6, "met": 0, "idle": 0,
+            "stale": 0,
         }  # fmt: skip
         # Without its exporter the service still responds.
         assert requests.get(f"{address}/flows/us-to-eu/readiness", timeout=10).status_code == 502

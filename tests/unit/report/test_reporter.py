@@ -79,7 +79,7 @@ def maintenance(start: int, end: int, flows: str = "us->eu") -> Exclusion:
 def test_report_is_as_of_whole_minute_and_sorted_worst_first() -> None:
     found = reporter().report()
     assert (found.as_of, found.source, found.zone) == (AS_OF, "recorder", "Europe/Berlin")
-    assert [each.status for each in found.entries] == [Status.BREACHED, Status.NO_DATA, Status.OK]
+    assert [each.status for each in found.entries] == [Status.BREACHED, Status.NO_DATA, Status.MET]
 
 
 def test_report_of_all_objectives_queries_source_and_facts_once() -> None:
@@ -140,7 +140,7 @@ def test_audit_faults_without_bad_canaries_set_warning() -> None:
     found = reporter(facts=MemoryFacts(facts={FLOW: [fact]})).report()
     by_id = {each.id: each for each in found.entries}
     latency = by_id["us-to-eu-latency-10s"]
-    assert (latency.status, latency.reason) == (Status.WARNING, Reason.AUDIT_FAULTS)
+    assert (latency.status, latency.reason) == (Status.AT_RISK, Reason.AUDIT_FAULTS)
     assert by_id["us-to-eu-availability"].status is Status.BREACHED
     assert by_id["eu-to-us-availability"].confirmation is None
 

@@ -1,44 +1,54 @@
-"""Counts of events from Prometheus: differences of raw counters, never an extrapolation."""
+"""Counts of events from the steps that Prometheus's recording rules made, added up there."""
 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.reporting.minute_counts import (
-    MINUTE_MS,
-    Indicator,
-    MinuteCounts,
-    SpanCounts,
-    Tally,
-    whole_minute,
-)
-from mm2slo_core.reporting.tally_arithmetic import minus, plus
-from mm2slo_report.sources.prometheus.api import MOST_POINTS
+from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, EXCLUDED_STEP, UNKNOWN_STEP
+from mm2slo_core.promql import aggregate, equal, over, select
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, MinuteCounts, SpanCounts
+from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.topology import Flow
 from mm2slo_report.sources.prometheus.checks import missing_groups, retention_warnings
-from mm2slo_report.sources.prometheus.history import History
-from mm2slo_report.sources.prometheus.pooling import NOTHING, Pooled, below, stretches
-from mm2slo_report.sources.prometheus.series import matchers
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from mm2slo_core.catalogue import RecordedSeries
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_report.sources.prometheus.api import PrometheusClient
-    from mm2slo_report.sources.prometheus.history import Progress, View
-    from mm2slo_report.sources.prometheus.pooling import Stretch
-    from mm2slo_report.sources.prometheus.series import Series
+    from mm2slo_core.promql import Matcher
+    from mm2slo_report.sources.prometheus.api import Found, PrometheusClient
 
-_Known = dict[tuple["Series", int], Tally]
+STEP_MS: Final = 300_000
+_STEP_MINUTES: Final = STEP_MS // MINUTE_MS
+_LABELS: Final = ("source", "target", "sli", "tier")
+_SUMS: Final[Mapping[str, tuple[str, RecordedSeries]]] = {
+    "events": ("sum_over_time", EVENTS_STEP),
+    "bad": ("sum_over_time", BAD_STEP),
+    "unknown": ("sum_over_time", UNKNOWN_STEP),
+    "excluded": ("sum_over_time", EXCLUDED_STEP),
+    "steps": ("count_over_time", EVENTS_STEP),
+}
+"""What is read of a span, by the value of the label `part`."""
+_PARALLEL: Final = 4
+_OLDEST_MS: Final = 400 * 86_400_000
+_PROBES_MS: Final = 6 * 3_600_000
+_FRESH_MS: Final = 600_000
+_LOOKBACKS: Final = ("1d:5m", "63d:1h")
+"""Where the last sample is looked for: exactly within a day, before that within an hour."""
 
 
 class PrometheusSource:
-    """The history that Prometheus keeps of the exporters. Safe to use from several threads.
+    """The history that recording rules keep in Prometheus, in steps of five minutes. Thread-safe.
 
-    *clock* gives epoch ms. What was found of the past is kept: the first question is the dear one.
+    A step belongs to the span that it ends in. A missed evaluation is unmeasured. *clock* returns
+    epoch ms.
     """
 
     name: Final = "prometheus"
@@ -51,91 +61,71 @@ class PrometheusSource:
     ) -> None:
         self._client = client
         self._clock = clock
-        self._history = History(client, clock)
+        self._lock = threading.Lock()
+        self._firsts: tuple[int, Mapping[Indicator, int]] | None = None
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
     ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
-        """Each indicator's counts of each span, or its error; see SliSource."""
+        """See the port."""
         if not indicators or not spans:
             return {each: {} for each in indicators}
-        found = self._counts(indicators, spans)
-        if any(isinstance(each, SliSourceError) for each in found.values()):
-            # What was deleted since it was looked at is looked for no more.
-            self._history.forget()
-            found = self._counts(indicators, spans)
-        return found
+        only = _matchers(indicators[0]) if len(indicators) == 1 else ()
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            found = list(pool.map(lambda span: self._sums(span, only), spans))
+        answer: dict[Indicator, Mapping[Span, SpanCounts] | SliSourceError] = {}
+        for each in indicators:
+            sums = [parts.get(each, {}) for parts in found]
+            if all(math.isfinite(value) for parts in sums for value in parts.values()):
+                answer[each] = dict(zip(spans, map(_span_counts, sums), strict=True))
+            else:
+                answer[each] = _not_finite(each)
+        return answer
 
     def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
-        """The minutes of *span* that hold a sample, ascending; see SliSource."""
-        question = _Question(self._history, (indicator,), span.start, span.end)
-        presence = question.presence[indicator]
-        known = question.wanted(indicator, [span.start])
-        values = self._history.values()
-        for start in range(span.start, span.end, MOST_POINTS * MINUTE_MS):
-            end = min(start + MOST_POINTS * MINUTE_MS, span.end)
-            conditions = matchers(indicator)
-            for series, samples in values.of_one(conditions, start, end).items():
-                for at, tally in samples:
-                    known.add((series, at - MINUTE_MS))
-                    question.put(series, at - MINUTE_MS, tally)
-        question.read(known)
-        pooled = question.pooled(indicator)
-        view = question.view.presence
-        union = 0
-        for bits in presence.values():
-            union |= bits
-        union &= view.within(span)
-        found = []
-        before = pooled.until(view.bit(span.start))
-        while union:
-            lowest = union & -union
-            bit = lowest.bit_length() - 1
-            until = pooled.until(bit + 1)
-            grown = minus(until, before)
-            found.append(MinuteCounts(view.at(bit), grown.good, grown.total, grown.unknown))
-            before = until
-            union ^= lowest
-        question.check(indicator)
-        return found
+        """See the port; each covers a step."""
+        steps: dict[int, dict[str, float]] = defaultdict(dict)
+        for part, (_, series) in _SUMS.items():
+            if part in {"steps", "excluded"}:
+                continue
+            text = f"{select(series, *_matchers(indicator))}[{_length(span)}]"
+            for found in self._client.query(text, span.end):
+                for point in found.points:
+                    steps[point.at][part] = point.value
+        counted = []
+        for at, parts in sorted(steps.items()):
+            if "events" not in parts:
+                continue
+            events, unknown = parts["events"], parts.get("unknown", 0.0)
+            good = events - parts.get("bad", 0.0)
+            if not all(map(math.isfinite, (good, events, unknown))):
+                raise _not_finite(indicator)
+            start = max(at - STEP_MS, span.start)
+            counted.append(MinuteCounts(start, good, events, unknown, at - start, _STEP_MINUTES))
+        return counted
 
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
-        """When each was first seen: to the minute where it was looked at, else within a day."""
-        oldest = self._history.oldest()
-        view = self._history.seen()
-        firsts: dict[Indicator, int] = {}
-        if view is not None:
-            lowest = {
-                bits: view.presence.at((bits & -bits).bit_length() - 1)
-                for bits in {view.presence.of(each) for each in view.presence.series}
-                if bits
-            }
-            for each in view.presence.series:
-                at = lowest.get(view.presence.of(each))
-                if at is not None:
-                    firsts[each.indicator] = min(at, firsts.get(each.indicator, at))
-        found: dict[Indicator, int | None] = {}
-        for indicator in indicators:
-            times = [at for at in (oldest.get(indicator), firsts.get(indicator)) if at is not None]
-            found[indicator] = whole_minute(min(times)) if times else None
-        return found
+        """See the port; read again every ten minutes."""
+        found = self._first_steps()
+        return {each: found.get(each) for each in indicators}
 
-    def read_ahead(self, seconds: float) -> None:
-        """Read the last *seconds* of history in advance. Raises SliSourceError."""
-        now = whole_minute(self._clock())
-        self._history.view(now - round(seconds * 1000), now)
-
-    @property
-    def progress(self) -> Progress | None:
-        """Progress of the first read of the history; None: not reading. Never waits."""
-        return self._history.progress
+    def last_seen(
+        self, indicators: Sequence[Indicator], before: int
+    ) -> Mapping[Indicator, int | None]:
+        """See the port."""
+        found: dict[Indicator, int] = {}
+        for lookback in _LOOKBACKS:
+            if all(each in found for each in indicators):
+                break
+            found |= self._timestamps("max_over_time", lookback, before)
+        return {each: found.get(each) for each in indicators}
 
     def indicators(self) -> Sequence[Indicator]:
-        """What Prometheus still holds samples of."""
-        return tuple(sorted(self._history.oldest(), key=lambda each: (each.flow, each.key)))
+        """See the port."""
+        return tuple(sorted(self._first_steps(), key=lambda each: (each.flow, each.key)))
 
     def warnings(self, window: float) -> Sequence[str]:
-        """What a reader of figures over *window* seconds must know. Never raises."""
+        """See the port. Never raises."""
         try:
             runtime = self._client.runtime()
         except SliSourceError as problem:
@@ -149,140 +139,88 @@ class PrometheusSource:
         except SliSourceError as problem:
             return (str(problem),)
 
-    def _counts(
-        self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> dict[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
-        start, end = min(each.start for each in spans), max(each.end for each in spans)
-        question = _Question(self._history, indicators, start, end)
-        edges = sorted({edge for each in spans for edge in (each.start, each.end)})
-        question.read(pair for each in indicators for pair in question.wanted(each, edges))
-        found: dict[Indicator, Mapping[Span, SpanCounts] | SliSourceError] = {}
-        seen: dict[tuple[int, Span], int] = {}
-        view = question.view.presence
-        masks = {span: view.within(span) for span in spans}
-        for indicator in indicators:
-            union = 0
-            for bits in question.presence[indicator].values():
-                union |= bits
-            pooled = question.pooled(indicator)
-            totals = {edge: pooled.until(view.bit(edge)) for edge in edges}
-            counted = {}
-            for span in spans:
-                if (union, span) not in seen:
-                    seen[union, span] = (union & masks[span]).bit_count()
-                grown = minus(totals[span.end], totals[span.start])
-                counted[span] = SpanCounts(
-                    good=grown.good,
-                    total=grown.total,
-                    unknown=grown.unknown,
-                    minutes=seen[union, span],
-                )
-            try:
-                question.check(indicator)
-                found[indicator] = counted
-            except SliSourceError as problem:
-                found[indicator] = problem
+    def _sums(self, span: Span, only: Sequence[Matcher]) -> Mapping[Indicator, Mapping[str, float]]:
+        """The parts of _SUMS by indicator."""
+        parts = []
+        for name, (function, series) in _SUMS.items():
+            summed = aggregate("max", over(function, series, _length(span), *only), _LABELS)
+            parts.append(f'label_replace({summed}, "part", "{name}", "", "")')
+        found: dict[Indicator, dict[str, float]] = defaultdict(dict)
+        for each in self._client.query("\nor\n".join(parts), span.end):
+            indicator = _indicator(each)
+            if indicator is not None:
+                found[indicator][each.labels["part"]] = each.points[0].value
+        return found
+
+    def _first_steps(self) -> Mapping[Indicator, int]:
+        """The start of each indicator's first step."""
+        with self._lock:
+            now = self._clock()
+            if self._firsts is None or not 0 <= now - self._firsts[0] < _FRESH_MS:
+                self._firsts = now, self._find_first_steps(now)
+            return self._firsts[1]
+
+    def _find_first_steps(self, now: int) -> Mapping[Indicator, int]:
+        """Look every six hours, and then where the first sample is in the day before."""
+        probe = str(aggregate("max", select(EVENTS_STEP), _LABELS))
+        seen: dict[Indicator, int] = {}
+        for each in self._client.query_range(probe, now - _OLDEST_MS, now, _PROBES_MS):
+            indicator = _indicator(each)
+            if indicator is not None:
+                seen[indicator] = each.points[0].at
+        found = self._timestamps("min_over_time", "1d:5m", now)
+        for at in sorted(set(seen.values()) - {now}, reverse=True):
+            earlier = self._timestamps("min_over_time", "1d:5m", at)
+            found |= {each: first for each, first in earlier.items() if seen.get(each) == at}
+        return {each: at - STEP_MS for each, at in found.items()}
+
+    def _timestamps(self, function: str, lookback: str, at: int) -> dict[Indicator, int]:
+        """The first or last sample (epoch ms) of each indicator within *lookback* before *at*."""
+        text = f"{function}(timestamp({select(EVENTS_STEP)})[{lookback}])"
+        found: dict[Indicator, int] = {}
+        for each in self._client.query(f"max by ({', '.join(_LABELS)}) ({text})", at):
+            indicator = _indicator(each)
+            if indicator is not None:
+                found[indicator] = round(each.points[0].value * 1000)
         return found
 
 
-class _Question:
-    """Values that one question needs, of what was found of the history."""
+def _length(span: Span) -> str:
+    """The range of the samples of (start, end].
 
-    def __init__(
-        self, history: History, indicators: Sequence[Indicator], start: int, end: int
-    ) -> None:
-        self._history = history
-        self.view: View = history.view(start, end)
-        self.presence = self._presence(set(indicators), start, end)
-        self._stretches: dict[Indicator, Sequence[Stretch]] = {}
-        self._known: _Known = {}
-        self._problems: dict[Indicator, str] = {}
-
-    def put(self, series: Series, minute: int, value: Tally) -> None:
-        """A value that was read elsewhere."""
-        bit = self.view.presence.bit(minute)
-        self._known[series, bit] = plus(value, self.view.journal.until(series, minute))
-
-    def wanted(self, indicator: Indicator, edges: Sequence[int]) -> set[tuple[Series, int]]:
-        """Series and minutes whose values the totals at *edges* need."""
-        asked: set[tuple[Series, int]] = set()
-        view = self.view.presence
-
-        def ask(series: Series, bit: int) -> Tally:
-            asked.add((series, view.at(bit)))
-            return NOTHING
-
-        pooled = self._pooled(indicator, ask)
-        for edge in edges:
-            pooled.until(view.bit(edge))
-        return asked
-
-    def read(self, wanted: Iterable[tuple[Series, int]]) -> None:
-        """Read the values that are not known yet. Raises SliSourceError."""
-        view = self.view
-        missing: dict[int, list[Series]] = defaultdict(list)
-        for series, minute in wanted:
-            if (series, view.presence.bit(minute)) not in self._known:
-                missing[minute].append(series)
-        found = self._history.values().at(missing, self._history.settled)
-        for minute, several in missing.items():
-            bit = view.presence.bit(minute)
-            for series in several:
-                value = found[minute].get(series)
-                if value is not None:
-                    hidden = view.journal.until(series, minute)
-                    self._known[series, bit] = plus(value, hidden)
-
-    def pooled(self, indicator: Indicator) -> Pooled:
-        """The totals of *indicator*."""
-        return self._pooled(indicator, self._value)
-
-    def check(self, indicator: Indicator) -> None:
-        """Raises SliSourceError when a value that its totals needed was not there, or no number."""
-        problem = self._problems.get(indicator)
-        if problem is not None:
-            raise SliSourceError(problem)
-
-    def _pooled(self, indicator: Indicator, joined: Callable[[Series, int], Tally]) -> Pooled:
-        presence = self.presence[indicator]
-        if indicator not in self._stretches:
-            self._stretches[indicator] = stretches(presence)
-        return Pooled(presence, self._stretches[indicator], joined)
-
-    def _value(self, series: Series, bit: int) -> Tally:
-        value = self._known.get((series, bit))
-        if value is None:
-            self._problems[series.indicator] = (
-                f"Prometheus lacks one of the three counters of {_shown(series.indicator)}"
-            )
-            return NOTHING
-        if not all(math.isfinite(each) for each in value):
-            self._problems[series.indicator] = (
-                f"Prometheus holds no number (NaN or infinite) for {_shown(series.indicator)}"
-            )
-            return NOTHING
-        return value
-
-    def _presence(
-        self, wanted: set[Indicator], start: int, end: int
-    ) -> Mapping[Indicator, Mapping[Series, int]]:
-        """From each replica's last minute before *start* on: what is older counts for nothing."""
-        view = self.view.presence
-        first, limit = view.bit(start), (1 << max(view.bit(end), 0)) - 1
-        cut: dict[int, int] = {}
-        found: dict[Indicator, dict[Series, int]] = {each: {} for each in wanted}
-        for series in sorted(view.series):
-            if series.indicator not in wanted:
-                continue
-            bits = view.of(series)
-            if bits not in cut:
-                last = below(bits, first) if first > 0 else None
-                cut[bits] = (bits if last is None else bits >> last << last) & limit
-            if cut[bits]:
-                found[series.indicator][series] = cut[bits]
-        return found
+    A millisecond shorter than the span: ranges of Prometheus 2 include their older edge, those of
+    Prometheus 3 do not.
+    """
+    return f"{span.end - span.start - 1}ms"
 
 
-def _shown(indicator: Indicator) -> str:
+def _matchers(indicator: Indicator) -> tuple[Matcher, ...]:
     flow, key = indicator
-    return f"{flow.label} {key.sli} {key.tier}"
+    values = (flow.source, flow.target, key.sli.value, key.tier)
+    return tuple(equal(label, value) for label, value in zip(_LABELS, values, strict=True))
+
+
+def _indicator(found: Found) -> Indicator | None:
+    """The indicator of a series; None for one that this version does not know."""
+    source, target, sli, tier = (found.labels.get(label, "") for label in _LABELS)
+    if not source or not target or sli not in set(Sli):
+        return None
+    return Indicator(Flow(source, target), SliKey(Sli(sli), tier))
+
+
+def _span_counts(parts: Mapping[str, float]) -> SpanCounts:
+    events = parts.get("events", 0.0)
+    return SpanCounts(
+        good=events - parts.get("bad", 0.0),
+        total=events,
+        unknown=parts.get("unknown", 0.0),
+        excluded=parts.get("excluded", 0.0),
+        minutes=_STEP_MINUTES * round(parts.get("steps", 0.0)),
+    )
+
+
+def _not_finite(indicator: Indicator) -> SliSourceError:
+    flow, key = indicator
+    return SliSourceError(
+        f"Prometheus holds no number (NaN or infinite) for {flow.label} {key.sli} {key.tier}"
+    )

@@ -82,7 +82,7 @@ def test_overspent_budget_is_not_clamped() -> None:
 def test_exactly_exhausted_budget_is_breached(target: float, per_bad: int, events: int) -> None:
     found = budget(events / per_bad, events, target)
     assert (found.consumed, found.remaining, found.exhaustion(1.0)) == (1.0, 0.0, 0.0)
-    assert evaluate_status(OBJECTIVE, found, {}, coverage=1.0).status is Status.BREACHED
+    assert evaluate_status(OBJECTIVE, found, {}).status is Status.BREACHED
     assert found.total_events == pytest.approx(events / per_bad, rel=1e-15)
 
 
@@ -165,22 +165,25 @@ OBJECTIVE = Objective(
 HOUR, FIVE_MINUTES = 3600.0, 300.0
 
 
-def status_of(
-    bad: float, burns: dict[float, float | None] | None = None, **given: object
-) -> StatusResult:
-    known = {"coverage": 1.0, **given}
-    return evaluate_status(OBJECTIVE, budget(bad, 10_000), burns or {}, **known)  # type: ignore[arg-type]
+def status_of(bad: float, burns: dict[float, float | None] | None = None) -> StatusResult:
+    return evaluate_status(OBJECTIVE, budget(bad, 10_000), burns or {})
 
 
-def test_status_by_remaining_budget_and_coverage() -> None:
-    assert status_of(0) == StatusResult(Status.OK, Reason.WITHIN_BUDGET)
-    assert status_of(7.5) == StatusResult(Status.OK, Reason.WITHIN_BUDGET)
-    assert status_of(7.6) == StatusResult(Status.WARNING, Reason.LOW_BUDGET)
-    assert status_of(9.99) == StatusResult(Status.WARNING, Reason.LOW_BUDGET)
+def test_status_by_remaining_budget() -> None:
+    assert status_of(0) == StatusResult(Status.MET, Reason.WITHIN_BUDGET)
+    assert status_of(7.5) == StatusResult(Status.MET, Reason.WITHIN_BUDGET)
+    assert status_of(7.6) == StatusResult(Status.AT_RISK, Reason.LOW_BUDGET)
+    assert status_of(9.99) == StatusResult(Status.AT_RISK, Reason.LOW_BUDGET)
     assert status_of(10.01) == StatusResult(Status.BREACHED, Reason.EXHAUSTED)
-    assert status_of(10.01, coverage=0.89) == StatusResult(Status.NO_DATA, Reason.LOW_COVERAGE)
-    assert status_of(10.01, coverage=0.9) == StatusResult(Status.BREACHED, Reason.EXHAUSTED)
-    assert status_of(0, coverage=None) == StatusResult(Status.NO_DATA, Reason.NO_SAMPLES)
+
+
+def test_finished_period_is_met_or_breached() -> None:
+    burning = {HOUR: 99.0, FIVE_MINUTES: 99.0}
+    kept, spent = (
+        evaluate_status(OBJECTIVE, budget(bad, 10_000), burning, finished=True) for bad in (9, 10)
+    )
+    assert kept == StatusResult(Status.MET, Reason.WITHIN_BUDGET)
+    assert spent == StatusResult(Status.BREACHED, Reason.EXHAUSTED)
 
 
 def test_status_is_burning_if_both_windows_exceed() -> None:
@@ -188,10 +191,10 @@ def test_status_is_burning_if_both_windows_exceed() -> None:
     assert factor == pytest.approx(13.44, rel=1e-9)
     above, below = math.nextafter(factor, 99), factor
     assert status_of(1, {HOUR: above, FIVE_MINUTES: above}) == StatusResult(
-        Status.WARNING, Reason.BURNING, "fast"
+        Status.AT_RISK, Reason.BURNING, "fast"
     )
     assert status_of(1, {HOUR: above, FIVE_MINUTES: below}) == StatusResult(
-        Status.OK, Reason.RECOVERING, "fast"
+        Status.MET, Reason.RECOVERING, "fast"
     )
     assert status_of(1, {HOUR: below, FIVE_MINUTES: above}).reason is Reason.WITHIN_BUDGET
     # Low budget takes precedence over recovering, burning over both.
@@ -199,13 +202,11 @@ def test_status_is_burning_if_both_windows_exceed() -> None:
     assert status_of(9, {HOUR: above, FIVE_MINUTES: above}).reason is Reason.BURNING
 
 
-def test_status_without_events_depends_on_coverage() -> None:
-    silent = budget(0, 0)
-    assert evaluate_status(OBJECTIVE, silent, {}, coverage=None).status is Status.NO_DATA
-    assert evaluate_status(OBJECTIVE, silent, {}, coverage=0.89).status is Status.NO_DATA
-    assert evaluate_status(OBJECTIVE, silent, {}, coverage=1.0) == StatusResult(
-        Status.IDLE, Reason.NO_EVENTS
+def test_status_without_events_is_idle_if_it_was_measured() -> None:
+    silent = Budget(target=0.999, window=FOUR_WEEKS, measured=300, counts=Counts(0, 0))
+    unseen = Budget(target=0.999, window=FOUR_WEEKS, measured=0, counts=Counts(0, 0))
+    assert evaluate_status(OBJECTIVE, silent, {}) == StatusResult(Status.IDLE, Reason.NO_EVENTS)
+    assert evaluate_status(OBJECTIVE, silent, {}, unknown=3) == StatusResult(
+        Status.NO_DATA, Reason.UNMEASURED
     )
-    assert evaluate_status(OBJECTIVE, silent, {}, coverage=0.0).status is Status.NO_DATA
-    # An idle flow with events in the window has a budget.
-    assert status_of(11, coverage=1.0).status is Status.BREACHED
+    assert evaluate_status(OBJECTIVE, unseen, {}) == StatusResult(Status.NO_DATA, Reason.NO_SAMPLES)

@@ -55,8 +55,7 @@ def test_entry_of_a_month_with_one_outage() -> None:
     assert found.budget.remaining_minutes == pytest.approx(203.2)
     assert found.budget.remaining == pytest.approx(1 - 200 / 403.2)
     assert found.budget.remaining_events == pytest.approx(203.2 * 60)
-    assert (found.status, found.reason) == (Status.OK, Reason.WITHIN_BUDGET)
-    assert found.met is True
+    assert (found.status, found.reason) == (Status.MET, Reason.WITHIN_BUDGET)
     assert found.coverage.window == 1
     assert found.coverage.hour == 1
     assert set(found.burn_rates.values()) == {0.0}
@@ -72,7 +71,7 @@ def test_entry_during_an_outage_burns_with_exhaustion_time() -> None:
     found = entry(query_of(objective()), minutes)
     assert found.burn_rates["5m"] == found.burn_rates["1h"] == pytest.approx(100)
     assert found.burn_rates["6h"] == pytest.approx(100 / 6)
-    assert (found.status, found.reason, found.pair) == (Status.WARNING, Reason.BURNING, "fast")
+    assert (found.status, found.reason, found.pair) == (Status.AT_RISK, Reason.BURNING, "fast")
     assert [each.state for each in found.pairs][:2] == [PairState.BURNING, PairState.BURNING]
     # 60 of 403.2 minutes are spent, and 343.2 last as long at total outage.
     assert found.exhaustion_seconds == pytest.approx(343.2 * 60)
@@ -97,7 +96,7 @@ def test_entry_with_overspent_budget_is_breached() -> None:
     minutes.steady(START + DAY_MS, START + 2 * DAY_MS, good=0, bad=60)
     found = entry(query_of(objective()), minutes)
     assert found.budget.remaining == pytest.approx(1 - 1440 / 403.2)
-    assert (found.status, found.met) == (Status.BREACHED, False)
+    assert found.status is Status.BREACHED
     assert found.exhaustion_seconds == 0
 
 
@@ -168,7 +167,7 @@ def test_hour_of_maintenance_does_not_lower_coverage() -> None:
         id="1", flows=("*",), start=NOW - 2 * HOUR_MS, end=NOW, reason="-", who="me", added_at=0
     )
     found = entry(query_of(objective(), exclusions=(planned,)), minutes)
-    assert (found.coverage.hour, found.status) == (None, Status.OK)
+    assert (found.coverage.hour, found.status) == (None, Status.MET)
 
 
 def test_gap_lowers_coverage_and_keeps_the_ratio() -> None:
@@ -178,7 +177,8 @@ def test_gap_lowers_coverage_and_keeps_the_ratio() -> None:
         del minutes.counted[at]
     found = entry(query_of(objective()), minutes)
     assert found.coverage.hour == 0.5
-    assert (found.status, found.reason) == (Status.NO_DATA, Reason.LOW_COVERAGE)
+    assert (found.status, found.reason) == (Status.MET, Reason.WITHIN_BUDGET)
+    assert (found.is_current, found.stale_since) == (False, NOW - 30 * MINUTE_MS)
     assert found.ratio == 1
     assert found.coverage.minutes == 28 * 1440 - 30
 
@@ -208,7 +208,7 @@ def test_entry_with_short_history_has_full_coverage_and_a_warning() -> None:
     minutes = Minutes()
     minutes.steady(NOW - 3 * DAY_MS, NOW)
     found = entry(query_of(objective()), minutes)
-    assert (found.coverage.window, found.status) == (1, Status.OK)
+    assert (found.coverage.window, found.status) == (1, Status.MET)
     assert found.warnings == ("only 3 of 28 days of data",)
 
 
@@ -228,7 +228,7 @@ def test_outage_of_a_young_flow_costs_its_minutes_of_the_whole_window() -> None:
     assert found.burn_rates["30m"] == pytest.approx(1.5)
     assert found.burn_rates["1h"] == pytest.approx(1.5 / 6)
     assert found.burn_rates["3d"] == pytest.approx(1.5 / 432)
-    assert found.status is Status.OK
+    assert found.status is Status.MET
     month = entry(query_of(objective(0.9), window=period("2026-07", NOW, UTC)), minutes).budget
     assert (month.seconds, month.remaining_minutes) == pytest.approx((31 * DAY, 4464 - 1.5))
 
@@ -301,7 +301,7 @@ def test_period_before_the_first_sample_is_no_data() -> None:
     minutes.steady(NOW - DAY_MS, NOW)
     found = entry(query_of(objective(), window=period("2026-05", NOW, UTC)), minutes)
     assert found.status is Status.NO_DATA
-    assert (found.ratio, found.budget.remaining, found.met) == (None, None, None)
+    assert (found.ratio, found.budget.remaining) == (None, None)
     assert found.coverage.window == 0
     assert found.coverage.expected_minutes == 31 * 1440
 
@@ -319,12 +319,40 @@ def test_entry_with_samples_and_without_events_is_idle() -> None:
     assert (found.status, found.reason, found.ratio) == (Status.IDLE, Reason.NO_EVENTS, None)
 
 
-def test_entry_without_events_and_with_low_coverage_is_no_data() -> None:
+def test_breached_objective_stays_breached_without_recent_data() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW - 2 * HOUR_MS)
+    minutes.steady(START + DAY_MS, START + 2 * DAY_MS, good=0, bad=60)
+    found = entry(query_of(objective()), minutes)
+    assert (found.status, found.reason) == (Status.BREACHED, Reason.EXHAUSTED)
+    assert (found.is_current, found.stale_since) == (False, NOW - 2 * HOUR_MS)
+
+
+def test_finished_month_is_judged_by_its_own_data() -> None:
+    minutes = Minutes()
+    minutes.steady(JUNE, JUNE + 29 * DAY_MS)
+    found = entry(query_of(objective(), window=period("2026-06", NOW, UTC)), minutes)
+    assert (found.status, found.is_current, found.stale_since) == (Status.MET, True, None)
+    assert found.coverage.window == pytest.approx(29 / 30)
+
+
+def test_recent_samples_are_current_with_low_coverage() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    for at in range(NOW - 30 * MINUTE_MS, NOW - 5 * MINUTE_MS, MINUTE_MS):
+        del minutes.counted[at]
+    found = entry(query_of(objective()), minutes)
+    assert (found.is_current, found.warnings) == (
+        True,
+        ("coverage of the last hour is below 90 %",),
+    )
+
+
+def test_idle_flow_without_recent_samples_is_stale() -> None:
     minutes = Minutes()
     minutes.steady(START, NOW - 40 * MINUTE_MS, good=0)
     found = entry(query_of(objective(key=SliKey(Sli.CHECKPOINT_FRESHNESS))), minutes)
-    assert found.coverage.hour == pytest.approx(1 / 3)
-    assert (found.status, found.reason) == (Status.NO_DATA, Reason.LOW_COVERAGE)
+    assert (found.status, found.stale_since) == (Status.IDLE, NOW - 40 * MINUTE_MS)
 
 
 def test_entry_with_source_error_is_no_data_with_the_error() -> None:
@@ -342,22 +370,15 @@ def test_audit_faults_override_a_good_status() -> None:
         run_id="r1", complete_up_to=NOW, counts={Verdict.MATCHED: 998, Verdict.LOST: 2}
     )
     found = entry(query_of(objective()), minutes, confirmation([fact]))
-    assert (found.status, found.reason) == (Status.WARNING, Reason.AUDIT_FAULTS)
+    assert (found.status, found.reason) == (Status.AT_RISK, Reason.AUDIT_FAULTS)
     assert found.warnings == ("audited up to 2026-07-14 10:30 UTC: 2 lost of 1,000",)
 
 
-@pytest.mark.parametrize(
-    ("known", "why"),
-    [(HOUR_MS // 2, "coverage of the last hour below 90 %"), (0, "no samples")],
-)
-def test_audit_faults_override_no_data(known: int, why: str) -> None:
-    minutes = Minutes()
-    if known:
-        minutes.steady(START, NOW - known)
+def test_audit_faults_override_no_data() -> None:
     fact = AuditedUnit(run_id="r1", complete_up_to=NOW, counts={Verdict.LOST: 2})
-    found = entry(query_of(objective()), minutes, confirmation([fact]))
-    assert (found.status, found.reason) == (Status.WARNING, Reason.AUDIT_FAULTS)
-    assert found.warnings == (why, "audited up to 2026-07-14 10:30 UTC: 2 lost of 2")
+    found = entry(query_of(objective()), Minutes(), confirmation([fact]))
+    assert (found.status, found.reason) == (Status.AT_RISK, Reason.AUDIT_FAULTS)
+    assert found.warnings == ("no samples", "audited up to 2026-07-14 10:30 UTC: 2 lost of 2")
 
 
 def test_audit_faults_do_not_override_breached() -> None:
@@ -410,12 +431,12 @@ def test_entries_are_sorted_worst_first() -> None:
     assert [each.status for each in worst_first(found)] == [
         Status.BREACHED,
         Status.NO_DATA,
-        Status.OK,
+        Status.MET,
     ]
     assert count_by_status(found) == {
         Status.BREACHED: 1,
-        Status.WARNING: 0,
+        Status.AT_RISK: 0,
         Status.NO_DATA: 1,
-        Status.OK: 1,
+        Status.MET: 1,
         Status.IDLE: 0,
     }

@@ -58,6 +58,14 @@ class Source:
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
         return {each: min(self.minutes_.counted, default=None) for each in indicators}
 
+    def last_seen(
+        self, indicators: Sequence[Indicator], before: int
+    ) -> Mapping[Indicator, int | None]:
+        return {
+            each: max((at + MINUTE_MS for at in self.minutes_.counted if at < before), default=None)
+            for each in indicators
+        }
+
     def indicators(self) -> Sequence[Indicator]:
         return ()
 

@@ -86,7 +86,7 @@ def test_message_too_long_omits_flows_and_counts_them() -> None:
             tier=f"{tier}{chr(34) * 100}",
             bad=1,
             before=0.5,
-            status=Status.WARNING,
+            status=Status.AT_RISK,
             reason=Reason.BURNING,
             exhaustion=18_720.0,
             coverage=0.123456,
@@ -99,9 +99,9 @@ def test_message_too_long_omits_flows_and_counts_them() -> None:
     message = build_message(report(entries), [], LINKS)
     check_message({"text": message.text, "blocks": list(message.blocks)})
     text = "\n".join(texts(message.blocks))
-    shown = text.count("*warning*")
+    shown = text.count("*at risk*")
     assert 1 <= shown < FLOWS
-    assert f"and {20 - shown} more flows: :large_orange_circle: {20 - shown} warning" in text
+    assert f"and {20 - shown} more flows: :large_orange_circle: {20 - shown} at risk" in text
 
 
 def test_message_markup_in_names_is_escaped() -> None:

@@ -38,7 +38,7 @@ LATE = entry(
     good=9_950,
     bad=50,
     before=0.25,
-    status=Status.WARNING,
+    status=Status.AT_RISK,
     reason=Reason.BURNING,
     exhaustion=18_720.0,
     confirmation=AUDITED,
@@ -72,16 +72,16 @@ def test_title_counts_objectives_met() -> None:
         "text": {
             "type": "plain_text",
             "emoji": False,
-            "text": "Replication SLOs, 7d to 2026-07-20 09:00 CEST: 2 of 4 met, 1 missed, "
-            "1 unknown, and audits found faults",
+            "text": "Replication SLOs, 7d to 2026-07-20 09:00 CEST: 1 of 4 met, 1 breached, "
+            "1 at risk, 1 no data, and audits found faults",
         },
     }
 
 
 def test_summary_counts_statuses_and_trends(whole: str) -> None:
     assert (
-        ":red_circle: 1 breached   :large_orange_circle: 1 warning   "
-        ":grey_question: 1 no data   :large_green_circle: 1 ok"
+        ":red_circle: 1 breached   :large_orange_circle: 1 at risk   "
+        ":grey_question: 1 no data   :large_green_circle: 1 met"
     ) in whole
     assert (
         "Compared with the previous period: 1 better, 1 worse, 1 unchanged, 1 not comparable"
@@ -110,7 +110,7 @@ def test_flow_sections_are_ordered_worst_first(whole: str) -> None:
         ),
         ":grey_question: `ap-&gt;eu` *no data*",
         "`··········` availability n/a, objective 99.9 %; no samples",
-        ":large_green_circle: `eu-&gt;us` *ok*",
+        ":large_green_circle: `eu-&gt;us` *met*",
         "`██████████` availability 100 %, objective 99.9 %; budget 100 % (unchanged)",
     ]
 
@@ -152,7 +152,7 @@ def test_message_contains_warnings_errors_and_link(whole: str) -> None:
 
 def test_fallback_text_contains_title_worst_objective_and_link() -> None:
     assert build_message(report([FINE, BREACHED]), [], LINKS).text == (
-        "Replication SLOs, 7d to 2026-07-20 09:00 CEST: 1 of 2 met, 1 missed, and audits found "
+        "Replication SLOs, 7d to 2026-07-20 09:00 CEST: 1 of 2 met, 1 breached, and audits found "
         f"faults. Worst: `us-&gt;eu` availability, budget -280 %. <{URL}|Full report>"
     )
 
@@ -183,14 +183,14 @@ def test_omitted_flows_are_counted_by_status() -> None:
     text = message_text(build_message(report(entries), [], LINKS))
     assert text.count("*breached*") == FLOWS
     assert (
-        f"and 92 more flows: :red_circle: 2 breached   :large_green_circle: 90 ok "
+        f"and 92 more flows: :red_circle: 2 breached   :large_green_circle: 90 met "
         f"(<{URL}|show all>)"
     ) in text
 
 
 def test_omitted_objectives_are_counted_by_status() -> None:
     entries = [entry(US_EU, Sli.LATENCY, tier=f"{number}s") for number in range(10)]
-    assert "and 6 more: :large_green_circle: 6 ok" in message_text(
+    assert "and 6 more: :large_green_circle: 6 met" in message_text(
         build_message(report(entries), [], LINKS)
     )
 

@@ -21,9 +21,9 @@ def test_format_for_terminal_wraps_at_80_columns() -> None:
         report(entries, warnings=("a *bold* <warning>",)), [], ReportLinks("https://s.example")
     )
     assert format_for_terminal(message).splitlines() == [
-        "Replication SLOs, 7d to 2026-07-20 09:00 CEST: 1 of 2 met, 1 missed",
+        "Replication SLOs, 7d to 2026-07-20 09:00 CEST: 1 of 2 met, 1 breached",
         "",
-        "!! 1 breached   ok 1 ok",
+        "!! 1 breached   ok 1 met",
         "Compared with the previous period: 1 better, 1 worse",
         "",
         "-" * 80,
@@ -45,7 +45,7 @@ def test_format_for_terminal_wraps_at_80_columns() -> None:
 
 def test_format_for_terminal_keeps_markup_in_names() -> None:
     message = build_message(report([entry(Flow("*a*", ":red_circle:"))]), [], ReportLinks())
-    assert "ok *a*->:red_circle: ok" in format_for_terminal(message).splitlines()
+    assert "ok *a*->:red_circle: met" in format_for_terminal(message).splitlines()
 
 
 def test_format_for_terminal_keeps_numbers_and_percent_signs_together() -> None:

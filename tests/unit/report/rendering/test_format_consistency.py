@@ -17,7 +17,7 @@ ENTRIES: list[dict[str, Any]] = json.loads(as_json(REPORT))["entries"]
 
 
 def test_sample_report_has_every_status_and_unknown_values() -> None:
-    assert {each["status"] for each in ENTRIES} == {"ok", "warning", "breached", "no_data", "idle"}
+    assert {each["status"] for each in ENTRIES} == {"met", "at_risk", "breached", "no_data", "idle"}
     assert None in {each["sli_value"] for each in ENTRIES}
 
 

@@ -115,7 +115,7 @@ def test_status_filter_works_by_keyboard_without_script(tab: Tab, tmp_path: Path
     tab.press("ArrowRight")
     assert tab.ask(seen) == ["breached"]
     tab.press("ArrowRight")
-    assert tab.ask(seen) == ["warning"] * 4
+    assert tab.ask(seen) == ["at_risk"] * 4
 
 
 def test_first_tab_stop_skips_to_content(tab: Tab, tmp_path: Path) -> None:

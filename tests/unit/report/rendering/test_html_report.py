@@ -89,7 +89,7 @@ def test_svg_images_have_text_alternatives() -> None:
 
 
 def test_status_badges_have_text_and_shape() -> None:
-    for status in ("ok", "warning", "breached", "no_data", "idle"):
+    for status in ("met", "at_risk", "breached", "no_data", "idle"):
         shape = re.escape(f'<use href="#shape-{status}"/></svg>')
         assert re.search(shape + r"\s*" + status.replace("_", " "), REPORT_HTML), status
 

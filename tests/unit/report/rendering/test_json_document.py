@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 ENTRIES = {each.id: each for each in sample_entries()}
 FIELDS = {
     "id", "flow", "sli", "objective", "window", "as_of", "status", "status_reason", "status_pair",
-    "sli_value", "target_met", "events", "budget", "burn_rate", "time_to_exhaustion_seconds",
+    "is_current", "stale_since",
+    "sli_value", "events", "budget", "burn_rate", "time_to_exhaustion_seconds",
     "projected_at_window_end", "alerts", "coverage", "trend_vs_previous_window", "audit", "owner",
     "links", "spec_hash", "rules_version", "warnings", "errors",
 }  # fmt: skip
@@ -48,7 +49,7 @@ def test_entry_document_of_breached_objective() -> None:
         "good": total - bad, "bad": bad, "total": total, "unknown": 0, "excluded": 0,
     }  # fmt: skip
     assert found["sli_value"] == (total - bad) / total
-    assert found["target_met"] is False
+    assert (found["is_current"], found["stale_since"]) == (True, None)
     # 0.1 % of 28 days are 40.32 minutes; 295 were bad. Not clamped.
     assert found["budget"]["total"] == 0.001
     assert found["budget"]["total_seconds"] == 2419.2
@@ -68,7 +69,7 @@ def test_entry_document_of_breached_objective() -> None:
 def test_unknown_values_are_null() -> None:
     found = entry_document(ENTRIES["eu-to-us-checkpoint-freshness"])
     assert found["status"] == "idle"
-    for name in ("sli_value", "target_met", "time_to_exhaustion_seconds", "audit", "owner"):
+    for name in ("sli_value", "stale_since", "time_to_exhaustion_seconds", "audit", "owner"):
         assert found[name] is None, name
     assert found["budget"]["remaining"] is None
     assert found["budget"]["remaining_seconds"] is None
@@ -141,7 +142,7 @@ def test_entry_links_contain_known_references() -> None:
 def test_report_document_has_headline_and_worst_entry_first() -> None:
     found = report_document(sample_report())
     assert found["headline"] == {
-        "objectives": 8, "breached": 1, "warning": 4, "no_data": 1, "ok": 1, "idle": 1,
+        "objectives": 8, "breached": 1, "at_risk": 4, "no_data": 1, "met": 1, "idle": 1, "stale": 0,
     }  # fmt: skip
     assert found["entries"][0]["status"] == "breached"
     assert found["entries"][-1]["status"] == "idle"

@@ -25,13 +25,13 @@ def verdict_of(*statuses: Status) -> str:
     ("statuses", "text"),
     [
         ((), "No objectives are configured"),
-        ((Status.OK,), "The objective is within budget"),
-        ((Status.OK, Status.OK), "All 2 objectives are within budget"),
-        ((Status.OK, Status.IDLE), "1 of 2 objectives is within budget, 1 is idle"),
+        ((Status.MET,), "The objective is met"),
+        ((Status.MET, Status.MET), "All 2 objectives are met"),
+        ((Status.MET, Status.IDLE), "1 of 2 objectives is met, 1 is idle"),
         ((Status.IDLE, Status.IDLE), "All 2 objectives are idle"),
-        ((Status.OK, Status.NO_DATA), "No recent data for 1 of 2 objectives"),
-        ((Status.WARNING, Status.NO_DATA), "1 of 2 objectives has a warning"),
-        ((Status.WARNING, Status.BREACHED, Status.BREACHED), "2 of 3 objectives are breached"),
+        ((Status.MET, Status.NO_DATA), "No data for 1 of 2 objectives"),
+        ((Status.AT_RISK, Status.NO_DATA), "1 of 2 objectives is at risk"),
+        ((Status.AT_RISK, Status.BREACHED, Status.BREACHED), "2 of 3 objectives are breached"),
     ],
 )
 def test_verdict_names_worst_status(statuses: tuple[Status, ...], text: str) -> None:
@@ -49,7 +49,7 @@ def test_trend_shows_low_coverage(coverage: float | None, text: str) -> None:
 
 def test_status_counts_are_sorted_worst_first() -> None:
     assert (
-        report_sentences.status_counts(REPORT) == "1 breached, 4 warning, 1 no data, 1 ok, 1 idle"
+        report_sentences.status_counts(REPORT) == "1 breached, 4 at risk, 1 no data, 1 met, 1 idle"
     )
 
 
@@ -71,16 +71,16 @@ def test_remaining_budget_texts() -> None:
 @pytest.mark.parametrize(
     ("state", "worst", "displayed", "text"),
     [
-        ("running", Status.OK, Status.OK, "running"),
+        ("running", Status.MET, Status.MET, "running"),
         ("running", Status.BREACHED, Status.BREACHED, "running, breached"),
         ("idle", Status.IDLE, Status.IDLE, "idle"),
-        ("stopped", Status.OK, Status.BREACHED, "stopped"),
+        ("stopped", Status.MET, Status.BREACHED, "stopped"),
         ("stopped", None, Status.BREACHED, "stopped"),
-        ("unknown", Status.OK, Status.NO_DATA, "unknown"),
-        ("unknown", Status.WARNING, Status.WARNING, "unknown, warning"),
+        ("unknown", Status.MET, Status.NO_DATA, "unknown"),
+        ("unknown", Status.AT_RISK, Status.AT_RISK, "unknown, at risk"),
         (None, Status.NO_DATA, Status.NO_DATA, "no data"),
         (None, None, Status.NO_DATA, "unknown"),
-        ("running", None, Status.OK, "running"),
+        ("running", None, Status.MET, "running"),
     ],
 )
 def test_flow_display_combines_state_and_worst_status(

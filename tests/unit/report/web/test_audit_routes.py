@@ -146,7 +146,7 @@ def test_audit_faults_appear_in_entries_of_the_flow(service: ServiceFixture) -> 
     latency = entries["us-to-eu-latency-10s"]
     # No canary was slow, but the audit found lost records.
     assert latency["events"]["bad"] == 0
-    assert (latency["status"], latency["status_reason"]) == ("warning", "audit found faults")
+    assert (latency["status"], latency["status_reason"]) == ("at_risk", "audit found faults")
     assert latency["audit"]["faults"] == {"lost": 4}
     assert latency["audit"]["run_ids"] == ["run-0", "run-1"]
     assert entries["eu-to-us-availability"]["audit"] is None

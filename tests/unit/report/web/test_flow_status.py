@@ -120,7 +120,7 @@ def test_flow_by_slug_shows_current_state(service: ServiceFixture) -> None:
     assert found["now"] == {
         "state": "running", "lag_records": 12, "lag_seconds": 0.25, "headroom_seconds": 700.5,
     }  # fmt: skip
-    assert [each["status"] for each in found["entries"]] == ["breached", "ok"]
+    assert [each["status"] for each in found["entries"]] == ["breached", "met"]
     assert service.get("/flows/eu-to-us")["now"] is None
     assert service.get("/flows/eu->us")["flow"]["source"] == REVERSE_FLOW.source
 

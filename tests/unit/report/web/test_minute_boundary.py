@@ -61,7 +61,7 @@ def test_new_objective_is_unchanged_until_minute_is_stored(tmp_path: Path) -> No
 
         service.clock[0] = AS_OF + 50
         before = read()
-        assert (before["as_of"], before["status"]) == (utc(AS_OF - MINUTE_MS), "ok")
+        assert (before["as_of"], before["status"]) == (utc(AS_OF - MINUTE_MS), "met")
         assert (before["coverage"]["ratio"], before["coverage"]["samples"]) == (1.0, 5)
         recorder.record(AS_OF - MINUTE_MS)
         service.clock[0] = AS_OF + 150

@@ -30,7 +30,7 @@ def test_list_is_as_of_whole_minute_and_counts_statuses(service: ServiceFixture)
     assert {each["as_of"] for each in found["entries"]} == {"2026-07-14T10:30:00Z"}
     assert (found["source"], found["time_zone"]) == ("recorder", "Europe/Berlin")
     assert found["headline"] == {
-        "objectives": 3, "breached": 1, "warning": 0, "no_data": 1, "ok": 1, "idle": 0,
+        "objectives": 3, "breached": 1, "at_risk": 0, "no_data": 1, "met": 1, "idle": 0, "stale": 0,
     }  # fmt: skip
     assert ids(found) == ["us-to-eu-availability", "eu-to-us-availability", "us-to-eu-latency-10s"]
     assert (found["total"], found["next"]) == (3, None)
@@ -45,7 +45,7 @@ def test_list_entry_contains_counts_of_six_minute_outage(service: ServiceFixture
     assert entry["sli_value"] == pytest.approx(258_840 / 259_200)
     assert entry["budget"]["remaining"] == pytest.approx(1 - 360 / 259.2)
     assert entry["budget"]["remaining_events"] == pytest.approx(259.2 - 360)
-    assert (entry["status"], entry["target_met"]) == ("breached", False)
+    assert (entry["status"], entry["is_current"], entry["stale_since"]) == ("breached", True, None)
     assert entry["coverage"]["ratio"] == 1.0
     assert entry["links"]["self"] == "/slo/us-to-eu-availability"
 
@@ -53,7 +53,7 @@ def test_list_entry_contains_counts_of_six_minute_outage(service: ServiceFixture
 def test_unseen_indicator_has_no_data_and_null_values(service: ServiceFixture) -> None:
     entry = next(each for each in service.get("/slo")["entries"] if each["status"] == "no_data")
     assert entry["id"] == "eu-to-us-availability"
-    assert (entry["sli_value"], entry["target_met"], entry["budget"]["remaining"]) == (None,) * 3
+    assert (entry["sli_value"], entry["stale_since"], entry["budget"]["remaining"]) == (None,) * 3
     assert entry["coverage"]["known_since"] is None
 
 
@@ -65,7 +65,7 @@ def test_unseen_indicator_has_no_data_and_null_values(service: ServiceFixture) -
         ("sli=latency", ["us-to-eu-latency-10s"]),
         ("sli=latency,availability&flow=us-to-eu",
          ["us-to-eu-availability", "us-to-eu-latency-10s"]),
-        ("status=ok&status=no_data", ["eu-to-us-availability", "us-to-eu-latency-10s"]),
+        ("status=met&status=no_data", ["eu-to-us-availability", "us-to-eu-latency-10s"]),
         ("status=idle", []),
         ("sort=id", ["eu-to-us-availability", "us-to-eu-availability", "us-to-eu-latency-10s"]),
         ("sort=budget_remaining",
@@ -86,7 +86,7 @@ def test_list_at_instant_before_outage_meets_objective(service: ServiceFixture) 
     found = service.get("/slo?at=2026-07-12T10:29:31Z&flow=us->eu&sli=availability")
     (entry,) = found["entries"]
     assert found["as_of"] == "2026-07-12T10:29:00Z"
-    assert (entry["events"]["bad"], entry["status"], entry["sli_value"]) == (0, "ok", 1.0)
+    assert (entry["events"]["bad"], entry["status"], entry["sli_value"]) == (0, "met", 1.0)
 
 
 def test_utc_offset_with_unescaped_plus_is_accepted(
@@ -146,7 +146,7 @@ def test_cursor_of_other_query_is_rejected(service: ServiceFixture) -> None:
         ("limit=ten", "limit", None),
         ("perod=28d", "perod", "at"),
         ("sli=", "sli", "availability"),
-        ("status=ok,", "status", "breached"),
+        ("status=met,", "status", "breached"),
         ("flow=", "flow", "us->eu"),
     ],
 )
@@ -188,7 +188,7 @@ def test_failing_source_sets_errors_and_null_values_in_entries(
         for each in entries:
             assert (each["status"], each["errors"]) == ("no_data", [message])
             assert (each["sli_value"], each["budget"]["remaining"]) == (None, None)
-            assert (each["coverage"]["known_since"], each["target_met"]) == (None, None)
+            assert (each["coverage"]["known_since"], each["is_current"]) == (None, False)
     assert {each["status"] for each in service.get("/flows")["flows"]} == {"no_data"}
     for path in ("/", "/slo/report?format=html", "/slo/report?format=md"):
         text = service.client.get(path).text

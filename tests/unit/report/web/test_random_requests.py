@@ -19,7 +19,7 @@ TEXTS = st.one_of(
     st.text(max_size=30),
     st.sampled_from(
         [
-            "us->eu", "us-to-eu", "us-to-eu-availability", "availability", "ok", "28d", "2026-07",
+            "us->eu", "us-to-eu", "us-to-eu-availability", "availability", "met", "28d", "2026-07",
             "2026-07-12T10:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999", "1970",
             "9999-W53", "-1", "0", "1", "1000", "1e9", "NaN", "null", "csv", "html", "1m", "1h",
             "99999999999d", "lost", "removed", "\x00", "../..", "%s", "{}", "us-to-eu-latency-10s",
