@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, percentile
 from mm2slo_core.audit.record_rates import Rate, record_rates
 from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import EVIDENCED, Verdict
+from mm2slo_core.audit.record_verdict import EVIDENCED, SURPLUS, Verdict
 from mm2slo_core.catalogue.audit_result_metrics import KeyProperty, LatencyMeasure
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import LatencyCells
     from mm2slo_core.topology import Flow
     from mm2slo_store.audit_rows import Run, StoredUnit
+
+
+_NOT_ON_SOURCE: Final = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED}
+"""Each source record has one of the other verdicts; unauditable records are on both sides."""
 
 
 class RateEstimate(NamedTuple):
@@ -46,6 +50,8 @@ class AuditFigures:
     run: Run
     counts: Mapping[Verdict, int]
     unaudited: int
+    record_size: float | None
+    """Mean bytes of a source record; None without records."""
     records: Mapping[Verdict, RateEstimate]
     keys: Mapping[KeyProperty, RateEstimate]
     latency: Mapping[LatencyMeasure, Mapping[float, LatencyBounds]]
@@ -71,6 +77,7 @@ def audit_figures(
         run=run,
         counts={verdict: counts[verdict] for verdict in Verdict},
         unaudited=sum(unit.not_audited is not None for unit in own),
+        record_size=_record_size(own),
         records={
             verdict: RateEstimate(rate.estimate, rate.interval(census=census))
             for verdict, rate in record_rates(counts, census=census).items()
@@ -92,6 +99,17 @@ def audit_figures(
 def is_census(run: Run) -> bool:
     """Whether *run* audited every record."""
     return Sample(run.header.sample_rate).census
+
+
+def _record_size(units: Sequence[StoredUnit]) -> float | None:
+    known = [unit for unit in units if not unit.counts.get(Verdict.UNAUDITABLE)]
+    records = sum(
+        count
+        for unit in known
+        for verdict, count in unit.counts.items()
+        if verdict not in _NOT_ON_SOURCE
+    )
+    return sum(unit.source_bytes for unit in known) / records if records else None
 
 
 def flow_latency(flow: Flow, units: Sequence[StoredUnit], measure: LatencyMeasure) -> LatencyCells:

@@ -93,6 +93,7 @@ _FIGURES: Final[tuple[tuple[Metric, Callable[[AuditFigures], Labelled]], ...]] =
     ),
     (audit_result_metrics.AUDIT_UNAUDITED_TOPICS, lambda each: _single(each.unaudited)),
     (audit_result_metrics.AUDIT_SAMPLED_RATIO, lambda each: _single(each.run.header.sample_rate)),
+    (audit_result_metrics.AUDIT_RECORD_SIZE_BYTES, lambda each: _single(each.record_size)),
     (audit_result_metrics.AUDIT_RECORDS_RATIO, lambda each: _rates(each.records)),
     (audit_result_metrics.AUDIT_KEYS_RATIO, lambda each: _rates(each.keys)),
     (audit_result_metrics.AUDIT_LATENCY_SECONDS, _latency),

@@ -74,6 +74,12 @@ AUDIT_SAMPLED_RATIO = gauge(
     "Share of records that the latest finished audit of the flow sampled; 1 is a census.",
     unit="ratio",
 )
+AUDIT_RECORD_SIZE_BYTES = gauge(
+    "mm2_audit_record_size_bytes",
+    "Mean size of the source records in the latest finished audit of the flow: key, value and "
+    "headers, uncompressed, in topics without unauditable records.",
+    unit="bytes",
+)
 AUDIT_RECORDS_RATIO = gauge(
     "mm2_audit_records_ratio",
     "Share of lost (with overdue), altered and moved records, and of duplicates among copies "
@@ -122,6 +128,7 @@ AUDITED: Final = (
     AUDIT_FAULTS_RECORDS,
     AUDIT_UNAUDITED_TOPICS,
     AUDIT_SAMPLED_RATIO,
+    AUDIT_RECORD_SIZE_BYTES,
     AUDIT_RECORDS_RATIO,
     AUDIT_KEYS_RATIO,
     AUDIT_LATENCY_SECONDS,

@@ -19,7 +19,9 @@ from mm2slo_core.catalogue import (
     STALLED_PARTITIONS,
     Metric,
 )
+from mm2slo_core.catalogue.audit_result_metrics import AUDIT_RECORD_SIZE_BYTES
 from mm2slo_core.dashboard_uids import DashboardUid
+from mm2slo_core.promql import Vector
 from mm2slo_core.retention_headroom import HEADROOM_AHEAD, HEADROOM_LEAST
 from mm2slo_dashboards.boards.shared_definitions import NO_EXPORTER_DATA
 from mm2slo_dashboards.colours import Colour
@@ -40,7 +42,6 @@ from mm2slo_dashboards.panel_queries import (
 from mm2slo_dashboards.state_mappings import BAD_FROM_ONE, bad_from
 
 if TYPE_CHECKING:
-    from mm2slo_core.promql import Vector
     from mm2slo_dashboards.objective_limits import Limits
 
 _PARTITION = ("topic", "partition")
@@ -113,6 +114,27 @@ def lag_panels(limits: Limits) -> tuple[Panel, ...]:
             },
             minimum=0.0,
             next_dashboard=DashboardUid.FLEET,
+            alert="MM2PartitionStalled",
+            width=8,
+        ),
+        Panel(
+            title="Bytes written and replicated",
+            description="How much data is it? Records per second times the mean record size of "
+            "the newest audit (key, value and headers, uncompressed), whose age is on the Audit "
+            "dashboard.",
+            kind=Kind.SERIES,
+            unit=Unit.BYTE_RATE,
+            no_data="The flow was not audited, or the report service is not scraped.",
+            queries=(
+                Query(vector=_bytes(SOURCE_RECORDS_TOTAL), legend="written on the source"),
+                Query(vector=_bytes(REPLICATED_RECORDS_TOTAL), legend="replicated"),
+            ),
+            colours={
+                "written on the source": Colour.NEUTRAL,
+                "replicated": Colour.GOOD,
+            },
+            minimum=0.0,
+            next_dashboard=DashboardUid.AUDIT,
             alert="MM2PartitionStalled",
             width=8,
         ),
@@ -298,3 +320,8 @@ def _highest_lag(
 
 def _throughput(metric: Metric) -> Vector:
     return rate_by(metric, MATCH_FLOW, MATCH_TOPIC, by=("flow",), within="topic")
+
+
+def _bytes(metric: Metric) -> Vector:
+    records, size = _throughput(metric), max_by(flow_series(AUDIT_RECORD_SIZE_BYTES), "flow")
+    return Vector(f"{records} * on (flow) {size}", records.labels)

@@ -41,6 +41,7 @@ def audit_metrics() -> str:
         f"mm2_audit_complete_up_to_timestamp_seconds{{{AUDIT_LABELS}}} {now - 180}",
         f"mm2_audit_faults_records{{{AUDIT_LABELS}}} 3",
         f"mm2_audit_unaudited_topics{{{AUDIT_LABELS}}} 0",
+        f"mm2_audit_record_size_bytes{{{AUDIT_LABELS}}} 100",
         f"mm2_audit_sampled_ratio{{{AUDIT_LABELS}}} 1",
         f'mm2_audit_evidence_records{{{AUDIT_LABELS},verdict="lost"}} 3',
         f'mm2_audit_unevidenced_records{{{AUDIT_LABELS},verdict="lost"}} 0',

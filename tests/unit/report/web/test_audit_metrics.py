@@ -56,7 +56,7 @@ def topic(
     **more: Any,
 ) -> UnitOutcome:
     """A topic fed by one flow."""
-    part = {key: more.pop(key) for key in ("end_to_end", "transfer") if key in more}
+    part = {key: more.pop(key) for key in ("end_to_end", "transfer", "source_bytes") if key in more}
     made = orders_outcome(window, topic=name)
     of_flow = replace(made.scope.flows[0], flow=flow)
     return replace(
@@ -144,6 +144,24 @@ def test_rates_of_census_are_exact(store: Store, service: ServiceFixture) -> Non
     # Order was judged in one topic only.
     assert bounds(found, "keys_ratio", "order") == [0.0, 0.0, 0.0]
     assert found["sampled_ratio",] == 1.0
+
+
+def test_record_size_is_the_mean_over_source_records(store: Store, service: ServiceFixture) -> None:
+    gone = {Verdict.MATCHED: 1, Verdict.UNAUDITABLE: 9}
+    publish(
+        store,
+        "r1",
+        # Duplicates and replays are on the target, expired records are counted from offsets.
+        topic("t", COUNTS | {Verdict.EXPIRED: 7}, source_bytes=1_000),
+        topic("u", {Verdict.MATCHED: 30}, source_bytes=7_000),
+        topic("v", gone, source_bytes=100),
+    )
+    assert published(service)["record_size_bytes",] == 200.0
+
+
+def test_record_size_without_records_is_absent(store: Store, service: ServiceFixture) -> None:
+    publish(store, "r1", topic("t", {Verdict.DUPLICATE: 3}, source_bytes=0))
+    assert ("record_size_bytes",) not in published(service)
 
 
 def test_keys_ratio_over_several_sampled_topics_has_no_bounds(
