@@ -10,8 +10,7 @@ from mm2slo_kafka import consumer_groups, topic_configs, topic_metadata
 from mm2slo_kafka.admin_handle import AdminHandle
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.first_record import FirstRecordReader
-from mm2slo_kafka.group_offsets import GroupOffsetsReader
-from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.group_offsets import GroupWorker
 from mm2slo_kafka.partition_offsets import OffsetReader
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.consumer_groups import GroupsReading
     from mm2slo_kafka.first_record import FirstRecord, FirstRecords
-    from mm2slo_kafka.group_offsets import GroupOffsets
+    from mm2slo_kafka.group_offsets import GroupOffsets, GroupRead
     from mm2slo_kafka.kafka_errors import ErrorKind
     from mm2slo_kafka.offset_requests import Leaders
     from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
@@ -52,7 +51,7 @@ class ClusterClient:
         self.handles = HandleFactory(alias, properties)
         self._clock = clock
         self._admin = AdminHandle(self.handles)
-        self._group_offsets = GroupOffsetsReader(alias, properties, self.handles.counts)
+        self._group_worker = GroupWorker(alias, properties, self.handles.counts)
         self._lock = threading.Lock()
         self._leaders: Leaders = {}
         self._offsets: dict[Isolation, OffsetReader] = {}
@@ -69,7 +68,7 @@ class ClusterClient:
 
     def close(self) -> None:
         """Close the consumers; requests in progress in other threads fail."""
-        self._group_offsets.close()
+        self._group_worker.close()
         with self._lock:
             offsets, self._offsets = self._offsets, {}
             first_records, self._first_records = self._first_records, {}
@@ -176,17 +175,20 @@ class ClusterClient:
         with self._admin.request() as admin:
             return consumer_groups.list_groups(self.handles, admin, timeout)
 
-    def group_offsets(self, group: str, timeout: float = _TIMEOUT) -> GroupOffsets:
-        result = self.group_offsets_many([group], timeout=timeout)[group]
-        if isinstance(result, KafkaOperationError):
-            raise result
-        return result
+    def group_offsets(
+        self, names: Iterable[str], *, within: float = 30.0, timeout: float = _TIMEOUT
+    ) -> dict[str, GroupRead[GroupOffsets]]:
+        """Committed offsets, or the error, of each group. Never raises.
 
-    def group_offsets_many(
-        self, names: Iterable[str], *, max_in_flight: int = 16, timeout: float = 30.0
-    ) -> dict[str, GroupOffsets | KafkaOperationError]:
-        """Committed offsets, or the error, of each group. Never raises."""
-        return self._group_offsets.read(names, max_in_flight=max_in_flight, timeout=timeout)
+        Groups that could not be requested *within* so many seconds are missing.
+        """
+        return self._group_worker.offsets(names, within=within, timeout=timeout)
+
+    def group_members(
+        self, names: Iterable[str], *, within: float = 30.0, timeout: float = _TIMEOUT
+    ) -> dict[str, GroupRead[int | None]]:
+        """The number of members likewise; None if unknown."""
+        return self._group_worker.members(names, within=within, timeout=timeout)
 
     def first_records(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from mm2slo_core.mm2_config.observed_settings import RunningConnectors
 from mm2slo_core.topic_selection import TopicRole
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.flow_plan import FlowPlan
+
+INACTIVE_GROUP_STATES: Final = frozenset({"empty", "dead"})
+"""MirrorMaker 2 syncs only these groups; the client reports the newer states as unknown."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -74,13 +77,20 @@ class ClusterView:
     retention_configs: Mapping[str, Mapping[str, str]] = field(default_factory=empty_mapping)
     """Effective settings that decide what Kafka removes, by name."""
     group_offsets: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=empty_mapping)
+    groups_read_at: Mapping[str, float] = field(default_factory=empty_mapping)
+    """When the `group_offsets` were requested, by group; later commits may be missing."""
     unreadable_groups: frozenset[str] = frozenset()
-    """Those of `group_offsets` with the offsets of an earlier read: the newest one failed."""
-    active_groups: frozenset[str] = frozenset()
-    """Groups that have members, or of which the broker did not report a known state."""
+    """Groups of which the newest read failed; their offsets are those of an earlier one, if any."""
+    groups_complete: bool = False
+    """Whether all groups were read once; those of a distant cluster take several reads."""
+    group_states: Mapping[str, str] = field(default_factory=empty_mapping)
+    """Kafka's states in lower case, such as stable and empty, or unknown; of all groups."""
+    group_members: Mapping[str, int] = field(default_factory=empty_mapping)
     topics_read_at: float | None = None
-    groups_read_at: float | None = None
-    """When the groups were requested; later commits may be missing."""
+
+    def is_active(self, group: str) -> bool:
+        """Whether *group* may have members; also if its state is not known to the client."""
+        return self.group_states.get(group, "dead") not in INACTIVE_GROUP_STATES
 
 
 @dataclass(frozen=True, slots=True)

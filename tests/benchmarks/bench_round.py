@@ -190,7 +190,7 @@ class Flow:
                 retention_configs=dict.fromkeys(names, RETENTION),
                 group_offsets=commits if names is source else {},
                 topics_read_at=self.at,
-                groups_read_at=self.at,
+                groups_read_at=dict.fromkeys(commits, self.at) if names is source else {},
             )
             for names in (source, target)
         ]

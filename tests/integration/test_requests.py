@@ -32,7 +32,8 @@ REQUEST_METHODS = (
     "offsets_at",
     "topic_configs",
     "groups",
-    "group_offsets_many",
+    "group_offsets",
+    "group_members",
     "first_records",
 )
 READERS = ("cluster-", "flow-", "internals-", "probes-", "own_topics-")

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mm2slo_kafka.group_offsets.committed_offsets import GroupOffsets
+    from mm2slo_kafka.group_offsets.group_requests import GroupOffsets
     from mm2slo_kafka.kafka_errors import ErrorKind
+
+
+class Subject(Enum):
+    """What is read of each group."""
+
+    OFFSETS = "reading committed offsets of"
+    MEMBERS = "describing"
+
+    def operation(self, group: str) -> str:
+        """The operation, for error messages."""
+        return f"{self.value} group {group!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +33,16 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsRequest:
-    """Reads the offsets of *groups*; *timeout* (seconds) bounds the whole request."""
+class GroupsRequest:
+    """Reads *groups* in this order, as many as can be requested *within* so many seconds.
 
+    *timeout* bounds each request, *first_window* the requests in flight before the first answer.
+    """
+
+    subject: Subject
     groups: tuple[str, ...]
-    max_in_flight: int
+    first_window: int
+    within: float
     timeout: float
 
 
@@ -39,8 +56,16 @@ class GroupFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsResponse:
-    """Results by group, and requests per Kafka API since the worker started."""
+class GroupAnswer:
+    """What was read of one group: offsets, or the number of members (None if unknown)."""
 
-    groups: Mapping[str, GroupOffsets | GroupFailure]
+    group: str
+    requested_at: float
+    found: GroupOffsets | int | GroupFailure | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestEnded:
+    """Follows the last answer: requests per Kafka API since the worker started."""
+
     requests: Mapping[str, int]

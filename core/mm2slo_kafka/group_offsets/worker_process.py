@@ -11,17 +11,16 @@ import sys
 from multiprocessing.connection import Connection
 
 from mm2slo_kafka.client_handles import HandleFactory
-from mm2slo_kafka.group_offsets.committed_offsets import read_group_offsets
+from mm2slo_kafka.group_offsets.group_requests import request_groups
 from mm2slo_kafka.group_offsets.worker_messages import (
     Cluster,
-    GroupFailure,
-    OffsetsRequest,
-    OffsetsResponse,
+    GroupAnswer,
+    GroupsRequest,
+    RequestEnded,
 )
-from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 
-def serve(connection: Connection[OffsetsResponse, Cluster | OffsetsRequest]) -> None:
+def serve(connection: Connection[GroupAnswer | RequestEnded, Cluster | GroupsRequest]) -> None:
     """Serve requests until the parent closes the connection."""
     cluster = connection.recv()
     assert isinstance(cluster, Cluster)  # noqa: S101 - the protocol, for the type checker
@@ -32,21 +31,10 @@ def serve(connection: Connection[OffsetsResponse, Cluster | OffsetsRequest]) -> 
             request = connection.recv()
         except EOFError:
             return
-        assert isinstance(request, OffsetsRequest)  # noqa: S101 - the protocol, for the type checker
-        found = read_group_offsets(
-            handles,
-            admin,
-            request.groups,
-            max_in_flight=request.max_in_flight,
-            timeout=request.timeout,
-        )
-        answers = {
-            group: GroupFailure(each.kind, each.detail, each.code)
-            if isinstance(each, KafkaOperationError)
-            else each
-            for group, each in found.items()
-        }
-        connection.send(OffsetsResponse(answers, handles.counts.totals()))
+        assert isinstance(request, GroupsRequest)  # noqa: S101 - the protocol, for the type checker
+        for answer in request_groups(handles, admin, request):
+            connection.send(answer)
+        connection.send(RequestEnded(handles.counts.totals()))
 
 
 if __name__ == "__main__":

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
+from mm2slo_exporter.readers.group_reader import GroupReader
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.cluster_client import ClusterClient
 
-_INACTIVE = frozenset({"empty", "dead"})
-"""MirrorMaker 2 syncs only these groups; the client reports the newer states as unknown."""
 _RETENTION = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
-_UNLISTED_PER_ROUND = 100
+_PAUSE_SECONDS = 0.5
+"""Until the next groups are read, so that other stages are not late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,8 @@ class ReadIntervals:
     topics: float
     topic_configs: float
     groups: float
+    members: float | None
+    """Of the members of each group; None: not read."""
 
 
 class WatchScope(Protocol):
@@ -65,7 +66,14 @@ class ClusterReader:
         self._clock = clock
         self._due: dict[Stage, float] = {}
         self._wanted: tuple[str, ...] = ()
-        self._unlisted: set[str] = set()
+        self._groups = GroupReader(
+            client,
+            watch_scope.groups_of,
+            health,
+            every=intervals.groups,
+            members_every=intervals.members,
+            clock=clock,
+        )
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
@@ -165,45 +173,9 @@ class ClusterReader:
         self.view = replace(self.view, topic_configs=own, retention_configs=effective)
 
     def _read_groups(self) -> None:
-        requested_at = self._clock()
-        listing = self._client.groups()
-        problems = list(listing.problems)
-        wanted = self._groups_to_read({found.group for found in listing.groups})
-        offsets: dict[str, Mapping[TopicPartition, int]] = {}
-        unreadable = set()
-        for group, found in self._client.group_offsets_many(wanted).items():
-            if isinstance(found, KafkaOperationError):
-                # A group that cannot be read keeps its last known offsets.
-                problems.append(found)
-                unreadable.add(group)
-                offsets[group] = self.view.group_offsets.get(group, {})
-            elif found:
-                offsets[group] = {key: commit.offset for key, commit in found.items()}
-        self._health.record_partial_failures(
-            self._client.alias, Stage.GROUPS, [(each.kind, str(each)) for each in problems]
-        )
-        active = frozenset(found.group for found in listing.groups if found.state not in _INACTIVE)
-        self.view = replace(
-            self.view,
-            group_offsets=offsets,
-            unreadable_groups=frozenset(unreadable),
-            active_groups=active,
-            groups_read_at=requested_at,
-        )
-
-    def _groups_to_read(self, listed: set[str]) -> Sequence[str]:
-        """Listed groups, those read before, and those that only a checkpoint names.
-
-        Brokers omit groups whose authorization was revoked from the list, as if deleted; only a
-        request by name reports the error. Checkpoints of deleted groups remain, so what only a
-        checkpoint names is read again only while that fails.
-        """
-        known = listed | self.view.group_offsets.keys()
-        wanted = self._watch_scope.groups_of(self._client.alias, known)
-        self._unlisted.intersection_update(wanted)  # others have no checkpoint any more
-        unlisted = [group for group in wanted if group not in known | self._unlisted]
-        self._unlisted.update(unlisted[:_UNLISTED_PER_ROUND])
-        return [*(group for group in wanted if group in known), *unlisted[:_UNLISTED_PER_ROUND]]
+        self.view = self._groups.read(self.view)
+        if self._groups.has_more:
+            self._due[Stage.GROUPS] = self._clock() + _PAUSE_SECONDS
 
     def _note(self, stage: Stage, errors: Mapping[str, str], what: str) -> None:
         """Record failures of single topics; the stage succeeds as a whole."""

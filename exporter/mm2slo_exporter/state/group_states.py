@@ -62,33 +62,21 @@ class GroupJudge:
         self._known: dict[str, _Judged] = {}
         self._last_read: dict[str, TopicState] = {}
         """The topics of the last round in which the source was readable."""
-        self._commits_at: dict[str, float] = {}
 
     def judge(self, seen: Observation, topics: Iterable[TopicState]) -> tuple[GroupState, ...]:
         """Judge each group that committed offsets on a replicated partition, ordered by name."""
         by_source = {topic.pair.source: topic for topic in topics}
         if seen.source_readable:
             self._last_read = by_source
-        self._commits_at = {
-            group: at
-            for group in seen.source.group_offsets
-            if (at := self._last_commits_at(seen, group)) is not None
-        }
         judged: dict[str, _Judged] = {}
         for group, commits in sorted(seen.source.group_offsets.items()):
             known = self._known.get(group)
             inputs = _inputs(seen, group, commits, by_source, self._last_read)
             if known is None or not known.holds or known.inputs != inputs:
                 known = _judge(seen, group, inputs, self.limits)
-            judged[group] = _with_commits_at(known, self._commits_at.get(group))
+            judged[group] = _with_commits_at(known, seen.source.groups_read_at.get(group))
         self._known = judged
         return tuple(each.state for each in judged.values() if each.state is not None)
-
-    def _last_commits_at(self, seen: Observation, group: str) -> float | None:
-        """When the group's commits were last read: after failures, not in the newest read."""
-        if group in seen.source.unreadable_groups:
-            return self._commits_at.get(group)
-        return seen.source.groups_read_at
 
     def forget(self) -> None:
         """Judge all groups again: the offset syncs may have been read again."""
@@ -117,7 +105,7 @@ def _inputs(
         tuple(map(last_read.get, names)),
         not (seen.source_readable and group in seen.source.unreadable_groups),
         seen.internals.sync_group_offsets,
-        group in seen.target.active_groups,
+        seen.target.is_active(group),
         seen.internals.translation_restarted_at,
     )
 
@@ -190,7 +178,7 @@ def _newest_commit(
     would appear to be rewound behind its checkpoint. A group that was really rewound is detected
     at the next read.
     """
-    read_at = seen.source.groups_read_at
+    read_at = seen.source.groups_read_at.get(group)
     if checkpoint is None or read_at is None:
         return commit
     if checkpoint.at < read_at and group not in seen.source.unreadable_groups:
@@ -268,7 +256,7 @@ def _holds(
     """Whether later rounds judge the same: no checkpoint is newer than commits, or too fresh."""
     if newest is None:
         return True
-    read_at = seen.source.groups_read_at
+    read_at = seen.source.groups_read_at.get(group)
     if group not in seen.source.unreadable_groups and (read_at is None or newest >= read_at):
         return False
     return not inputs.syncs_group_offsets or seen.at - newest > limits.group_sync_grace_period

@@ -79,7 +79,7 @@ class StateSchedule:
             yield StateKey(self._flow, StateKind.RECOVERY, ""), unreplicated
         for group in report.groups:
             yield self._group(group.group), group.verdict
-        if seen.source_readable and seen.source.groups_read_at is not None:
+        if seen.source_readable and seen.source.groups_complete:
             yield from self._gone({self._group(group.group) for group in report.groups}, held)
 
     def _group(self, name: str) -> StateKey:

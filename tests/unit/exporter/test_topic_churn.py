@@ -51,7 +51,7 @@ class Exporter:
 
     def __init__(self) -> None:
         self.scene = Scene()
-        self.scene.source["groups_read_at"] = 1.0
+        self.scene.source["groups_complete"] = True
         self.at = 1000.0
         config = flow_config()
         self.tracker = FlowTracker(

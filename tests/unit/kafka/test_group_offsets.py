@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mm2slo_kafka.group_offsets import GroupOffsetsReader
+from mm2slo_kafka.group_offsets import GroupRead, GroupWorker
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.request_counts import RequestCounts
 from mm2slo_lab.condition_wait import wait_for
@@ -18,35 +18,34 @@ from mm2slo_lab.ports import free_ports
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mm2slo_kafka.group_offsets import GroupOffsets
 
 _LONG = 60.0
 _SHORT = 0.3
 
 
 @pytest.fixture
-def reader() -> Iterator[GroupOffsetsReader]:
-    """A reader of an unreachable cluster: each read takes its whole timeout."""
+def worker() -> Iterator[GroupWorker]:
+    """A worker of an unreachable cluster: each read takes its whole timeout."""
     (port,) = free_ports(1)
-    reader = GroupOffsetsReader("eu", {"bootstrap.servers": f"127.0.0.1:{port}"}, RequestCounts())
-    yield reader
-    reader.close()
-    assert reader.pid is None
+    worker = GroupWorker("eu", {"bootstrap.servers": f"127.0.0.1:{port}"}, RequestCounts())
+    yield worker
+    worker.close()
+    assert worker.pid is None
 
 
-def problem(found: GroupOffsets | KafkaOperationError) -> KafkaOperationError:
-    assert isinstance(found, KafkaOperationError)
-    return found
+def problem(read: GroupRead[Any]) -> KafkaOperationError:
+    assert isinstance(read.found, KafkaOperationError)
+    return read.found
 
 
 def read_until_signalled(
-    reader: GroupOffsetsReader, number: signal.Signals
+    worker: GroupWorker, number: signal.Signals
 ) -> dict[str, KafkaOperationError]:
     """Read two groups while the worker gets a signal."""
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(reader.read, ["app", "jobs"], max_in_flight=2, timeout=_LONG)
-        wait_for(lambda: reader.pid is not None, "the worker process")
-        pid = reader.pid
+        reading = pool.submit(worker.offsets, ["app", "jobs"], within=_LONG, timeout=_LONG)
+        wait_for(lambda: worker.pid is not None, "the worker process")
+        pid = worker.pid
         assert pid is not None
         assert pid != os.getpid()
         os.kill(pid, number)
@@ -55,9 +54,9 @@ def read_until_signalled(
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
 def test_worker_crash_is_reported_as_unreachable_for_each_group(
-    reader: GroupOffsetsReader, number: signal.Signals
+    worker: GroupWorker, number: signal.Signals
 ) -> None:
-    found = read_until_signalled(reader, number)
+    found = read_until_signalled(worker, number)
     assert {group: each.kind for group, each in found.items()} == {
         "app": ErrorKind.UNREACHABLE,
         "jobs": ErrorKind.UNREACHABLE,
@@ -66,56 +65,72 @@ def test_worker_crash_is_reported_as_unreachable_for_each_group(
     assert "reading committed offsets of group 'app' on cluster eu failed" in str(found["app"])
 
 
-def test_worker_ended_by_sigterm_is_reported_as_other(reader: GroupOffsetsReader) -> None:
-    found = read_until_signalled(reader, signal.SIGTERM)
+def test_worker_crash_leaves_groups_that_were_not_requested_to_the_next_read(
+    worker: GroupWorker,
+) -> None:
+    groups = [f"app-{number:02}" for number in range(40)]
+    failed = []
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(worker.offsets, groups, within=_LONG, timeout=_LONG)
+            wait_for(lambda: worker.pid is not None, "the worker process")
+            assert worker.pid is not None
+            os.kill(worker.pid, signal.SIGABRT)
+            failed.append(list(reading.result(_LONG)))
+    # At most 16 requests are in flight at first, and one after a crash.
+    assert failed == [groups[:16], groups[:1]]
+
+
+def test_worker_ended_by_sigterm_is_reported_as_other(worker: GroupWorker) -> None:
+    found = read_until_signalled(worker, signal.SIGTERM)
     assert {each.kind for each in found.values()} == {ErrorKind.OTHER}
 
 
-def test_read_after_worker_crash_starts_new_worker(reader: GroupOffsetsReader) -> None:
-    read_until_signalled(reader, signal.SIGABRT)
-    assert reader.pid is None
-    found = reader.read(["app"], max_in_flight=1, timeout=_SHORT)
+def test_read_after_worker_crash_starts_new_worker(worker: GroupWorker) -> None:
+    read_until_signalled(worker, signal.SIGABRT)
+    assert worker.pid is None
+    found = worker.offsets(["app"], within=_SHORT, timeout=_SHORT)
     # An error of the cluster, not of the worker.
     assert problem(found["app"]).kind in {ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT}
     assert "process" not in str(found["app"])
 
 
-def test_read_without_answer_ends_worker(reader: GroupOffsetsReader) -> None:
-    reader.read(["app"], max_in_flight=1, timeout=_SHORT)
-    assert reader.pid is None
+def test_read_without_answer_ends_worker(worker: GroupWorker) -> None:
+    worker.offsets(["app"], within=_SHORT, timeout=_SHORT)
+    assert worker.pid is None
 
 
 def test_unresponsive_worker_is_killed_and_reported_as_timeout(
-    reader: GroupOffsetsReader, monkeypatch: pytest.MonkeyPatch
+    worker: GroupWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mm2slo_kafka.group_offsets.group_offsets_reader._GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("mm2slo_kafka.group_offsets.group_worker._GRACE_SECONDS", 0.1)
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(reader.read, ["app"], max_in_flight=1, timeout=2.0)
-        wait_for(lambda: reader.pid is not None, "the worker process")
-        pid = reader.pid
+        reading = pool.submit(worker.offsets, ["app"], within=1.0, timeout=2.0)
+        wait_for(lambda: worker.pid is not None, "the worker process")
+        pid = worker.pid
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         found = problem(reading.result(_LONG)["app"])
     assert found.kind is ErrorKind.TIMEOUT
     assert "the worker process does not respond" in str(found)
-    assert reader.pid is None
+    assert worker.pid is None
 
 
-def test_close_ends_read_in_progress(reader: GroupOffsetsReader) -> None:
+def test_close_ends_read_in_progress(worker: GroupWorker) -> None:
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(reader.read, ["app"], max_in_flight=1, timeout=_LONG)
-        wait_for(lambda: reader.pid is not None, "the worker process")
-        reader.close()
+        reading = pool.submit(worker.offsets, ["app"], within=_LONG, timeout=_LONG)
+        wait_for(lambda: worker.pid is not None, "the worker process")
+        worker.close()
         assert problem(reading.result(_LONG)["app"]).kind is ErrorKind.OTHER
 
 
 def test_invalid_property_is_reported_by_name() -> None:
-    reader = GroupOffsetsReader("eu", {"bootstrap.servers": "x:1", "no.such": "1"}, RequestCounts())
-    found = problem(reader.read(["app"], max_in_flight=1, timeout=_LONG)["app"])
+    worker = GroupWorker("eu", {"bootstrap.servers": "x:1", "no.such": "1"}, RequestCounts())
+    found = problem(worker.offsets(["app"], within=_LONG, timeout=_LONG)["app"])
     assert found.kind is ErrorKind.OTHER
     assert 'No such configuration property: "no.such"' in str(found)
 
 
-def test_read_without_groups_starts_no_worker(reader: GroupOffsetsReader) -> None:
-    assert reader.read([], max_in_flight=1, timeout=_SHORT) == {}
-    assert reader.pid is None
+def test_read_without_groups_starts_no_worker(worker: GroupWorker) -> None:
+    assert worker.offsets([], within=_SHORT, timeout=_SHORT) == {}
+    assert worker.pid is None

@@ -13,13 +13,13 @@ from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
 from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
 from mm2slo_kafka.consumer_groups import GroupListing, GroupsReading
-from mm2slo_kafka.group_offsets import Committed
+from mm2slo_kafka.group_offsets import Committed, GroupRead
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.topic_configs import ConfigEntry, ConfigReading
 from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.group_offsets import GroupOffsets
@@ -45,6 +45,12 @@ class Cluster:
     hidden_groups: set[str] = field(default_factory=set)
     asked_groups: list[list[str]] = field(default_factory=list)
     app_state: str = "stable"
+    uncommitted: set[str] = field(default_factory=set)
+    more_groups: list[str] = field(default_factory=list)
+    groups_per_read: int = 1000
+    members: int | KafkaOperationError | None = 3
+    asked_members: list[list[str]] = field(default_factory=list)
+    clock: Callable[[], float] = lambda: 0.0
 
     def topics(self) -> TopicListing:
         self._note("topics")
@@ -74,22 +80,35 @@ class Cluster:
 
     def groups(self) -> GroupsReading:
         self._note("groups")
-        listings = (
+        listings = [
             GroupListing("app", self.app_state, "classic", is_simple=False),
             GroupListing("old", "empty", "classic", is_simple=False),
-        )
+            *(GroupListing(name, "empty", "classic", is_simple=False) for name in self.more_groups),
+        ]
         shown = tuple(each for each in listings if each.group not in self.hidden_groups)
         return GroupsReading(shown, ())
 
-    def group_offsets_many(
-        self, groups: Iterable[str]
-    ) -> dict[str, GroupOffsets | KafkaOperationError]:
+    def group_offsets(
+        self, groups: Iterable[str], *, within: float, timeout: float
+    ) -> dict[str, GroupRead[GroupOffsets]]:
+        assert (within, timeout) == (7.5, 10.0)
         self.asked_groups.append(list(groups))
-        found: dict[str, GroupOffsets | KafkaOperationError] = {
-            group: {ORDERS: Committed(7, "")} if group == "app" else {} for group in groups
+        committed = {"app", *self.more_groups} - self.uncommitted
+        return {
+            group: GroupRead(
+                self.clock(),
+                self.group_problems.get(group)
+                or ({ORDERS: Committed(7, "")} if group in committed else {}),
+            )
+            for group in list(groups)[: self.groups_per_read]
         }
-        denied = {g: e for g, e in self.group_problems.items() if g in found}
-        return {**found, **denied}
+
+    def group_members(
+        self, groups: Iterable[str], *, within: float, timeout: float
+    ) -> dict[str, GroupRead[int | None]]:
+        assert (within, timeout) == (7.5, 10.0)
+        self.asked_members.append(list(groups))
+        return {group: GroupRead(self.clock(), self.members) for group in groups}
 
     def _note(self, what: str) -> None:
         self.asked.append(what)
@@ -123,12 +142,12 @@ class Wanted:
 class Reading:
     def __init__(self) -> None:
         self.now = 100.0
-        self.cluster = Cluster()
+        self.cluster = Cluster(clock=lambda: self.now)
         self.wanted = Wanted()
         self.health = Health()
         self.reader = ClusterReader(
             cast("ClusterClient", self.cluster),
-            ReadIntervals(topics=30.0, topic_configs=300.0, groups=15.0),
+            ReadIntervals(topics=30.0, topic_configs=300.0, groups=15.0, members=300.0),
             self.wanted,
             self.health,
             clock=lambda: self.now,
@@ -150,9 +169,11 @@ def test_first_read_fills_view() -> None:
         topic_configs={"orders": {"retention.ms": "5", "segment.bytes": "9"}},
         retention_configs={"orders": RETENTION | {"retention.ms": "5"}},
         group_offsets={"app": {ORDERS: 7}},
-        active_groups=frozenset({"app"}),
+        groups_read_at={"app": 100.0},
+        groups_complete=True,
+        group_states={"app": "stable", "old": "empty"},
+        group_members={"app": 3, "old": 0},
         topics_read_at=100.0,
-        groups_read_at=100.0,
     )
 
 
@@ -173,7 +194,8 @@ def test_group_is_active_unless_it_has_no_members(state: str, *, active: bool) -
     reading = Reading()
     reading.cluster.app_state = state
     reading.due(100.0)
-    assert reading.reader.view.active_groups == (frozenset({"app"}) if active else frozenset())
+    assert reading.reader.view.is_active("app") is active
+    assert not reading.reader.view.is_active("gone")
 
 
 def test_stages_are_read_at_their_own_intervals() -> None:
@@ -256,7 +278,7 @@ def test_unreadable_group_keeps_its_offsets() -> None:
     reading.cluster.group_problems = {"app": problem(ErrorKind.AUTHORIZATION, "reading app")}
     reading.due(115.0)
     assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
-    assert reading.reader.view.groups_read_at == 115.0
+    assert reading.reader.view.groups_read_at == {"app": 100.0}
     assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 1}
 
 
@@ -284,9 +306,10 @@ def test_unlisted_groups_with_checkpoint_are_read_again_only_while_denied() -> N
         reading.due(at)
     assert reading.cluster.asked_groups == [
         ["app", "old", "deleted", "denied"],
-        ["app", "denied", "old"],
+        ["app", "old", "denied"],
     ]
-    assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}, "denied": {}}
+    assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
+    assert reading.reader.view.unreadable_groups == {"denied"}
     assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 2}
 
 
@@ -304,19 +327,73 @@ def test_unlisted_group_whose_checkpoint_is_removed_is_forgotten() -> None:
     reading.due(100.0)
     reading.wanted.checkpoints = set()
     reading.due(115.0)
-    assert reading.reader._unlisted == set()
+    assert reading.reader._groups._unlisted == set()
 
 
 def test_deleted_group_is_read_once_more_and_dropped() -> None:
     reading = Reading()
     reading.due(100.0)
     reading.cluster.hidden_groups = {"app"}
-    reading.cluster.group_offsets_many = (  # type: ignore[method-assign]
-        lambda groups: {group: {} for group in groups}
-    )
+    reading.cluster.uncommitted = {"app"}
     reading.due(115.0)
     assert reading.reader.view.group_offsets == {}
     assert reading.health.report().errors == {}
+
+
+def test_groups_of_far_cluster_are_read_in_turn_and_none_is_starved() -> None:
+    reading = Reading()
+    reading.cluster.more_groups = [f"far-{number:03}" for number in range(398)]
+    reading.cluster.groups_per_read = 150
+    found = []
+    for at in (100.0, 100.5, 101.0, 115.9, 116.0):
+        reading.due(at)
+        view = reading.reader.view
+        found.append((len(view.group_offsets), view.groups_complete))
+    # One group has no commits.
+    assert found == [(150, False), (300, False), (399, True), (399, True), (399, True)]
+    assert list(map(len, reading.cluster.asked_groups)) == [400, 250, 100, 400]
+    read_at = reading.reader.view.groups_read_at
+    assert (read_at["app"], read_at["far-000"]) == (116.0, 116.0)
+    assert (read_at["far-200"], read_at["far-397"]) == (100.5, 101.0)
+    assert reading.health.report().errors == {}
+
+
+def test_groups_whose_last_read_failed_are_read_last() -> None:
+    reading = Reading()
+    reading.cluster.more_groups = ["far-1", "far-2"]
+    reading.cluster.group_problems = {"app": problem(ErrorKind.UNREACHABLE, "reading app")}
+    reading.due(100.0)
+    reading.due(115.0)
+    assert reading.cluster.asked_groups == [
+        ["app", "far-1", "far-2", "old"],
+        ["far-1", "far-2", "old", "app"],
+    ]
+
+
+def test_members_are_read_slowly_and_at_once_when_the_state_changes() -> None:
+    reading = Reading()
+    for at in (100.0, 115.0, 399.0):
+        reading.due(at)
+    assert reading.cluster.asked_members == [["app"], [], []]
+    reading.cluster.members = 2
+    reading.cluster.app_state = "preparing_rebalancing"
+    reading.due(414.0)
+    assert reading.reader.view.group_members == {"app": 2, "old": 0}
+    reading.cluster.app_state = "empty"
+    reading.due(429.0)
+    assert reading.reader.view.group_members == {"app": 0, "old": 0}
+    assert reading.cluster.asked_members[3:] == [["app"], []]
+
+
+@pytest.mark.parametrize("found", [None, problem(ErrorKind.TIMEOUT, "describing app")])
+def test_unknown_members_are_absent(found: KafkaOperationError | None) -> None:
+    reading = Reading()
+    reading.cluster.members = found
+    reading.due(100.0)
+    assert reading.reader.view.group_members == {"old": 0}
+    assert reading.health.report().errors == (
+        {} if found is None else {("us", Stage.GROUPS, "timeout"): 1}
+    )
 
 
 def test_incomplete_retention_settings_are_omitted() -> None:

@@ -152,7 +152,7 @@ class SourceAway:
     """A group judged while the source was readable, and the scene after it went away."""
 
     def __init__(self, scene: Scene) -> None:
-        scene.source["groups_read_at"] = 990.0
+        scene.source["groups_read_at"] = {"app": 990.0}
         self._scene = scene
         self._judge = GroupJudge(ReadinessLimits())
         self._trackers = {name: TopicTracker() for name in scene.roles}
@@ -200,7 +200,7 @@ def test_group_is_judged_by_target_as_it_is_while_source_is_away(scene: Scene) -
 def test_group_without_readable_commits_is_blocked_and_keeps_their_age(scene: Scene) -> None:
     away = SourceAway(scene)
     scene.source_readable = True
-    scene.source |= {"groups_read_at": 1595.0, "unreadable_groups": frozenset({"app"})}
+    scene.source["unreadable_groups"] = frozenset({"app"})
     (state,) = away.judge(1600.0)
     assert [each.reason for each in state.readiness.blocked] == [BlockReason.SOURCE_UNREADABLE]
     assert state.commits_at == 990.0
@@ -224,7 +224,7 @@ def test_synced_group_offsets_are_compared_with_target_commits(
     scene.internals["sync_group_offsets"] = True
     scene.internals["checkpoints"] = {"app": {COPY: NewestCheckpoint(80, 80, 800.0)}}
     scene.target["group_offsets"] = {} if commit is None else {"app": {COPY: commit}}
-    scene.target["active_groups"] = frozenset({"app"} if active else ())
+    scene.target["group_states"] = {"app": "stable" if active else "empty"}
     assert reasons(scene) == expected
 
 

@@ -93,7 +93,7 @@ def judged(
         source=ClusterView(
             group_offsets={"app": {PARTITION: commit}},
             unreadable_groups=unreadable,
-            groups_read_at=READ_AT,
+            groups_read_at={"app": READ_AT},
         ),
         target=ClusterView(),
         internals=InternalsView(

@@ -58,7 +58,7 @@ class World:
         self.at += elapsed
         scene = self.scene
         scene.source["group_offsets"] = {"app": dict(self.commits)}
-        scene.source["groups_read_at"] = self.read_at
+        scene.source["groups_read_at"] = {} if self.read_at is None else {"app": self.read_at}
         scene.target["group_offsets"] = {"app": dict(self.target_commits)}
         scene.internals["checkpoints"] = {"app": dict(self.checkpoints)}
         seen = scene.look(self.at)

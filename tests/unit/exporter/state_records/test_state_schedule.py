@@ -26,7 +26,7 @@ class Leader:
     """A leader of a flow without topics; `topic` takes what it writes when `read_back` is set."""
 
     def __init__(self) -> None:
-        self.scene = Scene(source={"groups_read_at": 1.0})
+        self.scene = Scene(source={"groups_complete": True})
         self.tracker = FlowTracker(
             flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
         )

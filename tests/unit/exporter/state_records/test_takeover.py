@@ -120,7 +120,7 @@ def test_losses_of_an_earlier_log_do_not_hide_those_of_a_recreated_topic() -> No
 def test_last_verdicts_survive_a_restart_with_the_source_down() -> None:
     scene = Scene()
     scene.add("orders").live(40, 100)
-    scene.source |= {"group_offsets": {"shop": {ORDERS: 60}}, "groups_read_at": 99.0}
+    scene.source |= {"group_offsets": {"shop": {ORDERS: 60}}, "groups_read_at": {"shop": 99.0}}
     report = replica().update(scene.look(100.0))
     (group,) = report.groups
     point = report.recovery_point

@@ -10,34 +10,56 @@ import threading
 import time
 import weakref
 from collections import Counter
+from dataclasses import dataclass
 from multiprocessing import Pipe
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from mm2slo_kafka.group_offsets.committed_offsets import describe_operation
 from mm2slo_kafka.group_offsets.worker_messages import (
     Cluster,
+    GroupAnswer,
     GroupFailure,
-    OffsetsRequest,
-    OffsetsResponse,
+    GroupsRequest,
+    RequestEnded,
+    Subject,
 )
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from multiprocessing.connection import Connection
 
-    from mm2slo_kafka.group_offsets.committed_offsets import GroupOffsets
+    from mm2slo_kafka.group_offsets.group_requests import GroupOffsets
     from mm2slo_kafka.request_counts import RequestCounts
 
+    _Connection = Connection[Cluster | GroupsRequest, GroupAnswer | RequestEnded]
+
+_Found = TypeVar("_Found")
 _MODULE: Final = "mm2slo_kafka.group_offsets.worker_process"
+_FIRST_WINDOW: Final = 16
 _GRACE_SECONDS: Final = 5.0
-"""Added to the timeout of a request, for the worker's start and response."""
+"""Added to the time of a request, for the worker's start and response."""
 _UNANSWERED: Final = frozenset({ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT})
 _CRASH_SIGNALS: Final = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS})
 
 
-class GroupOffsetsReader:
-    """Committed offsets of one cluster's groups. Thread-safe: reads are serialised.
+@dataclass(frozen=True, slots=True)
+class GroupRead(Generic[_Found]):
+    """What was read of one group, or the error."""
+
+    requested_at: float
+    found: _Found | KafkaOperationError
+
+
+class _WorkerEndedError(Exception):
+    """The worker ended or does not respond."""
+
+    def __init__(self, failure: GroupFailure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
+class GroupWorker:
+    """Reads one cluster's groups. Thread-safe: reads are serialised.
 
     The worker starts with the first read. It is ended when it does not respond, and after a read
     without any answer, because librdkafka can fail to reconnect (see `AdminHandle`).
@@ -48,6 +70,7 @@ class GroupOffsetsReader:
         self._counts = counts
         self._lock = threading.Lock()
         self._running: _Process | None = None
+        self._first_window = _FIRST_WINDOW
 
     @property
     def pid(self) -> int | None:
@@ -55,16 +78,20 @@ class GroupOffsetsReader:
         running = self._running
         return None if running is None else running.pid
 
-    def read(
-        self, groups: Iterable[str], *, max_in_flight: int, timeout: float
-    ) -> dict[str, GroupOffsets | KafkaOperationError]:
-        """Committed offsets, or the error, of each group; *timeout* bounds the whole call."""
-        request = OffsetsRequest(tuple(dict.fromkeys(groups)), max_in_flight, timeout)
-        if not request.groups:
-            return {}
-        with self._lock:
-            answers = self._answers(request)
-        return {group: self._to_result(group, each) for group, each in answers.items()}
+    def offsets(
+        self, groups: Iterable[str], *, within: float, timeout: float
+    ) -> dict[str, GroupRead[GroupOffsets]]:
+        """Committed offsets of each group that could be requested *within* so many seconds.
+
+        *timeout* (seconds) bounds each request.
+        """
+        return self._read(Subject.OFFSETS, groups, within, timeout)
+
+    def members(
+        self, groups: Iterable[str], *, within: float, timeout: float
+    ) -> dict[str, GroupRead[int | None]]:
+        """The number of members likewise; None if unknown."""
+        return self._read(Subject.MEMBERS, groups, within, timeout)
 
     def close(self) -> None:
         """End the worker and a read in progress; a later read starts another worker."""
@@ -74,35 +101,61 @@ class GroupOffsetsReader:
         with self._lock:
             self._end()
 
-    def _answers(self, request: OffsetsRequest) -> Mapping[str, GroupOffsets | GroupFailure]:
+    def _read(
+        self, subject: Subject, groups: Iterable[str], within: float, timeout: float
+    ) -> dict[str, GroupRead[Any]]:
+        wanted = tuple(dict.fromkeys(groups))
+        if not wanted:
+            return {}
+        with self._lock:
+            request = GroupsRequest(subject, wanted, self._first_window, within, timeout)
+            return {
+                answer.group: GroupRead(answer.requested_at, self._to_result(subject, answer))
+                for answer in self._answers(request)
+            }
+
+    def _answers(self, request: GroupsRequest) -> list[GroupAnswer]:
+        started = time.time()
         if self._running is None:
             self._running = _Process(self._cluster)
-        outcome = self._running.send(request)
-        if isinstance(outcome, GroupFailure):
+        answers: list[GroupAnswer] = []
+        try:
+            for each in self._running.send(request):
+                if isinstance(each, GroupAnswer):
+                    answers.append(each)
+                else:
+                    self._count(self._running, each)
+        except _WorkerEndedError as ended:
             self._end()
-            return dict.fromkeys(request.groups, outcome)
-        for api, count in self._running.new_requests(outcome.requests).items():
+            # Otherwise, a group that crashes the worker could starve those requested with it.
+            self._first_window = 1
+            answered = {answer.group for answer in answers}
+            pending = [group for group in request.groups if group not in answered]
+            in_flight = pending[: request.first_window + len(answers)]
+            return [*answers, *(GroupAnswer(each, started, ended.failure) for each in in_flight)]
+        self._first_window = _FIRST_WINDOW
+        failures = [each.found for each in answers if isinstance(each.found, GroupFailure)]
+        if len(failures) == len(answers) and all(each.kind in _UNANSWERED for each in failures):
+            self._end()
+        return answers
+
+    def _count(self, process: _Process, ended: RequestEnded) -> None:
+        for api, count in process.new_requests(ended.requests).items():
             self._counts.add(api, count)
-        if all(
-            isinstance(a, GroupFailure) and a.kind in _UNANSWERED for a in outcome.groups.values()
-        ):
-            self._end()
-        return outcome.groups
 
     def _end(self) -> None:
         if self._running is not None:
             self._running.end()
             self._running = None
 
-    def _to_result(
-        self, group: str, found: GroupOffsets | GroupFailure
-    ) -> GroupOffsets | KafkaOperationError:
+    def _to_result(self, subject: Subject, answer: GroupAnswer) -> Any:
+        found = answer.found
         if not isinstance(found, GroupFailure):
             return found
         return KafkaOperationError(
             found.kind,
             cluster=self._cluster.alias,
-            operation=describe_operation(group),
+            operation=subject.operation(answer.group),
             detail=found.detail,
             code=found.code,
         )
@@ -124,23 +177,28 @@ class _Process:
         self.pid = process.pid
         self.end = weakref.finalize(self, _end, process, ours)
         self._process = process
-        self._connection: Connection[Cluster | OffsetsRequest, OffsetsResponse] = ours
+        self._connection: _Connection = ours
         self._unsent: Cluster | None = cluster
         self._seen: Counter[str] = Counter()
 
-    def send(self, request: OffsetsRequest) -> OffsetsResponse | GroupFailure:
-        """The response; a GroupFailure when the worker ends or does not respond."""
-        deadline = time.monotonic() + request.timeout + _GRACE_SECONDS
+    def send(self, request: GroupsRequest) -> Iterator[GroupAnswer | RequestEnded]:
+        """The worker's messages up to RequestEnded. Raises _WorkerEndedError."""
+        deadline = time.monotonic() + request.within + request.timeout + _GRACE_SECONDS
         try:
             if self._unsent is not None:
                 self._connection.send(self._unsent)
                 self._unsent = None
             self._connection.send(request)
-            if not self._connection.poll(max(0.0, deadline - time.monotonic())):
-                return GroupFailure(ErrorKind.TIMEOUT, "the worker process does not respond", "")
-            return self._connection.recv()
+            message: GroupAnswer | RequestEnded | None = None
+            while not isinstance(message, RequestEnded):
+                if not self._connection.poll(max(0.0, deadline - time.monotonic())):
+                    raise _WorkerEndedError(
+                        GroupFailure(ErrorKind.TIMEOUT, "the worker process does not respond", "")
+                    )
+                message = self._connection.recv()
+                yield message
         except (EOFError, ConnectionError):
-            return self._exit_failure()
+            raise _WorkerEndedError(self._exit_failure()) from None
 
     def kill(self) -> None:
         """Make a read in progress fail at once."""
@@ -168,10 +226,7 @@ class _Process:
         )
 
 
-def _end(
-    process: subprocess.Popen[bytes],
-    connection: Connection[Cluster | OffsetsRequest, OffsetsResponse],
-) -> None:
+def _end(process: subprocess.Popen[bytes], connection: _Connection) -> None:
     process.kill()  # the worker has no state to save
     process.wait()
     connection.close()

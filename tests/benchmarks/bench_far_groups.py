@@ -1,0 +1,97 @@
+"""Time to read 2,000 consumer groups of a cluster with a round trip of 100 ms."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as RawPartition
+from confluent_kafka.admin import AdminClient
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from delaying_proxy import delaying_proxy
+
+from mm2slo_exporter.collection_health import Health
+from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_lab import Engine, Lab, LabTopology
+from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.ports import HOST, free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+GROUPS, PARTITIONS = 2000, 10
+ROUND_TRIP = 0.1
+ALLOWED_SECONDS = 120.0
+INTERVALS = ReadIntervals(topics=5.0, topic_configs=300.0, groups=15.0, members=300.0)
+
+
+class Everything:
+    def topics_of(self, _alias: str, existing: Iterable[str]) -> list[str]:
+        return sorted(existing)
+
+    def groups_of(self, _alias: str, existing: Iterable[str]) -> list[str]:
+        return sorted(existing)
+
+
+def commit_offsets(properties: Mapping[str, str]) -> None:
+    admin = AdminClient({**properties})
+    committed = [RawPartition("orders", number, 0) for number in range(PARTITIONS)]
+    groups = [f"app-{number:04}" for number in range(GROUPS)]
+    for first in range(0, GROUPS, 100):
+        requested = [
+            admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, committed)])
+            for group in groups[first : first + 100]
+        ]
+        for futures in requested:
+            for future in futures.values():
+                future.result(30)
+
+
+def is_read(reader: ClusterReader, since: float) -> bool:
+    """Whether all groups were read since then."""
+    read_at = reader.view.groups_read_at.values()
+    return len(read_at) == GROUPS and min(read_at) >= since
+
+
+def main() -> None:
+    (port,) = free_ports(1)
+    listener = {"advertised.listeners": f"CLIENT://{HOST}:{port}"}
+    topology = LabTopology(
+        clusters=("us",), flows=(), engine=Engine.NONE, broker_properties=listener
+    )
+    properties = {"bootstrap.servers": f"{HOST}:{port}"}
+    with Lab.start(topology) as lab, delaying_proxy(port, lab.cluster("us").ports.client) as proxy:
+        lab.cluster("us").admin.create_topic("orders", PARTITIONS)
+        commit_offsets(properties)
+        proxy.round_trip = ROUND_TRIP
+        with ClusterClient("us", properties) as client:
+            health = Health()
+            reader = ClusterReader(client, INTERVALS, Everything(), health)
+            since = time.time()
+            reader.start()
+            print(f"\n{GROUPS} groups of {PARTITIONS} partitions, round trip {ROUND_TRIP:.1f} s")
+            try:
+                for name in ("first", "second"):
+                    wait_for(
+                        partial(is_read, reader, since),
+                        f"the {name} round of groups",
+                        ALLOWED_SECONDS,
+                    )
+                    seconds = time.time() - since
+                    print(f"  {name} round: {seconds:.1f} s (allowed: {ALLOWED_SECONDS:.0f} s)")
+                    since = max(reader.view.groups_read_at.values())
+            finally:
+                reader.stop()
+            print(f"  failed reads: {health.report().errors}")
+            print(f"  requests: {dict(client.request_totals())}")
+
+
+if __name__ == "__main__":
+    main()
