@@ -1,9 +1,10 @@
-"""Metrics of offset syncs, checkpoints and failover readiness."""
+"""Metrics of offset syncs, checkpoints, failover readiness and consumer groups."""
 
 from mm2slo_core.catalogue._metric_factories import PARTITION, TOPIC, gauge
 from mm2slo_core.catalogue.metric import Granularity, Rollup
 
 _GROUP = ("group",)
+_CLUSTER_GROUP = ("cluster", "group")
 
 OFFSET_SYNC_LAST_TIMESTAMP_SECONDS = gauge(
     "mm2_offset_sync_last_timestamp_seconds",
@@ -97,4 +98,30 @@ FAILOVER_BLOCKED = gauge(
     "mm2_failover_blocked",
     "1 for each reason that blocks the failover of the group; no series for other reasons.",
     (*_GROUP, "reason"),
+)
+GROUP_LAG_RECORDS = gauge(
+    "mm2_group_lag_records",
+    "Records between the committed offsets of the group and the end of the log on the source or "
+    "target cluster, when its commits were last read; the topic is that of the source.",
+    (*_CLUSTER_GROUP, *TOPIC),
+    unit="records",
+)
+GROUP_LAG_SECONDS = gauge(
+    "mm2_group_lag_seconds",
+    "Age of the oldest of these records, by polls of the end offsets; 0 without lag, absent for "
+    "records older than the exporter or the group's first reading.",
+    (*_CLUSTER_GROUP, *TOPIC),
+    unit="seconds",
+    rollup=Rollup.MAX,
+)
+GROUP_STATE = gauge(
+    "mm2_group_state",
+    "1 for the state of the group on the cluster (stable, empty, preparing_rebalancing, ...; "
+    "unknown for those of the newer protocol); no series for other states.",
+    (*_CLUSTER_GROUP, "state"),
+)
+GROUP_MEMBERS = gauge(
+    "mm2_group_members",
+    "Members of the group on the cluster; absent for groups of the newer protocol (KIP-848).",
+    _CLUSTER_GROUP,
 )

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
@@ -10,6 +11,7 @@ from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import DurationBound, Interval, SlowInterval
 from mm2slo_core.config.field_types import Flag, Patterns, Section, Text, TopicName, Whole
 from mm2slo_core.config.invalid_value import InvalidValueError
+from mm2slo_core.name_filters import GroupFilter
 
 _LISTEN: Final = re.compile(
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>[^\s:\[\]]*)):(?P<port>\d{1,5})", re.ASCII
@@ -111,6 +113,11 @@ class ExporterConfig(Section):
     groups are left out, those that are ready to fail over first."""
     group_series: Patterns = (".*",)
     """Consumer groups with series of their own, as Java regular expressions."""
+    group_lag: Flag = True
+    """Publish the lag of consumer groups on both clusters. Costs the commits of these groups on the
+    target (two requests per group and `groups_interval`) and their members on both clusters."""
+    group_members_interval: SlowInterval = 300.0
+    """Interval between reads of the members of a group; read at once when its state changes."""
     read_only: Flag = False
     """Write nothing to the clusters: no canaries, no state and no timeline; losses are then not
     counted, but published as pending."""
@@ -128,6 +135,15 @@ class ExporterConfig(Section):
     def writes_timeline(self) -> bool:
         return self.timeline.enabled and not self.read_only
 
+    def shows_group(self, group: str) -> bool:
+        """Whether *group* has series of its own, unless the series limit leaves it out."""
+        return _group_filter(self.group_series).matches(group)
+
     def carrier(self, canary: CanaryConfig) -> CanaryCarrier:
         """The effective carrier of a flow's *canary*: off in read-only mode."""
         return CanaryCarrier.OFF if self.read_only else canary.carrier
+
+
+@cache
+def _group_filter(patterns: tuple[str, ...]) -> GroupFilter:
+    return GroupFilter(patterns, ())

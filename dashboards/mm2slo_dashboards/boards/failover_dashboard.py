@@ -13,6 +13,9 @@ from mm2slo_core.catalogue.failover_metrics import (
     FAILOVER_READY,
     FAILOVER_REDELIVERY_RECORDS,
     FAILOVER_UNREPLICATED_RECORDS,
+    GROUP_LAG_RECORDS,
+    GROUP_LAG_SECONDS,
+    GROUP_MEMBERS,
     OFFSET_SYNC_AGE_SECONDS,
     OFFSET_SYNC_GAP_RECORDS,
 )
@@ -64,6 +67,7 @@ def build(limits: Limits) -> Dashboard:
         variables=(FLOWS_VARIABLE, GROUPS_VARIABLE),
         rows=(
             Row("What happens if we fail over now?", (*_summary(limits), _groups(limits))),
+            Row("Do the groups keep up?", (_group_lag(),)),
             Row("Why are groups blocked, and since when?", _reasons()),
             Row("How much would be redelivered?", _cost(limits)),
             Row("What is the cause?", _causes(limits)),
@@ -220,6 +224,44 @@ def _groups(limits: Limits) -> Panel:
         alert="MM2FailoverNotReady",
         width=24,
         height=10,
+    )
+
+
+def _group_lag() -> Panel:
+    keys = (*_KEYS, "cluster")
+    return Panel(
+        title="Consumer group lag",
+        description="Do the groups keep up, on the source and after a failover on the target? One "
+        "row per group and cluster, the greatest lag first. Lag counts from the committed "
+        "offsets, which an idle group on the target has only if MirrorMaker 2 syncs them.",
+        kind=Kind.TABLE,
+        unit=Unit.COUNT,
+        no_data="No group has committed offsets, or `exporter.group_lag` is off.",
+        keys={"flow": "Flow", "group": "Group", "cluster": "Cluster"},
+        columns=(
+            Column(
+                title="Lag",
+                vector=sum_by(
+                    max_by(flow_series(GROUP_LAG_RECORDS, MATCH_GROUP), *keys, "topic"), *keys
+                ),
+                unit=Unit.COUNT,
+            ),
+            Column(
+                title="Oldest unread record",
+                vector=max_by(flow_series(GROUP_LAG_SECONDS, MATCH_GROUP), *keys),
+                unit=Unit.SECONDS,
+            ),
+            Column(
+                title="Members",
+                vector=max_by(flow_series(GROUP_MEMBERS, MATCH_GROUP), *keys),
+                unit=Unit.COUNT,
+            ),
+        ),
+        sort=("-Lag",),
+        next_dashboard=DashboardUid.FLOW,
+        alert="MM2FailoverNotReady",
+        width=24,
+        height=8,
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         PartitionState,
         TopicState,
     )
+    from mm2slo_exporter.state.group_lag import GroupLag
 
 Series: TypeAlias = tuple[Labels, float | Histogram]
 
@@ -98,6 +99,11 @@ class FlowView:
         """The groups with series of their own."""
         hidden = self.report.hidden_groups
         return [group for group in self.report.groups if group.group not in hidden]
+
+    def group_lags(self) -> list[GroupLag]:
+        """The groups of both clusters with series of their own."""
+        hidden = self.report.hidden_groups
+        return [group for group in self.report.group_lags if group.group not in hidden]
 
     def flow_series(self, value: float | None) -> list[Series]:
         """The series of a flow-level metric; none when the value is unknown."""

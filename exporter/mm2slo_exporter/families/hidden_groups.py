@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def hide_other_groups(report: FlowReport, shows: Callable[[str], bool]) -> FlowReport:
     """The report with only the groups that *shows* accepts."""
-    hidden = frozenset(each.group for each in report.groups if not shows(each.group))
+    hidden = frozenset(group for group in _readiness(report) if not shows(group))
     return replace(report, hidden_groups=hidden) if hidden else report
 
 
@@ -34,10 +34,10 @@ def hide_groups_over_limit(
     flows = {report.flow.label: set(report.hidden_groups) for report in reports}
     shown = sorted(
         (
-            (group.readiness.ready, group.group, report.flow.label)
+            (ready, group, report.flow.label)
             for report in reports
-            for group in report.groups
-            if group.group not in report.hidden_groups
+            for group, ready in _readiness(report).items()
+            if group not in report.hidden_groups
         ),
         reverse=True,
     )
@@ -49,6 +49,14 @@ def hide_groups_over_limit(
     return [
         replace(report, hidden_groups=frozenset(flows[report.flow.label])) for report in reports
     ]
+
+
+def _readiness(report: FlowReport) -> dict[str, bool]:
+    """Whether each group is ready to fail over; groups without a verdict are not blocked."""
+    return {
+        **{each.group: True for each in report.group_lags},
+        **{each.group: each.readiness.ready for each in report.groups},
+    }
 
 
 def _series_per_group(families: Iterable[Family]) -> Counter[tuple[str, str]]:

@@ -59,6 +59,7 @@ class ClusterHandles:
             topics=exporter.metadata_interval,
             topic_configs=exporter.topic_configs_interval,
             groups=exporter.groups_interval,
+            members=exporter.group_members_interval if exporter.group_lag else None,
         )
         self._watch_scope = watch_scope
         self._health = health

@@ -47,7 +47,7 @@ class FlowManager:
         self._deliver = deliver
         self._clock = clock
         self._runners: dict[str, FlowRunner] = {}
-        self._watch_scope = FlowWatchScope(self.running)
+        self._watch_scope = FlowWatchScope(self.running, lambda: self.config.exporter)
         self._clusters = self._new_clusters(config)
         self._canary: CanarySupervisor | None = None
         self._canary_specs: list[CanarySpec] = []

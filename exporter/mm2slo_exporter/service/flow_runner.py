@@ -73,6 +73,7 @@ class FlowRunner:
             carrier=carrier,
             shared_target=shared_target,
             started_at=started_at,
+            group_lag=exporter.group_lag,
             previous=previous.tracker if previous else None,
         )
         self.report = self.tracker.first_report(started_at)

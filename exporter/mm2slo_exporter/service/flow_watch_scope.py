@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from mm2slo_core.config.exporter_config import ExporterConfig
     from mm2slo_exporter.service.flow_runner import FlowRunner
 
 
 class FlowWatchScope:
     """The topics and groups of the flows that are running at the time of the call."""
 
-    def __init__(self, runners: Callable[[], Iterable[FlowRunner]]) -> None:
+    def __init__(
+        self, runners: Callable[[], Iterable[FlowRunner]], exporter: Callable[[], ExporterConfig]
+    ) -> None:
         self._runners = runners
+        self._exporter = exporter
 
     def topics_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
         """Topics of the cluster's flows."""
@@ -30,7 +34,11 @@ class FlowWatchScope:
         return sorted(wanted)
 
     def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
-        """Groups that MirrorMaker 2 translates: on the source, and on the target if synced."""
+        """Groups that MirrorMaker 2 translates: on the source, and on the target if synced.
+
+        On the target, also those with series of their lag.
+        """
+        exporter = self._exporter()
         wanted: set[str] = set()
         existing_groups = set(existing)
         for runner in self._runners():
@@ -40,5 +48,8 @@ class FlowWatchScope:
             internals = runner.internals()
             if alias == flow.source or internals.sync_group_offsets:
                 groups = existing_groups | internals.checkpoints.keys()
+                wanted.update(filter(runner.policies.wants_group, groups))
+            elif exporter.group_lag:
+                groups = set(filter(exporter.shows_group, existing_groups))
                 wanted.update(filter(runner.policies.wants_group, groups))
         return sorted(wanted)

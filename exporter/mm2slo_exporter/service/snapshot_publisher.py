@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import Granularity
-from mm2slo_core.name_filters import GroupFilter
 from mm2slo_exporter.exposition import ExpositionError, Renderer
 from mm2slo_exporter.families import (
     ExporterReport,
@@ -30,11 +28,6 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.flow_report import FlowReport
 
 logger = logging.getLogger(__name__)
-
-
-@cache
-def _group_filter(patterns: tuple[str, ...]) -> GroupFilter:
-    return GroupFilter(patterns, ())
 
 
 class Publisher:
@@ -111,7 +104,7 @@ class Publisher:
             [
                 hide_other_groups(
                     replace(report, skipped_rounds=self._rounds.skipped(report.flow)),
-                    _group_filter(settings.group_series).matches,
+                    settings.shows_group,
                 )
                 for report in reports
             ],

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mm2slo_core.sli_counters import SliCount, SliKey
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_core.topology import Flow, TopicPartition
+    from mm2slo_exporter.state.group_lag import GroupLag
     from mm2slo_exporter.state.recovery_point import RecoveryPoint
 
 
@@ -207,6 +208,8 @@ class FlowReport:
     topics: tuple[TopicState, ...] = ()
     totals: FlowTotals = field(default_factory=FlowTotals)
     groups: tuple[GroupState, ...] = ()
+    group_lags: tuple[GroupLag, ...] = ()
+    """Of both clusters; ordered by cluster and name."""
     tasks: tuple[TaskState, ...] = ()
     heartbeats: HeartbeatState = field(default_factory=lambda: HeartbeatState(present=False))
     heartbeat_latency: LatencyHistogram | None = None
@@ -226,7 +229,7 @@ class FlowReport:
     timeline: TimelineState | None = None
     skipped_rounds: int = 0
     hidden_groups: frozenset[str] = frozenset()
-    """Those of `groups` without series of their own."""
+    """Those of `groups` and `group_lags` without series of their own."""
 
     @property
     def by_mirrormaker(self) -> bool:

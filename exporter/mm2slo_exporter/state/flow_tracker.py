@@ -30,6 +30,7 @@ from mm2slo_exporter.state.flow_report import (
 )
 from mm2slo_exporter.state.flow_state_judge import FlowStateJudge, LivenessEvidence
 from mm2slo_exporter.state.flow_topics import FlowTopics
+from mm2slo_exporter.state.group_lag import FlowGroupLags
 from mm2slo_exporter.state.group_states import GroupJudge
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.partition_reading import FlowRules
@@ -59,6 +60,7 @@ class FlowTracker:
         carrier: CanaryCarrier,
         shared_target: bool,
         started_at: float,
+        group_lag: bool = True,
         previous: FlowTracker | None = None,
     ) -> None:
         """Continues from the state of *previous*, of the same flow before a reload."""
@@ -74,6 +76,7 @@ class FlowTracker:
         self.restoring: str | None = None
         """What the state is being restored from; until then no topic is tracked."""
         self._groups = GroupJudge(_limits(flow))
+        self._group_lags = FlowGroupLags(flow.flow) if group_lag else None
         self._recovery_point: RecoveryPoint | None = None
         self._heartbeats = HeartbeatTracker(flow)
         self._slices: SliceIndicators = SliceIndicators(
@@ -113,6 +116,8 @@ class FlowTracker:
         self._lag_rate = previous._lag_rate
         self._judge = previous._judge
         self._judge.flow = self.flow
+        if self._group_lags is not None and previous._group_lags is not None:
+            self._group_lags = previous._group_lags
 
     def first_report(self, started_at: float) -> FlowReport:
         """The report before the first observation."""
@@ -178,6 +183,7 @@ class FlowTracker:
             topics=topics if ready else source_topics(seen),
             totals=totals,
             groups=self._groups.judge(seen, data) if ready else _restored_groups(seen),
+            group_lags=self._group_lags.observe(seen) if ready and self._group_lags else (),
             tasks=tuple(
                 TaskState(connector, task, name)
                 for (connector, task), name in sorted(

@@ -172,7 +172,7 @@ def test_table_has_80_columns_and_a_remedy_per_problem(
         " us->eu   ok      exporter: Describe on topic heartbeats, orders of us",
     ]
     assert " us->eu   fix     audit is denied Read on topic orders: the topic is not" in lines
-    assert lines[-1] == "3 to fix, 0 unknown, 36 ok"
+    assert lines[-1] == "3 to fix, 0 unknown, 37 ok"
 
 
 def test_json_has_all_results_and_no_secret(
@@ -183,7 +183,7 @@ def test_json_has_all_results_and_no_secret(
     printed = capsys.readouterr().out
     assert "hunter2" not in printed
     found = json.loads(printed)
-    assert found["counts"] == {"ok": 39, "unknown": 1}
+    assert found["counts"] == {"ok": 40, "unknown": 1}
     assert found["results"][0] == {
         "where": "eu",
         "check": "connection",

@@ -46,6 +46,7 @@ def lines(made: FlowResources, *components: Component) -> list[str]:
 
 def test_exporter_reads_source_and_describes_copies() -> None:
     assert lines(resources(), "exporter") == [
+        "eu group shop-* Describe",
         "eu topic mm2-configs.us.internal Read",
         "eu topic mm2-offsets.us.internal Read",
         "eu topic mm2-status.us.internal Read",
@@ -64,7 +65,6 @@ def test_canaries_and_timeline_add_writes() -> None:
     read_only = resources()
     writing = replace(
         read_only,
-        settings=frozenset({"sync.group.offsets.enabled"}),
         canary_topic="mm2slo.canary",
         state_topic="mm2slo.state.internal",
         timeline_topic="mm2slo.watermarks.internal",
@@ -76,7 +76,6 @@ def test_canaries_and_timeline_add_writes() -> None:
         "eu topic mm2slo.state.internal Create+Read+Write",
         "eu group mm2slo.leader.us-to-eu Read",
         "eu topic mm2slo.watermarks.internal Create+Read+Write",
-        "eu group shop-* Describe",
     }
 
 

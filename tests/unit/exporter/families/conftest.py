@@ -36,6 +36,7 @@ from mm2slo_exporter.state.flow_report import (
     TimelineState,
     TopicState,
 )
+from mm2slo_exporter.state.group_lag import GroupLag, UnreadRecords
 from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
 from mm2slo_exporter.supervised_thread import Loop
 
@@ -195,6 +196,17 @@ GROUPS = (
         checkpoint_lag_by_topic={},
     ),
 )
+GROUP_LAGS = (
+    GroupLag(
+        "billing",
+        "us",
+        {"orders": UnreadRecords(12, 1.5), "payments": UnreadRecords(3, None)},
+        "stable",
+        2,
+    ),
+    GroupLag("audit", "eu", {"orders": UnreadRecords(None, None)}, "empty", 0),
+    GroupLag("target-only", "eu", {"orders": UnreadRecords(0, 0.0)}),
+)
 REPORT = FlowReport(
     flow=Flow("us", "eu"),
     info=FlowInfo(policy="default", separator=".", engine="mirrormaker2", canary="heartbeats"),
@@ -217,6 +229,7 @@ REPORT = FlowReport(
         target_recreations_total=2,
     ),
     groups=GROUPS,
+    group_lags=GROUP_LAGS,
     tasks=(
         TaskState("MirrorSourceConnector", None, "RUNNING"),
         TaskState("MirrorSourceConnector", 0, "FAILED"),

@@ -12,13 +12,16 @@ from mm2slo_core.catalogue import Granularity
 from mm2slo_exporter.families import hide_other_groups, limited_families
 
 
-def with_groups(publisher: Any, ready: int, blocked: int) -> Any:
+def with_groups(publisher: Any, ready: int, blocked: int, of_target: int = 0) -> Any:
+    """A report with so many groups; only those that are on the target alone have a lag."""
     is_ready, is_blocked = publisher.report.groups
     groups = (
         *(replace(is_blocked, group=f"blocked-{number:03d}") for number in range(blocked)),
         *(replace(is_ready, group=f"ready-{number:03d}") for number in range(ready)),
     )
-    return publisher.changed(groups=groups)
+    _, _, lag = publisher.report.group_lags
+    lags = tuple(replace(lag, group=f"target-{number:03d}") for number in range(of_target))
+    return publisher.changed(groups=groups, group_lags=lags)
 
 
 def of_groups(limited: Any) -> dict[str, set[str]]:
@@ -60,6 +63,15 @@ def test_series_limit_below_series_of_flows_leaves_out_all_groups(publisher: Any
     assert of_groups(limited) == {}
 
 
+def test_series_limit_leaves_out_groups_of_the_target_alone_too(publisher: Any) -> None:
+    report = with_groups(publisher, ready=0, blocked=10, of_target=400)
+    limited = limited_families([report], publisher.own, Granularity.TOPIC, 300)
+    assert 290 < limited.series <= 300
+    shown = of_groups(limited)
+    assert shown["mm2_failover_ready"] == {f"blocked-{number:03d}" for number in range(10)}
+    assert len(shown["mm2_group_lag_records"]) == len(shown["mm2_group_lag_seconds"]) < 100
+
+
 def test_groups_within_limit_are_all_published(publisher: Any) -> None:
     report = with_groups(publisher, ready=10, blocked=10)
     limited = limited_families([report], publisher.own, Granularity.TOPIC, 10_000)
@@ -71,4 +83,4 @@ def test_hide_other_groups_shows_accepted_groups_only(publisher: Any) -> None:
     limited = limited_families([report], publisher.own, Granularity.TOPIC, 10_000)
     assert set().union(*of_groups(limited).values()) == {"audit"}
     hidden = next(f for f in limited.families if f.metric is catalogue.EXPORTER_HIDDEN_GROUPS)
-    assert hidden.series == [(("us->eu", "us", "eu"), 1)]
+    assert hidden.series == [(("us->eu", "us", "eu"), 2)]

@@ -106,6 +106,20 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
         ],
     ),
     (
+        catalogue.GROUP_STATE,
+        [
+            '{cluster="us",group="billing",state="stable"} 1',
+            '{cluster="eu",group="audit",state="empty"} 1',
+        ],
+    ),
+    (
+        catalogue.GROUP_MEMBERS,
+        [
+            '{cluster="us",group="billing"} 2',
+            '{cluster="eu",group="audit"} 0',
+        ],
+    ),
+    (
         catalogue.CONNECTOR_STATE,
         [
             f'{{connector="MirrorSourceConnector",state="{state}"}} {int(state == "running")}'
@@ -232,6 +246,20 @@ CHECKPOINT_LAG = [
     '{group="billing",topic="orders"} 12',
     '{group="billing",topic="payments"} 3',
 ]
+GROUP_LAG = [
+    '{cluster="us",group="billing",topic="orders"} 12',
+    '{cluster="us",group="billing",topic="payments"} 3',
+    '{cluster="eu",group="target-only",topic="orders"} 0',
+]
+GROUP_LAG_SECONDS = [
+    '{cluster="us",group="billing",topic="orders"} 1.5',
+    '{cluster="eu",group="target-only",topic="orders"} 0.0',
+]
+GROUP_LAG_OF_FLOW = ['{cluster="us",group="billing"} 15', '{cluster="eu",group="target-only"} 0']
+GROUP_LAG_SECONDS_OF_FLOW = [
+    '{cluster="us",group="billing"} 1.5',
+    '{cluster="eu",group="target-only"} 0.0',
+]
 RECREATIONS = [
     '{topic="orders",side="source"} 1',
     '{topic="payments",side="source"} 0',
@@ -330,6 +358,12 @@ BY_LEVEL: list[tuple[catalogue.Metric, Granularity, list[str]]] = [
     (catalogue.CHECKPOINT_LAG_RECORDS, FLOW, ['{group="billing"} 15']),
     (catalogue.CHECKPOINT_LAG_RECORDS, TOPIC, CHECKPOINT_LAG),
     (catalogue.CHECKPOINT_LAG_RECORDS, PARTITION, CHECKPOINT_LAG),
+    (catalogue.GROUP_LAG_RECORDS, FLOW, GROUP_LAG_OF_FLOW),
+    (catalogue.GROUP_LAG_RECORDS, TOPIC, GROUP_LAG),
+    (catalogue.GROUP_LAG_RECORDS, PARTITION, GROUP_LAG),
+    (catalogue.GROUP_LAG_SECONDS, FLOW, GROUP_LAG_SECONDS_OF_FLOW),
+    (catalogue.GROUP_LAG_SECONDS, TOPIC, GROUP_LAG_SECONDS),
+    (catalogue.GROUP_LAG_SECONDS, PARTITION, GROUP_LAG_SECONDS),
     *(
         (
             catalogue.EXPORTER_GRANULARITY,

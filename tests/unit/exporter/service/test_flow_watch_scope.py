@@ -9,6 +9,7 @@ import pytest
 from flow_observations import flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_exporter.observation import InternalsView
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
@@ -17,21 +18,25 @@ CHECKPOINTS: Any = {"app": {}, "gone": {}, "console-consumer-1": {}}
 
 
 @pytest.mark.parametrize(
-    ("alias", "synced", "groups"),
+    ("alias", "synced", "exporter", "groups"),
     [
-        ("us", False, ["app", "gone", "new"]),
-        ("eu", True, ["app", "gone", "new"]),
-        ("eu", False, []),
-        ("ap", True, []),
+        ("us", False, {}, ["app", "gone", "new"]),
+        ("eu", True, {}, ["app", "gone", "new"]),
+        ("eu", False, {}, ["app", "new"]),
+        ("eu", False, {"group_series": ["a.*"]}, ["app"]),
+        ("eu", False, {"group_lag": False}, []),
+        ("eu", True, {"group_lag": False}, ["app", "gone", "new"]),
+        ("ap", True, {}, []),
     ],
 )
 def test_groups_of_cluster_are_those_existing_and_with_a_checkpoint(
-    alias: str, synced: bool, groups: list[str]
+    alias: str, synced: bool, exporter: dict[str, Any], groups: list[str]
 ) -> None:
     internals = InternalsView(checkpoints=CHECKPOINTS, sync_group_offsets=synced)
     policies = FlowPolicies(flow_config(), CanaryCarrier.HEARTBEATS)
     runner: Any = SimpleNamespace(
         flow=policies.flow, policies=policies, internals=lambda: internals
     )
+    scope = FlowWatchScope(lambda: [runner], lambda: ExporterConfig(**exporter))
     existing = ["new", "app", "connect-mirror"]
-    assert FlowWatchScope(lambda: [runner]).groups_of(alias, existing) == groups
+    assert scope.groups_of(alias, existing) == groups

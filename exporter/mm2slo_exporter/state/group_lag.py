@@ -1,0 +1,178 @@
+"""Lag of consumer groups on both clusters of a flow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.arrival_history import ArrivalHistory
+from mm2slo_core.topic_selection import TopicRole
+from mm2slo_exporter.observation import empty_mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mm2slo_core.topology import Flow, TopicPartition
+    from mm2slo_exporter.observation import ClusterView, Observation, OffsetsRead
+
+
+class UnreadRecords(NamedTuple):
+    """Records that a group has not committed, and the age of the oldest one; None if unknown."""
+
+    records: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """A consumer group on one cluster, when its committed offsets were last read."""
+
+    group: str
+    cluster: str
+    by_topic: Mapping[str, UnreadRecords] = field(default_factory=empty_mapping)
+    """By source topic, on the target as well."""
+    state: str | None = None
+    members: int | None = None
+
+
+class _Measured(NamedTuple):
+    commits: Mapping[TopicPartition, int]
+    read_at: float | None
+    by_topic: Mapping[str, UnreadRecords]
+
+
+class FlowGroupLags:
+    """The groups of a flow on its source, then those on its target."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._source = GroupLagTracker(flow.source)
+        self._target = GroupLagTracker(flow.target)
+
+    def observe(self, seen: Observation) -> tuple[GroupLag, ...]:
+        """The groups on readable clusters, measured by one observation."""
+        data = [pair for pair in seen.plan.pairs if pair.role is TopicRole.DATA]
+        source = seen.source_offsets if seen.source_readable else None
+        target = seen.target_offsets if seen.target_readable else None
+        return (
+            *self._source.observe(seen.at, seen.source, source, {p.source: p.source for p in data}),
+            *self._target.observe(seen.at, seen.target, target, {p.target: p.source for p in data}),
+        )
+
+
+class GroupLagTracker:
+    """Measures the lag of each group once per reading of its commits.
+
+    Against the first end offsets read after them: later ones would count the records that the
+    group has committed since.
+    """
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        self._arrivals = _Arrivals()
+        self._measured: dict[str, _Measured] = {}
+        self._topics: Mapping[str, str] = {}
+
+    def observe(
+        self, at: float, view: ClusterView, ends: OffsetsRead | None, topics: Mapping[str, str]
+    ) -> tuple[GroupLag, ...]:
+        """The groups with commits on *topics*: source topic by topic of this cluster.
+
+        *ends* is None while the cluster is unreadable: nothing is known then.
+        """
+        if ends is None:
+            return ()
+        self._arrivals.observe(ends, view.group_offsets)
+        if topics != self._topics:
+            self._topics = topics
+            self._measured.clear()
+        measured: dict[str, _Measured] = {}
+        for group, commits in view.group_offsets.items():
+            if group in view.unreadable_groups:
+                continue
+            read_at, known = view.groups_read_at.get(group), self._measured.get(group)
+            if known is None or known.read_at != read_at or known.commits != commits:
+                known = _Measured(commits, read_at, self._measure(at, ends, commits))
+            measured[group] = known
+        self._measured = measured
+        return tuple(
+            GroupLag(
+                group,
+                self._cluster,
+                measured[group].by_topic,
+                view.group_states.get(group),
+                view.group_members.get(group),
+            )
+            for group in sorted(measured)
+            if measured[group].by_topic
+        )
+
+    def _measure(
+        self, at: float, ends: OffsetsRead, commits: Mapping[TopicPartition, int]
+    ) -> Mapping[str, UnreadRecords]:
+        by_topic: dict[str, list[UnreadRecords]] = {}
+        for partition, commit in commits.items():
+            topic = self._topics.get(partition.topic)
+            if topic is not None:
+                by_topic.setdefault(topic, []).append(self._unread(at, ends, partition, commit))
+        return {topic: combine_unread(found) for topic, found in by_topic.items()}
+
+    def _unread(
+        self, at: float, ends: OffsetsRead, partition: TopicPartition, commit: int
+    ) -> UnreadRecords:
+        end = ends.ends.get(partition)
+        if end is None or commit > end:  # truncated or re-created
+            return UnreadRecords(None, None)
+        oldest = max(commit, ends.starts.get(partition, 0))
+        if oldest >= end:
+            return UnreadRecords(0, 0.0)
+        arrival = self._arrivals.history(partition).arrived(oldest)
+        return UnreadRecords(end - oldest, None if arrival is None else at - arrival.likely)
+
+
+def combine_unread(found: Iterable[UnreadRecords]) -> UnreadRecords:
+    """The sum of the records and the greatest age; unknown if known ones are 0 and others not."""
+    every = list(found)
+    records = sum(each.records or 0 for each in every)
+    seconds = max((each.seconds or 0.0 for each in every), default=0.0)
+    return UnreadRecords(
+        records if records or all(each.records is not None for each in every) else None,
+        seconds if seconds > 0 or all(each.seconds is not None for each in every) else None,
+    )
+
+
+class _Arrivals:
+    """Arrival times of the records that a group has not read."""
+
+    def __init__(self) -> None:
+        self._histories: dict[TopicPartition, ArrivalHistory] = {}
+        self._ends: Mapping[TopicPartition, int] = {}
+        self._commits: Mapping[str, Mapping[TopicPartition, int]] = {}
+        self._polled_at: float | None = None
+
+    def observe(
+        self, read: OffsetsRead, commits: Mapping[str, Mapping[TopicPartition, int]]
+    ) -> None:
+        """Add a poll; records below all *commits* are forgotten."""
+        if read.requested_at == self._polled_at:
+            return
+        if read.ends != self._ends or commits is not self._commits:
+            oldest: dict[TopicPartition, int] = {}
+            for offsets in commits.values():
+                for partition, offset in offsets.items():
+                    oldest[partition] = min(offset, oldest.get(partition, offset))
+            known, self._histories = self._histories, {}
+            for partition, offset in oldest.items():
+                end = read.ends.get(partition)
+                if end is None:
+                    continue
+                history = known.get(partition)
+                if history is None:
+                    history = ArrivalHistory()
+                self._histories[partition] = history
+                history.add(self._polled_at, read.answered_at, end)
+                history.forget_below(offset)
+            self._ends, self._commits = read.ends, commits
+        self._polled_at = read.requested_at
+
+    def history(self, partition: TopicPartition) -> ArrivalHistory:
+        return self._histories[partition]
