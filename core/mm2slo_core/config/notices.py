@@ -66,6 +66,8 @@ def _notices(config: Config) -> Iterator[str]:
         missing = unavailable(flow)
         if missing:
             yield f"{flow.label}: the engine {flow.engine} does not provide {'; '.join(missing)}"
+        elif config.carrier(flow) is CanaryCarrier.OFF and not flow.emit_heartbeats:
+            yield f"{flow.label}: availability is not measured, by canaries or by heartbeats"
         elif flow.canary.carrier is CanaryCarrier.OFF and not config.exporter.read_only:
             yield f"{flow.label}: no canary is sent; availability is measured by heartbeats"
         feeders = sorted(other.label for other in identity if other.flow.target == flow.flow.target)

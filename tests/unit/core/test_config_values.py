@@ -208,6 +208,14 @@ def test_flow_without_canary_has_a_notice() -> None:
     assert notices(config) == ("us->eu: no canary is sent; availability is measured by heartbeats",)
 
 
+@pytest.mark.parametrize("off", ["canary: {carrier: off}", "stall_after: 30s"])
+def test_flow_without_canary_and_heartbeats_has_a_notice(off: str) -> None:
+    text = SMALLEST.replace("us->eu}", f"us->eu, emit_heartbeats: false, {off}}}")
+    read_only = "exporter: {read_only: true}\n" * ("canary" not in off)
+    found = notices(load(text + read_only))
+    assert found[-1] == "us->eu: availability is not measured, by canaries or by heartbeats"
+
+
 def test_read_only_disables_canary_and_timeline() -> None:
     config = load(SMALLEST + "exporter: {read_only: true}\n")
     assert config.carrier(config.flows[0]) is CanaryCarrier.OFF
