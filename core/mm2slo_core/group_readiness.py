@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.offset_sync_store import Untranslated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mm2slo_core.flow_offsets import Bounds, Head
+    from mm2slo_core.group_evidence import (
+        GroupEvidence,
+        LogRange,
+        PartitionEvidence,
+        SeenCheckpoint,
+    )
     from mm2slo_core.topology import TopicPartition
 
 
@@ -47,67 +52,6 @@ class BlockReason(StrEnum):
     only inactive groups."""
     SOURCE_UNREADABLE = "source_unreadable"
     """The source answers, but not with the group's committed offsets."""
-
-
-class OffsetMap(Protocol):
-    """Maps source offsets to target offsets, as SyncRuns does."""
-
-    def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
-        """Return where a group with the committed offset *upstream_offset* should resume."""
-
-    def redelivery_bounds(
-        self, upstream_offset: int, downstream_offset: int, head: Head | None = None
-    ) -> Bounds | None:
-        """Count copies from *downstream_offset* on of records below *upstream_offset*."""
-
-    def reaches(self, upstream_offset: int) -> bool:
-        """Return whether MirrorMaker 2 has an offset sync at or below *upstream_offset*."""
-
-
-class SeenCheckpoint(NamedTuple):
-    """The newest checkpoint of a group and partition."""
-
-    upstream: int
-    downstream: int
-    at: float
-
-
-class LogRange(NamedTuple):
-    """The offsets in a partition: [start, end)."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionEvidence:
-    """A source partition with a committed offset of the group."""
-
-    source: TopicPartition
-    commit: int
-    checkpoint: SeenCheckpoint | None
-    target_log: LogRange | None
-    """None: the partition does not exist on the target."""
-    target_topic_exists: bool = True
-    source_end: int | None = None
-    offset_map: OffsetMap | None = None
-    head: Head | None = None
-    untranslated: Untranslated | None = None
-    """Why OffsetSyncStore has no translation."""
-    target_commit: int | None = None
-    """The group's committed offset on the target."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupEvidence:
-    """A consumer group of the source."""
-
-    group: str
-    partitions: tuple[PartitionEvidence, ...]
-    commits_readable: bool = True
-    """False if the source answers, but not with the group's committed offsets."""
-    syncs_group_offsets: bool = False
-    target_group_active: bool = False
 
 
 @dataclass(frozen=True, slots=True)

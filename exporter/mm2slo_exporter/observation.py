@@ -17,7 +17,7 @@ from mm2slo_exporter.state_records.saved_state import SavedState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mm2slo_core.group_readiness import OffsetMap
+    from mm2slo_core.group_evidence import OffsetMap
     from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.flow_plan import FlowPlan

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mm2slo_core.flow_offsets import Bounds, Head
-    from mm2slo_core.group_readiness import OffsetMap
+    from mm2slo_core.group_evidence import OffsetMap
     from mm2slo_core.records import ConnectorStatus
     from mm2slo_core.state_record import State
     from mm2slo_core.topology import TopicPartition

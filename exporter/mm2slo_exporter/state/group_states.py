@@ -6,45 +6,23 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.flow_offsets import Head, Untranslated
-from mm2slo_core.group_readiness import (
-    GroupEvidence,
-    LogRange,
-    PartitionEvidence,
-    ReadinessLimits,
-    SeenCheckpoint,
-    evaluate_group,
-)
+from mm2slo_core.group_evidence import GroupEvidence
+from mm2slo_core.group_readiness import ReadinessLimits, evaluate_group
 from mm2slo_core.time_slices import CheckpointSample
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_report import GroupState
+from mm2slo_exporter.state.group_inputs import GroupInputs, collect_inputs, gather_evidence
 from mm2slo_exporter.state.recovery_point import NOTHING_KNOWN, sum_unreplicated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mm2slo_exporter.observation import NewestCheckpoint, Observation
-    from mm2slo_exporter.state.flow_report import PartitionState, TopicState
-
-
-class _Inputs(NamedTuple):
-    """All that the state of a group depends on, except the time."""
-
-    commits: Mapping[TopicPartition, int]
-    checkpoints: Mapping[TopicPartition, NewestCheckpoint]
-    target_commits: Mapping[TopicPartition, int]
-    topics: tuple[TopicState | None, ...]
-    """States of the topics of `commits`; None for one that is not replicated."""
-    last_read: tuple[TopicState | None, ...]
-    """The same topics in the last round in which the source was readable."""
-    commits_readable: bool
-    syncs_group_offsets: bool
-    active_on_target: bool
-    translation_restarted_at: float | None
+    from mm2slo_exporter.observation import Observation
+    from mm2slo_exporter.state.flow_report import TopicState
 
 
 class _Judged(NamedTuple):
-    inputs: _Inputs
+    inputs: GroupInputs
     state: GroupState | None
     """None for a group without commits on a replicated partition."""
     holds: bool
@@ -71,7 +49,7 @@ class GroupJudge:
         judged: dict[str, _Judged] = {}
         for group, commits in sorted(seen.source.group_offsets.items()):
             known = self._known.get(group)
-            inputs = _inputs(seen, group, commits, by_source, self._last_read)
+            inputs = collect_inputs(seen, group, commits, by_source, self._last_read)
             if known is None or not known.holds or known.inputs != inputs:
                 known = _judge(seen, group, inputs, self.limits)
             judged[group] = _with_commits_at(known, seen.source.groups_read_at.get(group))
@@ -87,27 +65,6 @@ def _with_commits_at(judged: _Judged, at: float | None) -> _Judged:
     if judged.state is None or judged.state.commits_at == at:
         return judged
     return judged._replace(state=replace(judged.state, commits_at=at))
-
-
-def _inputs(
-    seen: Observation,
-    group: str,
-    commits: Mapping[TopicPartition, int],
-    by_source: Mapping[str, TopicState],
-    last_read: Mapping[str, TopicState],
-) -> _Inputs:
-    names = tuple(dict.fromkeys(partition.topic for partition in commits))
-    return _Inputs(
-        commits,
-        seen.internals.checkpoints.get(group, {}),
-        seen.target.group_offsets.get(group, {}),
-        tuple(map(by_source.get, names)),
-        tuple(map(last_read.get, names)),
-        not (seen.source_readable and group in seen.source.unreadable_groups),
-        seen.internals.sync_group_offsets,
-        seen.target.is_active(group),
-        seen.internals.translation_restarted_at,
-    )
 
 
 def checkpoint_samples(
@@ -133,90 +90,8 @@ def checkpoint_samples(
     return samples
 
 
-def _evidence(
-    seen: Observation,
-    group: str,
-    inputs: _Inputs,
-    partition: TopicPartition,
-    topic: TopicState,
-    *,
-    last_read: TopicState | None,
-) -> PartitionEvidence:
-    """The evidence from *topic* as it is, and from the source as it was last read."""
-    state, commit = _partition_of(last_read, partition.partition), inputs.commits[partition]
-    copy = TopicPartition(topic.pair.target, partition.partition)
-    checkpoint = inputs.checkpoints.get(copy)
-    head = None
-    if state and state.next_offset is not None and state.target_end is not None:
-        head = Head(state.next_offset, state.target_end)
-    return PartitionEvidence(
-        source=partition,
-        commit=_newest_commit(seen, group, commit, checkpoint),
-        checkpoint=None if checkpoint is None else SeenCheckpoint(*checkpoint),
-        target_log=_log(seen, copy),
-        target_topic_exists=not topic.missing_on_target,
-        source_end=None if state is None else state.source_end,
-        offset_map=seen.internals.offset_map(partition),
-        head=head,
-        untranslated=_untranslated(seen, partition, commit) if checkpoint is None else None,
-        target_commit=inputs.target_commits.get(copy),
-    )
-
-
-def _partition_of(topic: TopicState | None, number: int) -> PartitionState | None:
-    if topic is None or number >= len(topic.partitions):
-        return None
-    return topic.partitions[number]
-
-
-def _newest_commit(
-    seen: Observation, group: str, commit: int, checkpoint: NewestCheckpoint | None
-) -> int:
-    """The committed offset, or the checkpoint's upstream offset if the checkpoint is newer.
-
-    Groups are read every few seconds, checkpoints continuously: without this, an active group
-    would appear to be rewound behind its checkpoint. A group that was really rewound is detected
-    at the next read.
-    """
-    read_at = seen.source.groups_read_at.get(group)
-    if checkpoint is None or read_at is None:
-        return commit
-    if checkpoint.at < read_at and group not in seen.source.unreadable_groups:
-        return commit
-    return max(commit, checkpoint.upstream)
-
-
-def _log(seen: Observation, copy: TopicPartition) -> LogRange | None:
-    read = seen.target_offsets
-    if read is None or copy not in read.ends or copy not in read.starts:
-        return None
-    return LogRange(read.starts[copy], read.ends[copy])
-
-
-def _untranslated(seen: Observation, partition: TopicPartition, commit: int) -> Untranslated | None:
-    """Why a checkpoint is missing; None where MirrorMaker 2 could write one and has not yet."""
-    offset_map = seen.internals.offset_map(partition)
-    if offset_map is None:
-        return Untranslated.NO_SYNC
-    return None if offset_map.reaches(commit) else Untranslated.BEHIND_OLDEST_SYNC
-
-
-def _judge(seen: Observation, group: str, inputs: _Inputs, limits: ReadinessLimits) -> _Judged:
-    topics = {topic.pair.source: topic for topic in inputs.topics if topic is not None}
-    last_read = {topic.pair.source: topic for topic in inputs.last_read if topic is not None}
-    evidence = tuple(
-        _evidence(
-            seen,
-            group,
-            inputs,
-            partition,
-            topics[partition.topic],
-            last_read=last_read.get(partition.topic),
-        )
-        for partition in sorted(inputs.commits)
-        if partition.topic in topics
-        and partition.partition < len(topics[partition.topic].partitions)
-    )
+def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: ReadinessLimits) -> _Judged:
+    evidence = gather_evidence(seen, group, inputs)
     if not evidence:
         return _Judged(inputs, None, holds=True)
     readiness = evaluate_group(
@@ -236,8 +111,7 @@ def _judge(seen: Observation, group: str, inputs: _Inputs, limits: ReadinessLimi
             lag_by_topic[partition.source.topic] += partition.checkpoint_lag
     written = [each.checkpoint.at for each in evidence if each.checkpoint is not None]
     newest = max(written, default=None)
-    sources = (each.source for each in evidence)
-    partitions = [_partition_of(last_read.get(p.topic), p.partition) for p in sources]
+    partitions = inputs.last_states(each.source for each in evidence)
     state = GroupState(
         group,
         readiness,
@@ -251,7 +125,11 @@ def _judge(seen: Observation, group: str, inputs: _Inputs, limits: ReadinessLimi
 
 
 def _holds(
-    seen: Observation, group: str, newest: float | None, inputs: _Inputs, limits: ReadinessLimits
+    seen: Observation,
+    group: str,
+    newest: float | None,
+    inputs: GroupInputs,
+    limits: ReadinessLimits,
 ) -> bool:
     """Whether later rounds judge the same: no checkpoint is newer than commits, or too fresh."""
     if newest is None:

@@ -22,7 +22,7 @@ from mm2slo_exporter.observation import (
 from mm2slo_exporter.state_records.saved_state import SavedState
 
 if TYPE_CHECKING:
-    from mm2slo_core.group_readiness import OffsetMap
+    from mm2slo_core.group_evidence import OffsetMap
     from mm2slo_core.state_record import State
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.state.flow_report import FlowReport

@@ -7,16 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.flow_offsets import SyncRuns, Untranslated
-from mm2slo_core.group_readiness import (
-    Blocked,
-    BlockReason,
+from mm2slo_core.group_evidence import (
     GroupEvidence,
     LogRange,
     PartitionEvidence,
-    ReadinessLimits,
     SeenCheckpoint,
-    evaluate_group,
 )
+from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits, evaluate_group
 from mm2slo_core.topology import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
