@@ -6,6 +6,7 @@ https://jfly.uni-koeln.de/color/ . A text or value always accompanies the colour
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class Colour(StrEnum):
@@ -25,6 +26,11 @@ class Colour(StrEnum):
     """Deliberate: maintenance, a paused connector."""
     NEUTRAL = "#0072B2"
     """A value that is neither good nor bad."""
-    LINE = "#1F8FD0"
-    """A line among others. Between the palette's two blues, so that its darkest shade is visible on
-    black and its brightest on white."""
+
+
+LINES: Final = (
+    *("#1F8FD0", "#7A33E0", "#E22BD6", "#777700"),
+    *("#993377", "#1C57B5", "#A98CFF"),
+)
+"""Lines among others. They differ from each other and from the colours with a meaning, and are
+visible on black and on white."""

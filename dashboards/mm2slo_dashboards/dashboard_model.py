@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 24
 """Columns of Grafana's grid."""
+MAX_PANELS: Final = 12
+"""Panels of a dashboard, as many as one reads."""
 
 
 class Kind(StrEnum):
@@ -28,7 +30,6 @@ class Kind(StrEnum):
     SERIES = "timeseries"
     TABLE = "table"
     TIMELINE = "state-timeline"
-    HEATMAP = "heatmap"
     BARS = "bargauge"
 
 
@@ -44,8 +45,8 @@ class Unit(StrEnum):
     """In milliseconds since the epoch."""
     BYTES = "bytes"
     BYTE_RATE = "Bps"
-    FACTOR = "none"
-    """A ratio that may be above 1, as a burn rate."""
+    FACTOR = "suffix:x"
+    """A multiple, as a burn rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,15 @@ class State:
     """A code that a query returns, with its text and colour."""
 
     code: int
+    text: str
+    colour: Colour
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Values below `bound` are shown as a text."""
+
+    bound: float
     text: str
     colour: Colour
 
@@ -91,6 +101,7 @@ class Column:
     unit: Unit
     thresholds: Thresholds | None = None
     states: tuple[State, ...] = ()
+    below: Below | None = None
     decimals: int | None = None
 
 
@@ -124,13 +135,14 @@ class Panel:
     height: int = 8
     thresholds: Thresholds | None = None
     states: tuple[State, ...] = ()
+    below: Below | None = None
     decimals: int | None = None
     minimum: float | None = None
     maximum: float | None = None
     stacked: bool = False
     min_interval: float = 0.0
     time_from: str = ""
-    colours: Mapping[str, Colour] = field(default_factory=dict)
+    colours: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[Column, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
     sort: tuple[str, ...] = ()
@@ -217,6 +229,10 @@ class Dashboard:
     time_from: str = "now-6h"
     refresh: str = "30s"
     max_data_points: int = 0
+
+    def __post_init__(self) -> None:
+        if (count := len(tuple(self.panels))) > MAX_PANELS:
+            raise ValueError(f"dashboard {self.title!r} has {count} panels: expected {MAX_PANELS}")
 
     @property
     def panels(self) -> Iterator[Panel]:

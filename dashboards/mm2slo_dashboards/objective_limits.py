@@ -5,6 +5,7 @@ A dashboard shows any flow, so where flows differ it uses the strictest limit.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,10 @@ from mm2slo_core.objectives.objective import DEFAULT_WINDOW
 from mm2slo_core.objectives.slo_status import LOW_BUDGET, MIN_COVERAGE
 from mm2slo_core.objectives.window_pairs import WINDOW_PAIRS
 from mm2slo_core.topology import Flow
+from mm2slo_dashboards.colours import LINES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mm2slo_core.config import Config
     from mm2slo_core.objectives.objective import ObjectiveRule
@@ -29,7 +31,7 @@ class Limits:
 
     `latencies` are the thresholds of the latency SLI, `canary_deadline` the time by which a canary
     must arrive. `checkpoint_age` is two intervals, since one checkpoint may be on its way.
-    `windows` are those of the objectives, the longest last.
+    `windows` are those of the objectives, the longest last; `flows` are the configured ones.
     """
 
     lag: float
@@ -39,12 +41,18 @@ class Limits:
     redelivery: int
     checkpoint_lag: int
     windows: tuple[float, ...]
+    flows: tuple[str, ...] = ()
     little_left: float = LOW_BUDGET
     coverage: float = MIN_COVERAGE
 
     def alert_burn_rate(self, pair: WindowPair) -> float:
         """The burn rate at which *pair* alerts; the lowest where windows differ."""
         return min(pair.factor(window) for window in self.windows)
+
+    @property
+    def flow_colours(self) -> Mapping[str, str]:
+        """The colour of the line of each configured flow, the same on all dashboards."""
+        return dict(zip(self.flows, itertools.cycle(LINES), strict=False))
 
     @property
     def page_burn_rate(self) -> float:
@@ -66,5 +74,6 @@ def collect_limits(config: Config | None = None) -> Limits:
         checkpoint_age=min(2 * flow.checkpoint_interval for flow in flows),
         redelivery=min(flow.readiness.max_redelivery_records for flow in flows),
         checkpoint_lag=min(flow.readiness.max_checkpoint_lag_records for flow in flows),
+        flows=() if config is None else tuple(str(each.flow) for each in flows),
         windows=tuple(sorted({rule.window for rule in rules})) or (DEFAULT_WINDOW,),
     )

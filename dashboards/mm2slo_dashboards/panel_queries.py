@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import CHAIN_WINDOWS, FLOW_INFO, WINDOW, Metric
-from mm2slo_core.catalogue.external_metrics import ALERTS, ALERTS_LABELS
 from mm2slo_core.catalogue.failover_metrics import FAILOVER_READY
 from mm2slo_core.catalogue.flow_metrics import TOPIC_INFO
 from mm2slo_core.catalogue.recorded_series import BUDGET_REMAINING, COVERAGE
-from mm2slo_core.promql import Matcher, Vector, aggregate, equal, matching, over, select
+from mm2slo_core.promql import Matcher, Vector, aggregate, equal, over, select
 from mm2slo_dashboards.dashboard_model import Variable
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ RATE_VARIABLE: Final = "$__rate_interval"
 """Grafana's range for rates: at least four scrapes, and no gap between two points."""
 RANGE_VARIABLE: Final = "$__range"
 """The time range of the panel."""
+INTERVAL_VARIABLE: Final = "$__interval"
+"""The distance of two points."""
 _STEPS: Final = 600.0
 """Seconds; series recorded every 5 minutes are read over two of their steps."""
 
@@ -99,6 +100,20 @@ def sum_by(vector: Vector, *labels: str) -> Vector:
     return aggregate("sum", vector, labels)
 
 
+def sum_over_steps(series: RecordedSeries, *matchers: Matcher) -> Vector:
+    """The sum of a series of five-minute steps from one point to the next."""
+    return over("sum_over_time", series, INTERVAL_VARIABLE, MATCH_FLOW, *matchers)
+
+
+def readable_sli(vector: Vector) -> Vector:
+    """*vector* with spaces in names of SLIs, without the tier of those that have only one.
+
+    As in `data freshness` and `latency 10s`.
+    """
+    named = f'label_replace({vector}, "sli", "$1 $2", "sli", "(.+)_(.+)")'
+    return Vector(f'label_replace({named}, "tier", "", "tier", "all|default")', vector.labels)
+
+
 def rate_by(metric: Metric, *matchers: Matcher, by: Sequence[str], within: str) -> Vector:
     """Events a second by the labels *by*, with replicas counted once.
 
@@ -153,9 +168,3 @@ def state_code(
         for state in sorted(states, key=lambda state: -state.code)
     )
     return Vector(" or ".join(branches), labels)
-
-
-def firing_alerts(*matchers: Matcher) -> Vector:
-    """Firing alerts of the severities page and ticket."""
-    given = (equal("alertstate", "firing"), matching("severity", "page|ticket"), *matchers)
-    return Vector(f"{ALERTS}{{{', '.join(map(str, given))}}}", ALERTS_LABELS)

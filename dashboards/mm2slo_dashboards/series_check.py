@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import ALL, RECORDED
-from mm2slo_core.catalogue.external_metrics import ALERTS, EXTERNAL
+from mm2slo_core.catalogue.external_metrics import ALERTS, ALERTS_FOR_STATE, EXTERNAL
 from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ PUBLISHED: Final = frozenset(
         ),
         *(series.name for series in RECORDED),
         ALERTS,
+        ALERTS_FOR_STATE,
     )
 )
 """Every series name that a query may use."""

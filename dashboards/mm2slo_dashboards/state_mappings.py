@@ -29,6 +29,11 @@ CONNECT_STATES: Final = tuple(
         )
     )
 )
+ALERT_SCOPES: Final = tuple(
+    State(code, text, Colour.NEUTRAL)
+    for code, text in enumerate(("monitoring", "cluster", "flow", "objective"), start=1)
+)
+"""A cause precedes its consequences."""
 READY_STATES: Final = (State(0, "blocked", Colour.BAD), State(1, "ready", Colour.GOOD))
 UP_STATES: Final = (State(0, "down", Colour.BAD), State(1, "up", Colour.GOOD))
 

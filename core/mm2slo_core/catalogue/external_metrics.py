@@ -27,39 +27,18 @@ NOTIFICATIONS_FAILED: Final = Metric(
     help="Failed notifications of Alertmanager.",
     labels=("integration",),
 )
-GROUP_DURATION: Final = Metric(
-    name="prometheus_rule_group_last_duration_seconds",
-    type=MetricType.GAUGE,
-    help="Duration of the last evaluation of the rule group.",
-    labels=("rule_group",),
-    unit="seconds",
-)
-GROUP_INTERVAL: Final = Metric(
-    name="prometheus_rule_group_interval_seconds",
-    type=MetricType.GAUGE,
-    help="Evaluation interval of the rule group.",
-    labels=("rule_group",),
-    unit="seconds",
-)
-NOTIFICATIONS: Final = Metric(
-    name="alertmanager_notifications_total",
-    type=MetricType.COUNTER,
-    help="Attempted notifications of Alertmanager.",
-    labels=("integration",),
-)
 EXTERNAL: Final = (
     UP,
     RULE_FAILURES,
     ITERATIONS_MISSED,
-    GROUP_DURATION,
-    GROUP_INTERVAL,
     NOTIFICATIONS_FAILED,
-    NOTIFICATIONS,
 )
 """All external metrics."""
 
 ALERTS: Final = "ALERTS"
 """Prometheus's series of alerts: 1 for each that is pending or firing."""
+ALERTS_FOR_STATE: Final = "ALERTS_FOR_STATE"
+"""Prometheus's series of alerts: since when each is pending or firing, in epoch seconds."""
 ALERTS_LABELS: Final = (
     "alertname",
     "alertstate",

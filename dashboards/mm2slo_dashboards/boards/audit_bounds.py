@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.catalogue.audit_result_metrics import (
-    AUDIT_EVIDENCE_RECORDS,
     AUDIT_KEYS_RATIO,
     AUDIT_LATENCY_SECONDS,
     AUDIT_RECORDS_RATIO,
-    AUDIT_SAMPLED_RATIO,
-    AUDIT_UNEVIDENCED_RECORDS,
     Bound,
     LatencyMeasure,
 )
@@ -20,8 +17,7 @@ from mm2slo_core.promql import equal, matching
 from mm2slo_dashboards.boards.shared_definitions import NO_AUDIT_DATA, latency_thresholds
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.dashboard_model import Column, Kind, Panel, Query, Thresholds, Unit
-from mm2slo_dashboards.panel_queries import bottomk, flow_series, max_by, min_by, sum_by, topk
-from mm2slo_dashboards.state_mappings import NEUTRAL
+from mm2slo_dashboards.panel_queries import flow_series, max_by, min_by, topk
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Metric
@@ -57,7 +53,7 @@ def upper_bound(bounded: BoundedMetric, *labels: str) -> Vector:
 
 
 def precision_panels() -> tuple[Panel, ...]:
-    """Shares of records and keys, sampled share and evidence."""
+    """Shares of records and keys."""
     return (
         Panel(
             title="Share of records by verdict",
@@ -89,63 +85,6 @@ def precision_panels() -> tuple[Panel, ...]:
             next_dashboard=DashboardUid.FLOW,
             alert="MM2AffinityBroken",
             width=10,
-        ),
-        Panel(
-            title="Upper bound of loss",
-            description="How much could be lost? Upper bound of the lost share with 95 % "
-            "confidence, the ten highest. It is above 0 without any loss; a larger sample "
-            "lowers it.",
-            kind=Kind.SERIES,
-            unit=Unit.SHARE,
-            no_data=NO_AUDIT_DATA,
-            queries=(Query(vector=topk(10, upper_bound(LOST, "flow")), legend="{{flow}}"),),
-            minimum=0.0,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2RecordsLost",
-            width=8,
-        ),
-        Panel(
-            title="Sampled share",
-            description="What share of records was compared? 100 % is a census. The ten smallest.",
-            kind=Kind.BARS,
-            unit=Unit.SHARE,
-            no_data=NO_AUDIT_DATA,
-            queries=(
-                Query(
-                    vector=bottomk(10, min_by(flow_series(AUDIT_SAMPLED_RATIO), "flow")),
-                    legend="{{flow}}",
-                    instant=True,
-                ),
-            ),
-            thresholds=NEUTRAL,
-            minimum=0.0,
-            maximum=1.0,
-            next_dashboard=DashboardUid.FLOW,
-            width=8,
-        ),
-        Panel(
-            title="Anomalies by evidence",
-            description="How many anomalies have evidence? Anomalies listed by offset, and "
-            "those only counted: the evidence per topic and verdict is limited.",
-            kind=Kind.STAT,
-            unit=Unit.COUNT,
-            no_data=NO_AUDIT_DATA,
-            queries=tuple(
-                Query(
-                    vector=sum_by(max_by(flow_series(metric), "flow", "verdict")),
-                    legend=legend,
-                    instant=True,
-                )
-                for metric, legend in (
-                    (AUDIT_EVIDENCE_RECORDS, "with evidence"),
-                    (AUDIT_UNEVIDENCED_RECORDS, "without evidence"),
-                )
-            ),
-            thresholds=NEUTRAL,
-            decimals=0,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2RecordsLost",
-            width=8,
         ),
     )
 
@@ -192,6 +131,7 @@ def latency_panels(limits: Limits) -> tuple[Panel, ...]:
             no_data=_NO_LATENCY,
             queries=(Query(vector=topk(10, upper_bound(LATENCY_P99, "flow")), legend="{{flow}}"),),
             thresholds=steps,
+            colours=limits.flow_colours,
             minimum=0.0,
             next_dashboard=DashboardUid.SLO,
             alert="MM2ErrorBudgetBurn",

@@ -20,7 +20,7 @@ from mm2slo_dashboards.boards.audit_bounds import LATENCY_P99, LOST, upper_bound
 from mm2slo_dashboards.boards.shared_definitions import FLOW_ANNOTATIONS, NO_AUDIT_DATA
 from mm2slo_dashboards.dashboard_model import Column, Dashboard, Kind, Panel, Query, Row, Unit
 from mm2slo_dashboards.panel_queries import FLOWS_VARIABLE, flow_series, max_by, min_by, sum_by
-from mm2slo_dashboards.state_mappings import BAD_FROM_ONE, NEUTRAL, WARN_FROM_ONE
+from mm2slo_dashboards.state_mappings import BAD_FROM_ONE, WARN_FROM_ONE
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Metric
@@ -36,12 +36,10 @@ def build(limits: Limits) -> Dashboard:
         "flow, published by the report service.",
         variables=(FLOWS_VARIABLE,),
         rows=(
-            Row("Did everything arrive as it was sent?", _verdict()),
-            Row("Which flows, up to when?", (_flows(),)),
+            Row("Did everything arrive as it was sent?", _verdict(limits)),
+            Row("Which flows, up to when?", (_flows(), *audit_results.run_panels(limits))),
             Row("How precise are the results?", audit_bounds.precision_panels()),
             Row("How long did records take?", audit_bounds.latency_panels(limits)),
-            Row("What was found?", audit_results.finding_panels()),
-            Row("Do audits run?", audit_results.run_panels()),
         ),
         annotations=FLOW_ANNOTATIONS,
         time_from="now-7d",
@@ -49,9 +47,8 @@ def build(limits: Limits) -> Dashboard:
     )
 
 
-def _verdict() -> tuple[Panel, ...]:
+def _verdict(limits: Limits) -> tuple[Panel, ...]:
     faults = sum_by(max_by(flow_series(AUDIT_FAULTS_RECORDS), "flow"))
-    audited = sum_by(max_by(flow_series(AUDIT_RECORDS), "flow", "verdict"))
     return (
         Panel(
             title="Faulty records",
@@ -65,53 +62,11 @@ def _verdict() -> tuple[Panel, ...]:
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2RecordsLost",
-            width=6,
-            height=5,
+            width=4,
+            height=8,
         ),
-        Panel(
-            title="Share of faulty records",
-            description="What share of the audited records is faulty? For a sampling audit this "
-            "is the sample's share; its bounds are below.",
-            kind=Kind.STAT,
-            unit=Unit.SHARE,
-            no_data=NO_AUDIT_DATA,
-            queries=(Query(vector=Vector(f"{faults} / ({audited} > 0)", ()), instant=True),),
-            thresholds=NEUTRAL,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2RecordsLost",
-            width=6,
-            height=5,
-        ),
-        Panel(
-            title="Audited records",
-            description="How many records did the latest audits cover? Records with a verdict.",
-            kind=Kind.STAT,
-            unit=Unit.COUNT,
-            no_data=NO_AUDIT_DATA,
-            queries=(Query(vector=audited, instant=True),),
-            thresholds=NEUTRAL,
-            next_dashboard=DashboardUid.FLOW,
-            width=6,
-            height=5,
-        ),
-        Panel(
-            title="Unauditable topics",
-            description="How many topics could not be audited? Topics that the latest audits "
-            "could not judge; their reports say why.",
-            kind=Kind.STAT,
-            unit=Unit.COUNT,
-            no_data=NO_AUDIT_DATA,
-            queries=(
-                Query(
-                    vector=sum_by(max_by(flow_series(AUDIT_UNAUDITED_TOPICS), "flow")), instant=True
-                ),
-            ),
-            thresholds=WARN_FROM_ONE,
-            decimals=0,
-            next_dashboard=DashboardUid.PIPELINE,
-            width=6,
-            height=5,
-        ),
+        audit_results.verdicts(),
+        audit_results.faults_over_time(limits),
     )
 
 

@@ -19,16 +19,9 @@ from mm2slo_core.catalogue.failover_metrics import (
     OFFSET_SYNC_AGE_SECONDS,
     OFFSET_SYNC_GAP_RECORDS,
 )
-from mm2slo_core.catalogue.recorded_series import BUDGET_REMAINING
 from mm2slo_core.dashboard_uids import DashboardUid
 from mm2slo_core.promql import Vector, aggregate, equal
-from mm2slo_core.sli_counters import Sli
-from mm2slo_dashboards.boards.shared_definitions import (
-    FLEET_DATA_POINTS,
-    FLOW_ANNOTATIONS,
-    NO_BUDGET_DATA,
-    budget_thresholds,
-)
+from mm2slo_dashboards.boards.shared_definitions import FLEET_DATA_POINTS, FLOW_ANNOTATIONS
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.dashboard_model import Column, Dashboard, Kind, Panel, Query, Row, Unit
 from mm2slo_dashboards.panel_queries import (
@@ -39,7 +32,6 @@ from mm2slo_dashboards.panel_queries import (
     flow_series,
     max_by,
     min_by,
-    recorded_series,
     sum_by,
     topk,
 )
@@ -66,11 +58,10 @@ def build(limits: Limits) -> Dashboard:
         description="If we fail over now: which groups resume correctly, and what is redelivered?",
         variables=(FLOWS_VARIABLE, GROUPS_VARIABLE),
         rows=(
-            Row("What happens if we fail over now?", (*_summary(limits), _groups(limits))),
+            Row("What happens if we fail over now?", (*_summary(), _groups(limits))),
             Row("Do the groups keep up?", (_group_lag(),)),
-            Row("Why are groups blocked, and since when?", _reasons()),
-            Row("How much would be redelivered?", _cost(limits)),
-            Row("What is the cause?", _causes(limits)),
+            Row("Why are groups blocked, and since when?", _reasons(limits)),
+            Row("What is the cause?", _causes()),
         ),
         annotations=FLOW_ANNOTATIONS,
         max_data_points=FLEET_DATA_POINTS,
@@ -82,7 +73,7 @@ def _ready() -> Vector:
     return min_by(flow_series(FAILOVER_READY, MATCH_GROUP), *_KEYS)
 
 
-def _summary(limits: Limits) -> tuple[Panel, ...]:
+def _summary() -> tuple[Panel, ...]:
     ready = _ready()
     blocked = sum_by(Vector(f"1 - {ready}", ready.labels))
     return (
@@ -102,7 +93,7 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FailoverNotReady",
-            width=6,
+            width=8,
             height=5,
         ),
         Panel(
@@ -116,7 +107,7 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FailoverNotReady",
-            width=6,
+            width=8,
             height=5,
         ),
         Panel(
@@ -135,32 +126,7 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FlowStopped",
-            width=6,
-            height=5,
-        ),
-        Panel(
-            title="Checkpoint freshness budget",
-            description="Are checkpoints fresh enough? The smallest remaining error budget of "
-            "checkpoint freshness.",
-            kind=Kind.STAT,
-            unit=Unit.SHARE,
-            no_data=f"{NO_BUDGET_DATA} Only groups that commit count.",
-            queries=(
-                Query(
-                    vector=min_by(
-                        recorded_series(
-                            BUDGET_REMAINING, equal("sli", Sli.CHECKPOINT_FRESHNESS.value)
-                        )
-                    ),
-                    instant=True,
-                ),
-            ),
-            thresholds=budget_thresholds(limits),
-            decimals=1,
-            next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetBurn",
-            fills_on="an active group",
-            width=6,
+            width=8,
             height=5,
         ),
     )
@@ -265,7 +231,7 @@ def _group_lag() -> Panel:
     )
 
 
-def _reasons() -> tuple[Panel, ...]:
+def _reasons(limits: Limits) -> tuple[Panel, ...]:
     blocked = filter_by(
         max_by(flow_series(FAILOVER_BLOCKED, MATCH_GROUP), *_KEYS, "reason"), "== 1"
     )
@@ -296,6 +262,7 @@ def _reasons() -> tuple[Panel, ...]:
                     legend="{{flow}}",
                 ),
             ),
+            colours=limits.flow_colours,
             minimum=0.0,
             stacked=True,
             min_interval=_MIN_INTERVAL,
@@ -306,56 +273,8 @@ def _reasons() -> tuple[Panel, ...]:
     )
 
 
-def _cost(limits: Limits) -> tuple[Panel, ...]:
+def _causes() -> tuple[Panel, ...]:
     return (
-        _top(
-            _redelivery("upper"),
-            "Highest redelivery by group",
-            "Which groups would reread most records? Upper bound of redelivery, the ten "
-            "largest. Above "
-            f"{limits.redelivery:,} a group is blocked.",
-            Unit.COUNT,
-            limits.redelivery,
-        ),
-        _top(
-            sum_by(
-                max_by(flow_series(CHECKPOINT_LAG_RECORDS, MATCH_GROUP), *_KEYS, "topic"), *_KEYS
-            ),
-            "Highest checkpoint lag by group",
-            "Which groups are furthest ahead of their checkpoint? Records committed since, the ten "
-            "largest. Above "
-            f"{limits.checkpoint_lag:,} a group is blocked.",
-            Unit.COUNT,
-            limits.checkpoint_lag,
-        ),
-    )
-
-
-def _causes(limits: Limits) -> tuple[Panel, ...]:
-    return (
-        Panel(
-            title="Oldest checkpoints",
-            description="How old are checkpoints? Age of each group's latest checkpoint, the "
-            "ten oldest. MirrorMaker 2 writes one when the group commits: above "
-            f"{limits.checkpoint_age:g} s, two of its intervals, an active group is not "
-            "checkpointed; an idle one keeps its old checkpoint.",
-            kind=Kind.BARS,
-            unit=Unit.SECONDS,
-            no_data=_NO_GROUP,
-            queries=(
-                Query(
-                    vector=topk(
-                        10, min_by(flow_series(CHECKPOINT_AGE_SECONDS, MATCH_GROUP), *_KEYS)
-                    ),
-                    legend=_NAMED,
-                    instant=True,
-                ),
-            ),
-            minimum=0.0,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2CheckpointStalled",
-            width=8,
-        ),
         Panel(
             title="Oldest offset syncs",
             description="How old are offset syncs? Age of the latest one, the ten oldest topics "
@@ -377,7 +296,6 @@ def _causes(limits: Limits) -> tuple[Panel, ...]:
             minimum=0.0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2CheckpointStalled",
-            width=8,
         ),
         Panel(
             title="Largest offset sync gaps",
@@ -400,7 +318,6 @@ def _causes(limits: Limits) -> tuple[Panel, ...]:
             minimum=0.0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2CheckpointStalled",
-            width=8,
         ),
     )
 
@@ -408,19 +325,4 @@ def _causes(limits: Limits) -> tuple[Panel, ...]:
 def _redelivery(bound: str) -> Vector:
     return max_by(
         flow_series(FAILOVER_REDELIVERY_RECORDS, MATCH_GROUP, equal("bound", bound)), *_KEYS
-    )
-
-
-def _top(vector: Vector, title: str, description: str, unit: Unit, limit: float) -> Panel:
-    return Panel(
-        title=title,
-        description=description,
-        kind=Kind.BARS,
-        unit=unit,
-        no_data=_NO_GROUP,
-        queries=(Query(vector=topk(10, vector), legend=_NAMED, instant=True),),
-        thresholds=bad_from(limit),
-        minimum=0.0,
-        next_dashboard=DashboardUid.FLOW,
-        alert="MM2FailoverNotReady",
     )

@@ -8,7 +8,8 @@ from mm2slo_core.catalogue import FLOW_LAG_RECORDS, FLOW_LAG_SECONDS, FLOW_STATE
 from mm2slo_core.catalogue.failover_metrics import FAILOVER_READY
 from mm2slo_core.catalogue.recorded_series import BUDGET_REMAINING, BURN
 from mm2slo_core.dashboard_uids import DashboardUid
-from mm2slo_core.promql import aggregate
+from mm2slo_core.promql import Vector, aggregate, either
+from mm2slo_dashboards.alert_queries import alerts_by_scope, flow_alerts
 from mm2slo_dashboards.boards.shared_definitions import (
     ALERT_ANNOTATION,
     EXCLUSION_ANNOTATION,
@@ -16,6 +17,7 @@ from mm2slo_dashboards.boards.shared_definitions import (
     FLOW_STATE_CODE,
     NO_BUDGET_DATA,
     NO_EXPORTER_DATA,
+    OVERSPENT,
     budget_column,
     budget_thresholds,
     burn_column,
@@ -25,18 +27,17 @@ from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.dashboard_model import Column, Dashboard, Kind, Panel, Query, Row, Unit
 from mm2slo_dashboards.panel_queries import (
     FLOWS_VARIABLE,
-    MATCH_FLOW,
-    bottomk,
     filter_by,
-    firing_alerts,
     flow_series,
     max_by,
     min_by,
+    readable_sli,
     recorded_series,
     sum_by,
     topk,
 )
 from mm2slo_dashboards.state_mappings import (
+    ALERT_SCOPES,
     BAD_FROM_ONE,
     FLOW_STATES,
     WARN_FROM_ONE,
@@ -57,7 +58,7 @@ def build(limits: Limits) -> Dashboard:
         variables=(FLOWS_VARIABLE,),
         rows=(
             Row("Is anything wrong?", _summary(limits)),
-            Row("Where, and what to do?", (_flows(limits), _alerts())),
+            Row("What should I do, and which flows are affected?", (_alerts(), _flows(limits))),
             Row("Since when?", _history(limits)),
         ),
         annotations=(ALERT_ANNOTATION, EXCLUSION_ANNOTATION),
@@ -84,34 +85,22 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
         ),
         Panel(
             title="Firing alerts by severity",
-            description="Is any alert firing? Pages notify on-call immediately, tickets are "
+            description="Is any alert firing? Alerts of mm2slo about the selected flows, their "
+            "clusters and monitoring itself. Pages notify on-call immediately, tickets are "
             "handled within working hours. Good is none.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
             no_data="No alert is firing.",
             queries=(
                 Query(
-                    vector=sum_by(firing_alerts(), "severity"), legend="{{severity}}", instant=True
+                    vector=sum_by(either(*alerts_by_scope()), "severity"),
+                    legend="{{severity}}",
+                    instant=True,
                 ),
             ),
             colours={"page": Colour.BAD, "ticket": Colour.WARNING},
             next_dashboard=DashboardUid.FLOW,
             fills_on="a stopped MirrorMaker 2",
-            width=4,
-            height=5,
-        ),
-        Panel(
-            title="Lowest remaining error budget",
-            description="Which error budget is closest to exhausted? The smallest remaining "
-            "share over all flows and SLIs; below 0 it is overspent.",
-            kind=Kind.STAT,
-            unit=Unit.SHARE,
-            no_data=NO_BUDGET_DATA,
-            queries=(Query(vector=min_by(recorded_series(BUDGET_REMAINING)), instant=True),),
-            thresholds=budget_thresholds(limits),
-            decimals=1,
-            next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetExhausted",
             width=4,
             height=5,
         ),
@@ -129,6 +118,62 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             width=4,
             height=5,
         ),
+        Panel(
+            title="Lowest remaining error budget",
+            description="Which error budget is closest to exhausted? The smallest remaining "
+            "share over all flows and SLIs.",
+            kind=Kind.STAT,
+            unit=Unit.SHARE,
+            no_data=NO_BUDGET_DATA,
+            queries=(Query(vector=min_by(recorded_series(BUDGET_REMAINING)), instant=True),),
+            thresholds=budget_thresholds(limits),
+            below=OVERSPENT,
+            decimals=1,
+            next_dashboard=DashboardUid.SLO,
+            alert="MM2ErrorBudgetExhausted",
+            width=4,
+            height=5,
+        ),
+    )
+
+
+def _alerts() -> Panel:
+    labels = ("severity", "alertname", "flow", "cluster", "sli", "topic", "group")
+    scopes = (
+        Vector(f"{state.code} * {max_by(alerts, *labels)}", labels)
+        for state, alerts in zip(ALERT_SCOPES, alerts_by_scope(), strict=True)
+    )
+    return Panel(
+        title="Firing alerts",
+        description="Which alerts are firing, and what should I do? Alerts of mm2slo about the "
+        "selected flows, their clusters and monitoring itself, causes before consequences. An "
+        "alert's name links to its runbook, where the address of the runbooks is configured. Good "
+        "is an empty table.",
+        kind=Kind.TABLE,
+        unit=Unit.COUNT,
+        no_data="No alert is firing.",
+        keys={
+            "severity": "Severity",
+            "alertname": "Alert",
+            "flow": "Flow",
+            "cluster": "Cluster",
+            "sli": "SLI",
+            "topic": "Topic",
+            "group": "Group",
+        },
+        columns=(
+            Column(
+                title="Scope",
+                vector=readable_sli(either(*scopes)),
+                unit=Unit.COUNT,
+                states=ALERT_SCOPES,
+            ),
+        ),
+        sort=("Scope", "Severity"),
+        next_dashboard=DashboardUid.FLOW,
+        fills_on="a stopped MirrorMaker 2",
+        width=11,
+        height=11,
     )
 
 
@@ -143,14 +188,13 @@ def _flows(limits: Limits) -> Panel:
         no_data=NO_EXPORTER_DATA,
         keys={"flow": "Flow"},
         columns=(
+            Column(title="State", vector=FLOW_STATE_CODE, unit=Unit.COUNT, states=FLOW_STATES),
             Column(
-                title="State",
-                vector=FLOW_STATE_CODE,
+                title="Alerts",
+                vector=sum_by(flow_alerts(), "flow"),
                 unit=Unit.COUNT,
-                states=FLOW_STATES,
+                thresholds=BAD_FROM_ONE,
             ),
-            budget_column(limits, "flow"),
-            burn_column(limits, "flow"),
             Column(
                 title="Lag",
                 vector=max_by(flow_series(FLOW_LAG_SECONDS), "flow"),
@@ -163,47 +207,17 @@ def _flows(limits: Limits) -> Panel:
                 unit=Unit.COUNT,
             ),
             Column(
-                title="Alerts",
-                vector=sum_by(firing_alerts(MATCH_FLOW), "flow"),
-                unit=Unit.COUNT,
-                thresholds=BAD_FROM_ONE,
-            ),
-            Column(
                 title="Blocked groups",
                 vector=aggregate("count", blocked, ("flow",)),
                 unit=Unit.COUNT,
                 thresholds=WARN_FROM_ONE,
             ),
+            burn_column(limits, "flow"),
+            budget_column(limits, "flow"),
         ),
         sort=("-State", "Remaining budget"),
         next_dashboard=DashboardUid.FLOW,
-        width=16,
-        height=11,
-    )
-
-
-def _alerts() -> Panel:
-    labels = ("severity", "alertname", "flow", "cluster", "topic", "group")
-    return Panel(
-        title="Firing alerts",
-        description="Which alerts are firing, and what should I do? An alert's name links to "
-        "its runbook, where the address of the runbooks is configured. Good is an empty table.",
-        kind=Kind.TABLE,
-        unit=Unit.COUNT,
-        no_data="No alert is firing.",
-        keys={
-            "severity": "Severity",
-            "alertname": "Alert",
-            "flow": "Flow",
-            "cluster": "Cluster",
-            "topic": "Topic",
-            "group": "Group",
-        },
-        columns=(Column(title="Count", vector=sum_by(firing_alerts(), *labels), unit=Unit.COUNT),),
-        sort=("Severity",),
-        next_dashboard=DashboardUid.FLOW,
-        fills_on="a stopped MirrorMaker 2",
-        width=8,
+        width=13,
         height=11,
     )
 
@@ -216,35 +230,11 @@ def _history(limits: Limits) -> tuple[Panel, ...]:
             kind=Kind.TIMELINE,
             unit=Unit.COUNT,
             no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(
-                    vector=FLOW_STATE_CODE,
-                    legend="{{flow}}",
-                ),
-            ),
+            queries=(Query(vector=FLOW_STATE_CODE, legend="{{flow}}"),),
             states=FLOW_STATES,
             next_dashboard=DashboardUid.FLOW,
             width=24,
             height=10,
-        ),
-        Panel(
-            title="Highest burn rates",
-            description="Which flows spend their budget fastest? Burn rate over one hour, the "
-            "ten highest. Above 1 the budget is exhausted before the window ends; at "
-            f"{limits.page_burn_rate:.3g} it pages.",
-            kind=Kind.SERIES,
-            unit=Unit.FACTOR,
-            no_data=NO_BUDGET_DATA,
-            queries=(
-                Query(
-                    vector=topk(10, max_by(recorded_series(BURN["1h"]), "flow")), legend="{{flow}}"
-                ),
-            ),
-            thresholds=burn_rate_thresholds(limits),
-            minimum=0.0,
-            next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetBurn",
-            width=8,
         ),
         Panel(
             title="Highest lag by flow",
@@ -260,30 +250,28 @@ def _history(limits: Limits) -> tuple[Panel, ...]:
                 ),
             ),
             thresholds=bad_from(limits.lag),
+            colours=limits.flow_colours,
             minimum=0.0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2PartitionStalled",
-            width=8,
         ),
         Panel(
-            title="Lowest remaining budgets",
-            description="Which objectives have the least budget left? Remaining share of the "
-            "error budget, the ten smallest over all flows and SLIs; below 0 it is overspent.",
+            title="Highest burn rates",
+            description="Which flows spend their budget fastest? Burn rate over one hour, the "
+            "ten highest. Above 1 the budget is exhausted before the window ends; at "
+            f"{limits.page_burn_rate:.3g} it pages.",
             kind=Kind.SERIES,
-            unit=Unit.SHARE,
+            unit=Unit.FACTOR,
             no_data=NO_BUDGET_DATA,
             queries=(
                 Query(
-                    vector=bottomk(
-                        10, min_by(recorded_series(BUDGET_REMAINING), "flow", "sli", "tier")
-                    ),
-                    legend="{{flow}} {{sli}} {{tier}}",
+                    vector=topk(10, max_by(recorded_series(BURN["1h"]), "flow")), legend="{{flow}}"
                 ),
             ),
-            thresholds=budget_thresholds(limits),
-            maximum=1.0,
+            thresholds=burn_rate_thresholds(limits),
+            colours=limits.flow_colours,
+            minimum=0.0,
             next_dashboard=DashboardUid.SLO,
-            alert="MM2ErrorBudgetExhausted",
-            width=8,
+            alert="MM2ErrorBudgetBurn",
         ),
     )

@@ -1,8 +1,8 @@
-"""Panels with possible causes: connectors, tasks, topic drift, canary outcomes."""
+"""Panels with possible causes: connectors and tasks, faults of records, faults of topics."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import (
     ASSIGNED_MISSING_PARTITIONS,
@@ -10,15 +10,14 @@ from mm2slo_core.catalogue import (
     CANARY_LATE_TOTAL,
     CANARY_LOST_TOTAL,
     CANARY_MOVED_TOTAL,
-    CANARY_RECEIVED_TOTAL,
     CANARY_REORDERED_TOTAL,
-    CANARY_SENT_TOTAL,
     CANARY_UNKNOWN_TOTAL,
     CONNECTOR_STATE,
-    HEARTBEATS_MISSING_TOTAL,
+    OPEN_TRANSACTION_RECORDS,
     PARTITION_DRIFT,
-    REPLICATED_PARTITIONS,
+    RETENTION_LOST_RECORDS_TOTAL,
     SOURCE_TRUNCATIONS_TOTAL,
+    STALLED_PARTITIONS,
     TASK_STATE,
     TOPIC_CONFIG_DRIFT,
     TOPIC_MISSING,
@@ -39,16 +38,18 @@ from mm2slo_dashboards.panel_queries import (
     state_code,
     sum_by,
 )
-from mm2slo_dashboards.state_mappings import CONNECT_STATES, NEUTRAL, WARN_FROM_ONE
+from mm2slo_dashboards.state_mappings import CONNECT_STATES, WARN_FROM_ONE
 
-_NO_CANARY: Final = "The canary of the flow is off, or no exporter publishes it."
-_OUTCOMES: Final = (
-    (CANARY_LATE_TOTAL, "late", Colour.WARNING),
-    (CANARY_LOST_TOTAL, "lost", Colour.BAD),
-    (CANARY_DUPLICATES_TOTAL, "duplicated", Colour.PLANNED),
-    (CANARY_REORDERED_TOTAL, "reordered", Colour.RESTING),
-    (CANARY_MOVED_TOTAL, "moved", Colour.NEUTRAL),
-    (CANARY_UNKNOWN_TOTAL, "unknown", Colour.UNKNOWN),
+if TYPE_CHECKING:
+    from mm2slo_core.promql import Vector
+
+_CANARIES: Final = (
+    (CANARY_LOST_TOTAL, "canaries lost", Colour.BAD),
+    (CANARY_LATE_TOTAL, "canaries late", Colour.WARNING),
+    (CANARY_DUPLICATES_TOTAL, "canaries duplicated", Colour.WARNING),
+    (CANARY_REORDERED_TOTAL, "canaries reordered", Colour.WARNING),
+    (CANARY_MOVED_TOTAL, "canaries moved", Colour.WARNING),
+    (CANARY_UNKNOWN_TOTAL, "canaries unknown", Colour.UNKNOWN),
 )
 _DRIFT: Final = (
     (TOPIC_MISSING, "missing topics"),
@@ -57,15 +58,18 @@ _DRIFT: Final = (
     (UNASSIGNED_PARTITIONS, "partitions without a task"),
     (TOPIC_CONFIG_DRIFT, "settings differ"),
 )
+_LOST: Final = "records lost to retention"
 
 
 def panels() -> tuple[Panel, ...]:
-    """Connectors, tasks, canaries, topic drift and quality of positions."""
+    """Connectors and tasks, faults of records, faults of topics."""
+    task = ("flow", "connector", "task")
     return (
         Panel(
-            title="Connector states",
-            description="Are the connectors running? Their state in the Connect status topic. A "
-            "failed connector starts no tasks; a paused one replicates nothing.",
+            title="Connector and task states",
+            description="Are the connectors and tasks running? Their state in the Connect status "
+            "topic. A failed connector starts no tasks, a paused one replicates nothing, and "
+            "Connect does not restart a failed task by itself.",
             kind=Kind.TIMELINE,
             unit=Unit.COUNT,
             no_data="No connector has reported a state: the status topic is not read, or none "
@@ -73,177 +77,90 @@ def panels() -> tuple[Panel, ...]:
             queries=(
                 Query(
                     vector=state_code(
-                        CONNECTOR_STATE, CONNECT_STATES, "flow", "connector", matchers=(MATCH_FLOW,)
+                        CONNECTOR_STATE, CONNECT_STATES, *task[:2], matchers=(MATCH_FLOW,)
                     ),
                     legend="{{connector}}",
                 ),
-            ),
-            states=CONNECT_STATES,
-            next_dashboard=DashboardUid.PIPELINE,
-            alert="MM2ConnectorFailed",
-        ),
-        Panel(
-            title="Task states",
-            description="Are the tasks running? Their state in the Connect status topic. "
-            "Connect does not restart a failed task by itself.",
-            kind=Kind.TIMELINE,
-            unit=Unit.COUNT,
-            no_data="No task has reported a state: the status topic is not read, or no task was "
-            "ever started.",
-            queries=(
                 Query(
-                    vector=state_code(
-                        TASK_STATE,
-                        CONNECT_STATES,
-                        "flow",
-                        "connector",
-                        "task",
-                        matchers=(MATCH_FLOW,),
-                    ),
+                    vector=state_code(TASK_STATE, CONNECT_STATES, *task, matchers=(MATCH_FLOW,)),
                     legend="{{connector}} {{task}}",
                 ),
             ),
             states=CONNECT_STATES,
             next_dashboard=DashboardUid.PIPELINE,
             alert="MM2TaskFailed",
-        ),
-        Panel(
-            title="Canary outcomes",
-            description="Did canaries arrive once, in time, in order and in their partition? "
-            "Those that did not, in the selected time range. Good is 0 of each.",
-            kind=Kind.BARS,
-            unit=Unit.COUNT,
-            no_data=_NO_CANARY,
-            queries=tuple(
-                Query(
-                    vector=sum_by(increase_by(metric, MATCH_FLOW, by=("flow", "carrier")), "flow"),
-                    legend=legend,
-                    instant=True,
-                )
-                for metric, legend, _ in _OUTCOMES
-            ),
-            colours={legend: colour for _, legend, colour in _OUTCOMES},
-            thresholds=WARN_FROM_ONE,
-            decimals=0,
-            minimum=0.0,
-            next_dashboard=DashboardUid.AUDIT,
-            alert="MM2CanaryRecordsLost",
             width=8,
         ),
-        Panel(
-            title="Topic drift",
-            description="Where do source and target differ? Differences that MirrorMaker 2 "
-            "should have resolved. Good is 0 of each.",
-            kind=Kind.BARS,
-            unit=Unit.COUNT,
-            no_data="Topics have not been compared yet.",
-            queries=tuple(
-                Query(
-                    vector=sum_by(
-                        max_by(flow_series(metric, MATCH_TOPIC), *_labels(metric)), "flow"
-                    ),
-                    legend=legend,
-                    instant=True,
-                )
-                for metric, legend in _DRIFT
+        _counts(
+            "Record faults",
+            "Were records lost, held back or not replicated as they were sent? Partitions that are "
+            "stalled and records held back by open transactions now; the others in the selected "
+            "time range. Good is 0 of each.",
+            NO_EXPORTER_DATA,
+            "MM2RecordsLost",
+            (_within_range(RETENTION_LOST_RECORDS_TOTAL, "topic"), _LOST),
+            (_now(STALLED_PARTITIONS, "topic"), "partitions stalled"),
+            (
+                _now(OPEN_TRANSACTION_RECORDS, "topic", "partition"),
+                "records held back by open transactions",
             ),
-            thresholds=WARN_FROM_ONE,
-            decimals=0,
-            minimum=0.0,
-            next_dashboard=DashboardUid.PIPELINE,
-            alert="MM2PartitionDrift",
-            width=8,
+            *((_canaries(metric), name) for metric, name, _ in _CANARIES),
+            colours={_LOST: Colour.BAD, **{name: colour for _, name, colour in _CANARIES}},
         ),
-        Panel(
-            title="Topic changes and missing heartbeats",
-            description="Were topics re-created or truncated, or did heartbeats not arrive? "
-            "Counts in the selected time range. Good is 0 of each.",
-            kind=Kind.BARS,
-            unit=Unit.COUNT,
-            no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(
-                    vector=sum_by(
-                        increase_by(
-                            TOPIC_RECREATIONS_TOTAL,
-                            MATCH_FLOW,
-                            MATCH_TOPIC,
-                            by=("flow", "topic", "side"),
-                        ),
-                        "flow",
-                        "side",
-                    ),
-                    legend="topics re-created on {{side}}",
-                    instant=True,
-                ),
-                Query(
-                    vector=sum_by(
-                        increase_by(
-                            SOURCE_TRUNCATIONS_TOTAL, MATCH_FLOW, MATCH_TOPIC, by=("flow", "topic")
-                        ),
-                        "flow",
-                    ),
-                    legend="partitions truncated",
-                    instant=True,
-                ),
-                Query(
-                    vector=increase_by(HEARTBEATS_MISSING_TOTAL, MATCH_FLOW, by=("flow",)),
-                    legend="missing heartbeats",
-                    instant=True,
-                ),
+        _counts(
+            "Topic faults",
+            "Where do source and target differ, and which topics changed? Differences that "
+            "MirrorMaker 2 should have resolved; topics re-created and truncated in the selected "
+            "time range. Good is 0 of each.",
+            "Topics have not been compared yet.",
+            "MM2PartitionDrift",
+            *((_now(metric, *_labels(metric)), name) for metric, name in _DRIFT),
+            (
+                _within_range(TOPIC_RECREATIONS_TOTAL, "topic", "side", by=("side",)),
+                "topics re-created on {{side}}",
             ),
-            thresholds=WARN_FROM_ONE,
-            decimals=0,
-            minimum=0.0,
-            next_dashboard=DashboardUid.PIPELINE,
-            alert="MM2TopicRecreated",
-            width=8,
-        ),
-        Panel(
-            title="Canaries sent and received",
-            description="Are canaries sent and received? Counts in the selected time range; the "
-            "difference is in flight or among the canary outcomes.",
-            kind=Kind.STAT,
-            unit=Unit.COUNT,
-            no_data=_NO_CANARY,
-            queries=tuple(
-                Query(
-                    vector=sum_by(increase_by(metric, MATCH_FLOW, by=("flow", "carrier")), "flow"),
-                    legend=legend,
-                    instant=True,
-                )
-                for metric, legend in (
-                    (CANARY_SENT_TOTAL, "sent"),
-                    (CANARY_RECEIVED_TOTAL, "received"),
-                )
-            ),
-            thresholds=NEUTRAL,
-            decimals=0,
-            next_dashboard=DashboardUid.AUDIT,
-            alert="MM2FlowStopped",
-            height=5,
-        ),
-        Panel(
-            title="Positions by quality",
-            description="How exact are the replicated positions? Partitions by quality of their "
-            "position. The lag of a bounded position is an upper bound.",
-            kind=Kind.STAT,
-            unit=Unit.COUNT,
-            no_data="No partition is replicated.",
-            queries=(
-                Query(
-                    vector=max_by(flow_series(REPLICATED_PARTITIONS), "quality"),
-                    legend="{{quality}}",
-                    instant=True,
-                ),
-            ),
-            thresholds=NEUTRAL,
-            decimals=0,
-            next_dashboard=DashboardUid.PIPELINE,
-            height=5,
+            (_within_range(SOURCE_TRUNCATIONS_TOTAL, "topic"), "partitions truncated"),
         ),
     )
 
 
+def _counts(
+    title: str,
+    description: str,
+    no_data: str,
+    alert: str,
+    *queries: tuple[Vector, str],
+    colours: dict[str, str] | None = None,
+) -> Panel:
+    return Panel(
+        title=title,
+        description=description,
+        kind=Kind.BARS,
+        unit=Unit.COUNT,
+        no_data=no_data,
+        queries=tuple(Query(vector=each, legend=name, instant=True) for each, name in queries),
+        colours=colours or {},
+        thresholds=WARN_FROM_ONE,
+        decimals=0,
+        minimum=0.0,
+        next_dashboard=DashboardUid.AUDIT,
+        alert=alert,
+        width=8,
+    )
+
+
+def _now(metric: Metric, *labels: str) -> Vector:
+    return sum_by(max_by(flow_series(metric, MATCH_TOPIC), "flow", *labels), "flow")
+
+
+def _within_range(metric: Metric, *labels: str, by: tuple[str, ...] = ()) -> Vector:
+    found = increase_by(metric, MATCH_FLOW, MATCH_TOPIC, by=("flow", *labels))
+    return sum_by(found, "flow", *by)
+
+
+def _canaries(metric: Metric) -> Vector:
+    return sum_by(increase_by(metric, MATCH_FLOW, by=("flow", "carrier")), "flow")
+
+
 def _labels(metric: Metric) -> tuple[str, ...]:
-    return ("flow", "topic", "config") if metric is TOPIC_CONFIG_DRIFT else ("flow", "topic")
+    return ("topic", "config") if metric is TOPIC_CONFIG_DRIFT else ("topic",)

@@ -1,75 +1,72 @@
-"""Panels with the impact on consumers: objectives and latency."""
+"""Panels with the state of a flow and its impact on consumers: objectives and latency."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_core.catalogue import CANARY_LATENCY_SECONDS, HEARTBEAT_LATENCY_SECONDS, Metric
-from mm2slo_core.catalogue.recorded_series import COVERAGE, ERROR, OBJECTIVE
+from mm2slo_core.catalogue import CANARY_LATENCY_SECONDS
+from mm2slo_core.catalogue.recorded_series import COVERAGE, OBJECTIVE
 from mm2slo_core.dashboard_uids import DashboardUid
-from mm2slo_core.promql import Vector, over
+from mm2slo_core.promql import over
 from mm2slo_dashboards.boards.shared_definitions import (
+    FLOW_STATE_CODE,
     NO_BUDGET_DATA,
+    NO_EXPORTER_DATA,
     budget_column,
     burn_column,
+    by_objective,
     latency_thresholds,
 )
-from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.colours import LINES
 from mm2slo_dashboards.dashboard_model import Column, Kind, Panel, Query, Unit
 from mm2slo_dashboards.panel_queries import (
     MATCH_FLOW,
     RATE_VARIABLE,
     histogram_quantile,
-    max_by,
-    min_by,
-    recorded_series,
     sum_by,
 )
-from mm2slo_dashboards.state_mappings import good_from
+from mm2slo_dashboards.state_mappings import FLOW_STATES, good_from
 
 if TYPE_CHECKING:
     from mm2slo_dashboards.objective_limits import Limits
 
 _KEYS = ("sli", "tier")
-_NO_CANARY = "No canary arrived in this time range: the flow is stopped, or its canary is off."
-_NO_HEARTBEAT = "No heartbeat arrived in this time range: the flow is stopped, or they are off."
-_QUANTILES = (0.5, 0.99)
+_QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
 def panels(limits: Limits) -> tuple[Panel, ...]:
-    """Objectives and SLIs, then latency of canaries and heartbeats."""
+    """State now and over time, objectives, latency of canaries."""
     return (
+        Panel(
+            title="Flow state",
+            description="What state is the flow in? Running: records or canaries arrive. Idle: "
+            "nothing to replicate. Stopped: records or canaries are pending and none arrive. "
+            "Unknown: the state cannot be determined.",
+            kind=Kind.STAT,
+            unit=Unit.COUNT,
+            no_data=NO_EXPORTER_DATA,
+            queries=(Query(vector=FLOW_STATE_CODE, legend="{{flow}}", instant=True),),
+            states=FLOW_STATES,
+            next_dashboard=DashboardUid.FLEET,
+            alert="MM2FlowStopped",
+            width=5,
+            height=5,
+        ),
+        Panel(
+            title="Flow state history",
+            description="Since when is the flow in this state? Gaps: nothing was scraped.",
+            kind=Kind.TIMELINE,
+            unit=Unit.COUNT,
+            no_data=NO_EXPORTER_DATA,
+            queries=(Query(vector=FLOW_STATE_CODE, legend="{{flow}}"),),
+            states=FLOW_STATES,
+            next_dashboard=DashboardUid.FLEET,
+            alert="MM2FlowStopped",
+            width=19,
+            height=5,
+        ),
         _objectives(limits),
-        _good_events(),
-        _latency_percentiles(
-            CANARY_LATENCY_SECONDS,
-            "Canary latency p50/p99",
-            "How long do canaries take? Time from sending a canary on the source to its arrival on "
-            "the target. Lines: the thresholds of the latency objectives.",
-            _NO_CANARY,
-            limits,
-        ),
-        _latency_distribution(
-            CANARY_LATENCY_SECONDS,
-            "Canary latency distribution",
-            "How is canary latency distributed? Canaries by latency. A second band is a second "
-            "group of latencies, as after a rebalance.",
-            _NO_CANARY,
-        ),
-        _latency_percentiles(
-            HEARTBEAT_LATENCY_SECONDS,
-            "Heartbeat latency p50/p99",
-            "How long do heartbeats take? Time from MirrorMaker 2's sending of a heartbeat to its "
-            "arrival on the target.",
-            _NO_HEARTBEAT,
-            limits,
-        ),
-        _latency_distribution(
-            HEARTBEAT_LATENCY_SECONDS,
-            "Heartbeat latency distribution",
-            "How is heartbeat latency distributed? Heartbeats by latency.",
-            _NO_HEARTBEAT,
-        ),
+        _latency(limits),
     )
 
 
@@ -85,7 +82,7 @@ def _objectives(limits: Limits) -> Panel:
         columns=(
             Column(
                 title="Objective",
-                vector=max_by(recorded_series(OBJECTIVE), *_KEYS),
+                vector=by_objective("max", OBJECTIVE, *_KEYS),
                 unit=Unit.SHARE,
                 decimals=3,
             ),
@@ -93,7 +90,7 @@ def _objectives(limits: Limits) -> Panel:
             burn_column(limits, *_KEYS),
             Column(
                 title="Coverage (1h)",
-                vector=min_by(recorded_series(COVERAGE["1h"]), *_KEYS),
+                vector=by_objective("min", COVERAGE["1h"], *_KEYS),
                 unit=Unit.SHARE,
                 thresholds=good_from(limits.coverage),
                 decimals=1,
@@ -102,58 +99,28 @@ def _objectives(limits: Limits) -> Panel:
         sort=("Remaining budget",),
         next_dashboard=DashboardUid.SLO,
         alert="MM2ErrorBudgetExhausted",
-        width=12,
         height=9,
     )
 
 
-def _good_events() -> Panel:
-    error = max_by(recorded_series(ERROR["5m"]), *_KEYS)
+def _latency(limits: Limits) -> Panel:
+    rate = over("rate", CANARY_LATENCY_SECONDS, RATE_VARIABLE, MATCH_FLOW, part="bucket")
+    buckets = sum_by(rate, "le")
     return Panel(
-        title="Share of good events",
-        description="What share of events is good? Good of all settled events over five "
-        "minutes, by SLI. Unknown events are not counted.",
-        kind=Kind.SERIES,
-        unit=Unit.SHARE,
-        no_data="No event settled in this time range, or the recording rules are not loaded.",
-        queries=(Query(vector=Vector(f"1 - {error}", error.labels), legend="{{sli}} {{tier}}"),),
-        maximum=1.0,
-        next_dashboard=DashboardUid.SLO,
-        alert="MM2ErrorBudgetBurn",
-        height=9,
-    )
-
-
-def _latency_percentiles(
-    metric: Metric, title: str, description: str, no_data: str, limits: Limits
-) -> Panel:
-    buckets = sum_by(over("rate", metric, RATE_VARIABLE, MATCH_FLOW, part="bucket"), "le")
-    return Panel(
-        title=title,
-        description=description,
+        title="Canary latency p50/p99",
+        description="How long do canaries take? Time from sending a canary on the source to its "
+        "arrival on the target. Lines: the thresholds of the latency objectives.",
         kind=Kind.SERIES,
         unit=Unit.SECONDS,
-        no_data=no_data,
+        no_data="No canary arrived in this time range: the flow is stopped, or its canary is off.",
         queries=tuple(
-            Query(vector=histogram_quantile(share, buckets), legend=f"p{share * 100:g}")
-            for share in _QUANTILES
+            Query(vector=histogram_quantile(share, buckets), legend=name)
+            for name, share in _QUANTILES.items()
         ),
         thresholds=latency_thresholds(limits),
-        colours={"p50": Colour.RESTING, "p99": Colour.NEUTRAL},
+        colours=dict(zip(_QUANTILES, LINES, strict=False)),
         minimum=0.0,
         next_dashboard=DashboardUid.SLO,
         alert="MM2ErrorBudgetBurn",
-    )
-
-
-def _latency_distribution(metric: Metric, title: str, description: str, no_data: str) -> Panel:
-    increase = sum_by(over("increase", metric, RATE_VARIABLE, MATCH_FLOW, part="bucket"), "le")
-    return Panel(
-        title=title,
-        description=description,
-        kind=Kind.HEATMAP,
-        unit=Unit.SECONDS,
-        no_data=no_data,
-        queries=(Query(vector=increase, legend="{{le}}"),),
-        next_dashboard=DashboardUid.SLO,
+        height=9,
     )

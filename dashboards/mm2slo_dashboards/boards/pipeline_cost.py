@@ -1,4 +1,4 @@
-"""Panels with what the exporter costs: cycles, series, memory, CPU, watermark timeline."""
+"""Panels with what the exporter costs: cycles, series, memory, CPU."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from mm2slo_core.catalogue.exporter_metrics import (
     EXPORTER_CYCLE_DURATION_SECONDS,
     EXPORTER_RENDER_DURATION_SECONDS,
     EXPORTER_SERIES,
-    EXPORTER_TIMELINE_BYTES_TOTAL,
-    EXPORTER_TIMELINE_WRITER,
 )
 from mm2slo_core.catalogue.process_metrics import (
     PROCESS_CPU_SECONDS_TOTAL,
@@ -19,7 +17,7 @@ from mm2slo_core.dashboard_uids import DashboardUid
 from mm2slo_core.promql import Matcher, over, select
 from mm2slo_dashboards.boards.pipeline_collection import NO_EXPORTER_DATA, REPLICA
 from mm2slo_dashboards.dashboard_model import Kind, Panel, Query, Unit
-from mm2slo_dashboards.panel_queries import RATE_VARIABLE, max_by, sum_by, topk
+from mm2slo_dashboards.panel_queries import RATE_VARIABLE, max_by
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Metric
@@ -69,45 +67,7 @@ def panels(job: Matcher) -> tuple[Panel, ...]:
             minimum=0.0,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2ExporterDown",
-            width=8,
-        ),
-        Panel(
-            title="Watermark timeline writers",
-            description="Which exporters write the watermark timeline? Writers of each flow: "
-            "normally one; none during an election or where writing is not allowed.",
-            kind=Kind.SERIES,
-            unit=Unit.COUNT,
-            no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(
-                    vector=sum_by(select(EXPORTER_TIMELINE_WRITER, job), "flow"), legend="{{flow}}"
-                ),
-            ),
-            minimum=0.0,
-            next_dashboard=DashboardUid.FLOW,
-            width=8,
-        ),
-        Panel(
-            title="Watermark timeline write rate",
-            description="How much is written to the watermark timelines? Bytes per second, the "
-            "ten largest.",
-            kind=Kind.SERIES,
-            unit=Unit.BYTE_RATE,
-            no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(
-                    vector=topk(
-                        10,
-                        sum_by(
-                            over("rate", EXPORTER_TIMELINE_BYTES_TOTAL, RATE_VARIABLE, job), "flow"
-                        ),
-                    ),
-                    legend="{{flow}}",
-                ),
-            ),
-            minimum=0.0,
-            next_dashboard=DashboardUid.FLOW,
-            width=8,
+            width=6,
         ),
     )
 
@@ -132,5 +92,5 @@ def _gauges(
         minimum=0.0,
         next_dashboard=DashboardUid.FLEET,
         alert="MM2ExporterDown",
-        width=8,
+        width=6,
     )

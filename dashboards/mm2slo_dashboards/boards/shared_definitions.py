@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_core.catalogue.audit_result_metrics import AUDIT_LAST_RUN_TIMESTAMP_SECONDS
 from mm2slo_core.catalogue.flow_metrics import FLOW_STATE
 from mm2slo_core.catalogue.recorded_series import BUDGET_REMAINING, BURN, MAINTENANCE_ACTIVE
-from mm2slo_core.promql import Vector
+from mm2slo_core.promql import Vector, aggregate
+from mm2slo_dashboards.alert_queries import alert_starts
 from mm2slo_dashboards.colours import Colour
-from mm2slo_dashboards.dashboard_model import Annotation, Column, Thresholds, Unit
+from mm2slo_dashboards.dashboard_model import Annotation, Below, Column, Thresholds, Unit
 from mm2slo_dashboards.panel_queries import (
     MATCH_FLOW,
-    firing_alerts,
     flow_series,
     max_by,
-    min_by,
+    readable_sli,
     recorded_series,
     state_code,
 )
@@ -24,6 +24,7 @@ from mm2slo_dashboards.state_mappings import FLOW_STATES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mm2slo_core.catalogue import RecordedSeries
     from mm2slo_core.promql import Matcher
     from mm2slo_dashboards.objective_limits import Limits
 
@@ -39,6 +40,9 @@ NO_AUDIT_DATA: Final = (
     "No audit of the flow has ended, or Prometheus does not scrape `mm2slo report serve`."
 )
 
+OVERSPENT: Final = Below(0.0, "overspent", Colour.BAD)
+LEAST_BUDGET: Final = -0.01
+"""Where charts draw overspent budgets, so that one of -340 % does not flatten the others."""
 FLOW_STATE_CODE: Final = state_code(FLOW_STATE, FLOW_STATES, "flow", matchers=(MATCH_FLOW,))
 """The state code of each selected flow."""
 
@@ -59,34 +63,44 @@ def latency_thresholds(limits: Limits) -> Thresholds:
     return Thresholds(Colour.GOOD, tuple(zip(limits.latencies[-2:], palette, strict=False)))
 
 
+def by_objective(
+    operator: str, series: RecordedSeries, *labels: str, matchers: Sequence[Matcher] = ()
+) -> Vector:
+    """*series* by *labels*, with readable names of SLIs."""
+    found = aggregate(operator, recorded_series(series, *matchers), labels)
+    return readable_sli(found) if "sli" in labels else found
+
+
 def budget_column(limits: Limits, *labels: str, matchers: Sequence[Matcher] = ()) -> Column:
     """The smallest remaining budget of the series that match *matchers*."""
     return Column(
         title="Remaining budget",
-        vector=min_by(recorded_series(BUDGET_REMAINING, *matchers), *labels),
+        vector=by_objective("min", BUDGET_REMAINING, *labels, matchers=matchers),
         unit=Unit.SHARE,
         thresholds=budget_thresholds(limits),
+        below=OVERSPENT,
         decimals=1,
     )
 
 
-def burn_column(limits: Limits, *labels: str) -> Column:
+def burn_column(limits: Limits, *labels: str, matchers: Sequence[Matcher] = ()) -> Column:
     """The highest burn rate over one hour."""
     return Column(
         title="Burn rate (1h)",
-        vector=max_by(recorded_series(BURN["1h"]), *labels),
+        vector=by_objective("max", BURN["1h"], *labels, matchers=matchers),
         unit=Unit.FACTOR,
         thresholds=burn_rate_thresholds(limits),
-        decimals=2,
+        decimals=1,
     )
 
 
-# One per alert name: a mark for each partition and group would cover every chart.
+# A line at the start of an alert, one per alert name: bands would cover every chart.
 ALERT_ANNOTATION: Final = Annotation(
     title="Alerts",
-    vector=max_by(firing_alerts(MATCH_FLOW), "severity", "alertname"),
-    text="{{severity}}: {{alertname}} is firing",
+    vector=alert_starts("severity", "alertname"),
+    text="{{severity}}: {{alertname}} became active",
     colour=Colour.BAD,
+    value_is_time=True,
 )
 EXCLUSION_ANNOTATION: Final = Annotation(
     title="Planned maintenance",

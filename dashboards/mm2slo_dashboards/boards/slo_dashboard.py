@@ -19,18 +19,20 @@ from mm2slo_core.catalogue.recorded_series import (
     WINDOW_SECONDS,
 )
 from mm2slo_core.dashboard_uids import DashboardUid
-from mm2slo_core.objectives.objective import Severity
 from mm2slo_core.objectives.window_pairs import WINDOW_PAIRS, WindowPair
 from mm2slo_core.promql import Vector, select
 from mm2slo_dashboards.boards.shared_definitions import (
     FLEET_DATA_POINTS,
     FLOW_ANNOTATIONS,
+    LEAST_BUDGET,
     NO_BUDGET_DATA,
+    OVERSPENT,
     budget_column,
     budget_thresholds,
-    burn_rate_thresholds,
+    burn_column,
+    by_objective,
 )
-from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.colours import LINES, Colour
 from mm2slo_dashboards.dashboard_model import (
     Column,
     Dashboard,
@@ -38,7 +40,6 @@ from mm2slo_dashboards.dashboard_model import (
     Panel,
     Query,
     Row,
-    Thresholds,
     Unit,
     Variable,
 )
@@ -49,21 +50,24 @@ from mm2slo_dashboards.panel_queries import (
     match_variable,
     max_by,
     min_by,
+    readable_sli,
     recorded_series,
     sum_by,
+    sum_over_steps,
     topk,
 )
-from mm2slo_dashboards.state_mappings import NEUTRAL, good_from
+from mm2slo_dashboards.state_mappings import BAD_FROM_ONE, NEUTRAL, bad_from, good_from
 
 if TYPE_CHECKING:
+    from mm2slo_core.catalogue import RecordedSeries
     from mm2slo_dashboards.objective_limits import Limits
 
 _SLIS: Final = Variable(name="sli", title="SLI", label="sli", series=select(OBJECTIVE, MATCH_FLOW))
 _MATCH_SLI: Final = match_variable("sli")
 _KEYS: Final = ("flow", "sli", "tier")
 _NAMED: Final = "{{flow}} {{sli}} {{tier}}"
-_TIME_RANGES: Final = {"fast": "1d", "steady": "3d"}
-"""Time ranges of window pairs that are shorter than the interval between the dashboard's points."""
+_STEP: Final = 300.0
+"""Seconds of a recorded step: the least distance of two points that sum steps."""
 _NO_STEP: Final = "No event settled in this time range, or the recording rules are not loaded."
 
 
@@ -75,12 +79,8 @@ def build(limits: Limits) -> Dashboard:
         description="Which objectives are met, how much error budget is left, and what spends it?",
         variables=(FLOWS_VARIABLE, _SLIS),
         rows=(
-            Row("Are objectives met?", (*_summary(limits), _objectives(limits))),
-            Row("When was budget spent?", _budget_history(limits)),
-            Row(
-                "Is budget burning fast enough to alert?",
-                tuple(_burn_rates(limits, pair) for pair in WINDOW_PAIRS),
-            ),
+            Row("Are objectives met?", (_exhausted(), _objectives(limits))),
+            Row("When was budget spent, and does it alert?", _history(limits)),
             Row("How much was measured?", _coverage(limits)),
         ),
         annotations=FLOW_ANNOTATIONS,
@@ -90,62 +90,26 @@ def build(limits: Limits) -> Dashboard:
     )
 
 
-def _summary(limits: Limits) -> tuple[Panel, ...]:
+def _exhausted() -> Panel:
     remaining = min_by(recorded_series(BUDGET_REMAINING, _MATCH_SLI), *_KEYS)
-    return (
-        Panel(
-            title="Lowest remaining error budget",
-            description="Which error budget is closest to exhausted? The smallest remaining "
-            "share; below 0 it is overspent.",
-            kind=Kind.STAT,
-            unit=Unit.SHARE,
-            no_data=NO_BUDGET_DATA,
-            queries=(Query(vector=min_by(remaining), instant=True),),
-            thresholds=budget_thresholds(limits),
-            decimals=1,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2ErrorBudgetExhausted",
-            width=8,
-            height=5,
-        ),
-        Panel(
-            title="Exhausted error budgets",
-            description="How many error budgets are exhausted? Objectives without remaining "
-            "budget. Good is none.",
-            kind=Kind.STAT,
-            unit=Unit.COUNT,
-            no_data=NO_BUDGET_DATA,
-            queries=(
-                Query(
-                    vector=sum_by(Vector(f"({remaining} <= bool 0)", remaining.labels)),
-                    instant=True,
-                ),
+    return Panel(
+        title="Exhausted error budgets",
+        description="How many error budgets are exhausted? Objectives without remaining budget. "
+        "Good is none.",
+        kind=Kind.STAT,
+        unit=Unit.COUNT,
+        no_data=NO_BUDGET_DATA,
+        queries=(
+            Query(
+                vector=sum_by(Vector(f"({remaining} <= bool 0)", remaining.labels)), instant=True
             ),
-            thresholds=Thresholds(Colour.GOOD, ((1.0, Colour.BAD),)),
-            decimals=0,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2ErrorBudgetExhausted",
-            width=8,
-            height=5,
         ),
-        Panel(
-            title="Lowest coverage",
-            description="How much of the last hour was measured? The smallest coverage: the "
-            "known share of events times the recorded share of due steps. Below "
-            f"{limits.coverage:.0%} values are not reliable.",
-            kind=Kind.STAT,
-            unit=Unit.SHARE,
-            no_data=NO_BUDGET_DATA,
-            queries=(
-                Query(vector=min_by(recorded_series(COVERAGE["1h"], _MATCH_SLI)), instant=True),
-            ),
-            thresholds=good_from(limits.coverage),
-            decimals=1,
-            next_dashboard=DashboardUid.PIPELINE,
-            alert="MM2SLOCoverageLow",
-            width=8,
-            height=5,
-        ),
+        thresholds=BAD_FROM_ONE,
+        decimals=0,
+        next_dashboard=DashboardUid.FLOW,
+        alert="MM2ErrorBudgetExhausted",
+        width=4,
+        height=10,
     )
 
 
@@ -162,32 +126,26 @@ def _objectives(limits: Limits) -> Panel:
         columns=(
             Column(
                 title="Objective",
-                vector=max_by(recorded_series(OBJECTIVE, _MATCH_SLI), *_KEYS),
+                vector=by_objective("max", OBJECTIVE, *_KEYS, matchers=(_MATCH_SLI,)),
                 unit=Unit.SHARE,
                 decimals=3,
             ),
             Column(
                 title="Good events",
-                vector=Vector(f"1 - {error}", error.labels),
+                vector=readable_sli(Vector(f"1 - {error}", error.labels)),
                 unit=Unit.SHARE,
                 decimals=3,
             ),
             Column(
                 title="Window",
-                vector=max_by(recorded_series(OBJECTIVE_WINDOW, _MATCH_SLI), *_KEYS),
+                vector=by_objective("max", OBJECTIVE_WINDOW, *_KEYS, matchers=(_MATCH_SLI,)),
                 unit=Unit.SECONDS,
             ),
             budget_column(limits, *_KEYS, matchers=(_MATCH_SLI,)),
-            Column(
-                title="Burn rate (1h)",
-                vector=max_by(recorded_series(BURN["1h"], _MATCH_SLI), *_KEYS),
-                unit=Unit.FACTOR,
-                thresholds=burn_rate_thresholds(limits),
-                decimals=2,
-            ),
+            burn_column(limits, *_KEYS, matchers=(_MATCH_SLI,)),
             Column(
                 title="Coverage",
-                vector=min_by(recorded_series(COVERAGE[WINDOW], _MATCH_SLI), *_KEYS),
+                vector=by_objective("min", COVERAGE[WINDOW], *_KEYS, matchers=(_MATCH_SLI,)),
                 unit=Unit.SHARE,
                 thresholds=good_from(limits.coverage),
                 decimals=1,
@@ -196,12 +154,14 @@ def _objectives(limits: Limits) -> Panel:
         sort=("Remaining budget",),
         next_dashboard=DashboardUid.FLOW,
         alert="MM2ErrorBudgetExhausted",
-        width=24,
+        width=20,
         height=10,
     )
 
 
-def _budget_history(limits: Limits) -> tuple[Panel, ...]:
+def _history(limits: Limits) -> tuple[Panel, ...]:
+    remaining = bottomk(10, by_objective("min", BUDGET_REMAINING, *_KEYS, matchers=(_MATCH_SLI,)))
+    bad = readable_sli(max_by(sum_over_steps(BAD_STEP, _MATCH_SLI), *_KEYS))
     return (
         Panel(
             title="Error budget burn-down",
@@ -212,62 +172,63 @@ def _budget_history(limits: Limits) -> tuple[Panel, ...]:
             no_data=NO_BUDGET_DATA,
             queries=(
                 Query(
-                    vector=bottomk(
-                        10, min_by(recorded_series(BUDGET_REMAINING, _MATCH_SLI), *_KEYS)
-                    ),
+                    vector=Vector(f"clamp_min({remaining}, {LEAST_BUDGET})", remaining.labels),
                     legend=_NAMED,
                 ),
             ),
             thresholds=budget_thresholds(limits),
+            below=OVERSPENT,
+            minimum=LEAST_BUDGET,
             maximum=1.0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2ErrorBudgetExhausted",
+            width=8,
         ),
         Panel(
             title="Bad events",
-            description="When did events go bad? Bad events of each five-minute step, the ten "
-            "SLIs with most.",
+            description="When did events go bad? Bad events from one point to the next, the ten "
+            "objectives with most. A short outage is visible in any time range.",
             kind=Kind.SERIES,
             unit=Unit.COUNT,
             no_data=_NO_STEP,
-            queries=(
-                Query(
-                    vector=topk(10, max_by(recorded_series(BAD_STEP, _MATCH_SLI), *_KEYS)),
-                    legend=_NAMED,
-                ),
-            ),
+            queries=(Query(vector=topk(10, bad), legend=_NAMED),),
             minimum=0.0,
+            min_interval=_STEP,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2ErrorBudgetBurn",
+            width=8,
+        ),
+        Panel(
+            title="Burn rate by window pair",
+            description="Is budget burning fast enough to alert? For each window pair the lower "
+            "of its two burn rates as a share of the rate that alerts, of the objective that burns "
+            "fastest. At 100 % the pair alerts.",
+            kind=Kind.SERIES,
+            unit=Unit.SHARE,
+            no_data=_NO_STEP,
+            queries=tuple(_pair_query(limits, pair) for pair in WINDOW_PAIRS),
+            colours=dict(zip((pair.name for pair in WINDOW_PAIRS), LINES, strict=False)),
+            thresholds=bad_from(1.0),
+            minimum=0.0,
+            # Shorter than the interval between the dashboard's points is the shortest window.
+            time_from="1d",
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2ErrorBudgetBurn",
+            width=8,
         ),
     )
 
 
-def _burn_rates(limits: Limits, pair: WindowPair) -> Panel:
+def _pair_query(limits: Limits, pair: WindowPair) -> Query:
     names = {seconds: name for name, seconds in WINDOW_SECONDS.items()}
-    windows = (names[pair.long], names[pair.short])
-    factor = limits.alert_burn_rate(pair)
-    severity = "pages" if pair.severity is Severity.PAGE else "opens a ticket"
-    return Panel(
-        title=f"Burn rate of the {pair.name} window pair",
-        time_from=_TIME_RANGES.get(pair.name, ""),
-        description=f"Does the {pair.name} pair alert? Burn rates over {windows[0]} and "
-        f"{windows[1]}, the five highest of each. It {severity} while both are above {factor:.3g}, "
-        f"which spends {pair.share:.0%} of the budget in {windows[0]}.",
-        kind=Kind.SERIES,
-        unit=Unit.FACTOR,
-        no_data=_NO_STEP,
-        queries=tuple(
-            Query(
-                vector=topk(5, max_by(recorded_series(BURN[window], _MATCH_SLI), *_KEYS)),
-                legend=f"{window} {_NAMED}",
-            )
-            for window in windows
-        ),
-        thresholds=Thresholds(Colour.GOOD, ((factor, Colour.BAD),)),
-        minimum=0.0,
-        next_dashboard=DashboardUid.FLOW,
-        alert="MM2ErrorBudgetBurn",
+    long, short = (
+        max_by(recorded_series(BURN[names[each]], _MATCH_SLI), *_KEYS)
+        for each in (pair.long, pair.short)
+    )
+    lower = Vector(f"({long} <= {short} or {short} < {long})", long.labels)
+    return Query(
+        vector=Vector(f"{max_by(lower)} / {limits.alert_burn_rate(pair):.12g}", ()),
+        legend=pair.name,
     )
 
 
@@ -282,7 +243,9 @@ def _coverage(limits: Limits) -> tuple[Panel, ...]:
             no_data=NO_BUDGET_DATA,
             queries=(
                 Query(
-                    vector=bottomk(10, min_by(recorded_series(COVERAGE["1h"], _MATCH_SLI), *_KEYS)),
+                    vector=bottomk(
+                        10, by_objective("min", COVERAGE["1h"], *_KEYS, matchers=(_MATCH_SLI,))
+                    ),
                     legend=_NAMED,
                 ),
             ),
@@ -290,42 +253,34 @@ def _coverage(limits: Limits) -> tuple[Panel, ...]:
             maximum=1.0,
             next_dashboard=DashboardUid.PIPELINE,
             alert="MM2SLOCoverageLow",
-            width=8,
         ),
         Panel(
-            title="Settled and unknown events",
-            description="How many events are counted, and how many are unknown? Events of each "
-            "five-minute step.",
+            title="Events by outcome",
+            description="How many events are counted, unknown, or excluded by planned "
+            "maintenance? Events from one point to the next; excluded ones spend no budget.",
             kind=Kind.SERIES,
             unit=Unit.COUNT,
             no_data=_NO_STEP,
-            queries=(
-                Query(vector=sum_by(recorded_series(EVENTS_STEP, _MATCH_SLI)), legend="settled"),
-                Query(vector=sum_by(recorded_series(UNKNOWN_STEP, _MATCH_SLI)), legend="unknown"),
+            queries=tuple(
+                Query(vector=_all_events(series), legend=legend)
+                for series, legend in (
+                    (EVENTS_STEP, "settled"),
+                    (UNKNOWN_STEP, "unknown"),
+                    (EXCLUDED_STEP, "excluded"),
+                )
             ),
-            colours={"settled": Colour.GOOD, "unknown": Colour.UNKNOWN},
+            colours={
+                "settled": Colour.GOOD,
+                "unknown": Colour.UNKNOWN,
+                "excluded": Colour.PLANNED,
+            },
             thresholds=NEUTRAL,
             minimum=0.0,
+            min_interval=_STEP,
             next_dashboard=DashboardUid.PIPELINE,
-            width=8,
-        ),
-        Panel(
-            title="Excluded events",
-            description="How much does planned maintenance exclude? Settled events of each step "
-            "that spend no budget.",
-            kind=Kind.SERIES,
-            unit=Unit.COUNT,
-            no_data="No planned maintenance in this time range.",
-            queries=(
-                Query(
-                    vector=sum_by(recorded_series(EXCLUDED_STEP, _MATCH_SLI), "flow"),
-                    legend="{{flow}}",
-                ),
-            ),
-            thresholds=Thresholds(Colour.PLANNED),
-            minimum=0.0,
-            next_dashboard=DashboardUid.FLOW,
-            fills_on="planned maintenance",
-            width=8,
         ),
     )
+
+
+def _all_events(series: RecordedSeries) -> Vector:
+    return sum_by(sum_over_steps(series, _MATCH_SLI))

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mm2slo_dashboards.dashboard_links import Link
-    from mm2slo_dashboards.dashboard_model import Column, State
+    from mm2slo_dashboards.dashboard_model import Below, Column, State
 
 Json = dict[str, Any]
 CELL: Final = "custom.cellOptions"
+_JUST_BELOW: Final = 1e-9
 _NO_VALUE: Final = "–"  # noqa: RUF001 - an en dash
 
 
@@ -28,38 +29,47 @@ def convert_thresholds(thresholds: Thresholds | None) -> list[Threshold]:
     return [Threshold(colour.value, n, float(value)) for n, (value, colour) in enumerate(bounds)]
 
 
-def convert_states(states: Sequence[State]) -> list[Json]:
-    """Value mappings: the text and colour of each code."""
-    if not states:
-        return []
-    options = {
-        str(state.code): {"text": state.text, "color": state.colour.value, "index": n}
-        for n, state in enumerate(states)
-    }
-    return [{"type": "value", "options": options}]
+def convert_mappings(states: Sequence[State], below: Below | None = None) -> list[Json]:
+    """Value mappings: the text and colour of each code, and of values below a bound."""
+    found: list[Json] = []
+    if states:
+        options: Json = {
+            str(state.code): {"text": state.text, "color": state.colour.value, "index": n}
+            for n, state in enumerate(states)
+        }
+        found.append({"type": "value", "options": options})
+    if below is not None:
+        # Grafana's range includes its end.
+        result = {"text": below.text, "color": below.colour.value, "index": len(states)}
+        options = {"from": None, "to": below.bound - _JUST_BELOW, "result": result}
+        found.append({"type": "range", "options": options})
+    return found
 
 
-def colour_overrides(colours: Mapping[str, Colour]) -> list[Json]:
+def colour_overrides(colours: Mapping[str, str]) -> list[Json]:
     """Overrides that set the colour of series by name."""
     return [
-        _override(name, ("color", {"mode": "fixed", "fixedColor": colour.value}))
+        _override(name, ("color", {"mode": "fixed", "fixedColor": str(colour)}))
         for name, colour in colours.items()
     ]
 
 
-def count_overrides(colours: Mapping[str, Colour]) -> list[Json]:
+def count_overrides(colours: Mapping[str, str]) -> list[Json]:
     """Overrides for counts by name: the colour from 1 on, neutral at 0."""
     return [
         _override(
             name,
-            ("thresholds", {"mode": "absolute", "steps": convert_thresholds(_from_one(colour))}),
+            (
+                "thresholds",
+                {"mode": "absolute", "steps": convert_thresholds(_from_one(colour))},
+            ),
         )
         for name, colour in colours.items()
     ]
 
 
-def _from_one(colour: Colour) -> Thresholds:
-    return Thresholds(Colour.NEUTRAL, ((1.0, colour),))
+def _from_one(colour: str) -> Thresholds:
+    return Thresholds(Colour.NEUTRAL, ((1.0, Colour(colour)),))
 
 
 def column_override(column: Column) -> Json:
@@ -67,11 +77,10 @@ def column_override(column: Column) -> Json:
     properties: list[tuple[str, object]] = [("unit", column.unit.value), ("noValue", _NO_VALUE)]
     if column.decimals is not None:
         properties.append(("decimals", column.decimals))
+    if mappings := convert_mappings(column.states, column.below):
+        properties.append(("mappings", mappings))
     if column.states:
-        properties += [
-            ("mappings", convert_states(column.states)),
-            (CELL, {"type": "color-background", "mode": "basic"}),
-        ]
+        properties.append((CELL, {"type": "color-background", "mode": "basic"}))
     elif column.thresholds is not None:
         properties += [
             ("thresholds", {"mode": "absolute", "steps": convert_thresholds(column.thresholds)}),

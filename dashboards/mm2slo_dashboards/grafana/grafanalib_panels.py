@@ -18,13 +18,12 @@ from grafanalib.core import (
 )
 
 from mm2slo_core.dashboard_uids import DashboardUid
-from mm2slo_dashboards.colours import Colour
-from mm2slo_dashboards.dashboard_model import Kind, Unit
+from mm2slo_dashboards.dashboard_model import Kind
 from mm2slo_dashboards.grafana.field_overrides import (
     Json,
     colour_overrides,
     column_override,
-    convert_states,
+    convert_mappings,
     convert_thresholds,
     count_overrides,
     empty_cell_override,
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
 DATASOURCE: Final = "${datasource}"
 _FLOW: Final = "Flow"
 _ALERT: Final = "Alert"
-# Shades of one hue: colour-blind readers cannot distinguish Grafana's default palette.
-_SHADES: Final = {"mode": "shades", "fixedColor": Colour.LINE.value}
+# Grafana's only categorical palette; lines whose names are known have colours of their own.
+_CATEGORICAL: Final = {"mode": "palette-classic"}
 _REDUCED: Final = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 
 
@@ -69,8 +68,6 @@ def convert_panel(
             return _table(panel, links, common)
         case Kind.TIMELINE:
             return _timeline(panel, common)
-        case Kind.HEATMAP:
-            return _heatmap(panel, common)
         case Kind.BARS:
             return _bars(panel, common)
 
@@ -110,7 +107,7 @@ def _targets(panel: ModelPanel) -> list[Target]:
 
 
 def _format(panel: ModelPanel) -> str:
-    return {Kind.TABLE: "table", Kind.HEATMAP: "heatmap"}.get(panel.kind, "time_series")
+    return "table" if panel.kind is Kind.TABLE else "time_series"
 
 
 def _stat(panel: ModelPanel, common: Json) -> Stat:
@@ -120,7 +117,7 @@ def _stat(panel: ModelPanel, common: Json) -> Stat:
         format=panel.unit.value,
         noValue=panel.no_data,
         decimals=panel.decimals,
-        mappings=convert_states(panel.states),
+        mappings=convert_mappings(panel.states, panel.below),
         overrides=count_overrides(panel.colours),
         color={"mode": "thresholds"},
         colorMode="background" if panel.states else "value",
@@ -136,6 +133,7 @@ def _series(panel: ModelPanel, common: Json) -> TimeSeries:
         **common,
         unit=panel.unit.value,
         valueDecimals=panel.decimals,
+        mappings=convert_mappings((), panel.below),
         overrides=colour_overrides(panel.colours),
         drawStyle="line",
         lineWidth=2,
@@ -148,7 +146,7 @@ def _series(panel: ModelPanel, common: Json) -> TimeSeries:
         tooltipSort="desc",
         stacking={"mode": "normal" if panel.stacked else "none", "group": "A"},
         thresholdsStyleMode="dashed" if bounds else "off",
-        extraJson={"fieldConfig": {"defaults": {**_range(panel), "color": _SHADES}}},
+        extraJson={"fieldConfig": {"defaults": {**_range(panel), "color": _CATEGORICAL}}},
     )
 
 
@@ -193,41 +191,13 @@ def _merge_columns(panel: ModelPanel) -> list[Json]:
 def _timeline(panel: ModelPanel, common: Json) -> StateTimeline:
     return StateTimeline(
         **common,
-        mappings=convert_states(panel.states),
+        mappings=convert_mappings(panel.states, panel.below),
         showValue="auto",
         extraJson={
             "fieldConfig": {
                 "defaults": {"unit": panel.unit.value, "noValue": panel.no_data},
             },
             "options": {"perPage": 20},
-        },
-    )
-
-
-def _heatmap(panel: ModelPanel, common: Json) -> ModernPanel:
-    return ModernPanel(
-        **common,
-        kind=panel.kind.value,
-        defaults={"noValue": panel.no_data, "unit": Unit.COUNT.value},
-        options={
-            "calculate": False,
-            # One hue from light to dark, distinct for colour-blind readers.
-            "color": {
-                "mode": "scheme",
-                "scheme": "Blues",
-                "fill": Colour.NEUTRAL.value,
-                "exponent": 0.5,
-                "steps": 64,
-                "reverse": False,
-            },
-            "cellGap": 1,
-            "filterValues": {"le": 1e-9},
-            "rowsFrame": {"layout": "auto"},
-            "showValue": "never",
-            "yAxis": {"axisPlacement": "left", "reverse": False, "unit": panel.unit.value},
-            "legend": {"show": True},
-            "tooltip": {"mode": "single", "yHistogram": True, "showColorScale": False},
-            "exemplars": {"color": Colour.BAD.value},
         },
     )
 

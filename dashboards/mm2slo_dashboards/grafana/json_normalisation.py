@@ -62,10 +62,10 @@ def _panel(panel: Json) -> Json:
     found["options"] = {**_OPTIONS.get(panel["type"], {}), **panel["options"]}
     if panel["type"] == "table":
         found["options"].setdefault("frameIndex", 0)
-    if "legend" in found["options"] and panel["type"] != "heatmap":
+    if "legend" in found["options"]:
         found["options"]["legend"].setdefault("showLegend", True)
         found["options"]["legend"].setdefault("calcs", [])
-    if "tooltip" in found["options"] and panel["type"] != "heatmap":
+    if "tooltip" in found["options"]:
         found["options"]["tooltip"].setdefault("sort", "none")
     found["fieldConfig"] = _fields(panel)
     return found
@@ -134,7 +134,7 @@ def _only(owner: Json, keys: tuple[str, ...]) -> Json:
 
 
 def _without_nulls(value: Any) -> Any:
-    """*value* without null keys, except a threshold's first value."""
+    """*value* without null keys, except a threshold's first value and a range's open start."""
     if isinstance(value, list):
         return [_without_nulls(each) for each in value]
     if not isinstance(value, dict):
@@ -143,5 +143,5 @@ def _without_nulls(value: Any) -> Any:
     return {
         key: _without_nulls(each)
         for key, each in value.items()
-        if each is not None or (bound and key == "value")
+        if each is not None or (bound and key == "value") or key == "from"
     }

@@ -7,11 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 from alerting_lab import SCALE
-from cli_process import run_mm2slo
 from confluent_kafka import Producer
-from exporter_watch import watch
 from fake_slack import FakeSlackWebhook
 from lab_dashboards import FLOW, LabDashboards, covers_fault, observe_flow
 from monitoring import alertmanager, prometheus
@@ -23,7 +20,6 @@ from mm2slo_core.records import Checkpoint
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.ports import accepts, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,10 +32,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-
 BOARD = "mm2slo-pipeline"
 FAILURES, LAST_SUCCESS = "Collection failures by reason", "Time since last success"
 MALFORMED = "Malformed internal records"
-RECORDER = "Recorder scrapes"
 SLACK = "Failed notifications"
-EVERY = 5.0
-"""Seconds between two scrapes of the recorder."""
 
 
 @covers_fault("an unreachable cluster")
@@ -110,46 +103,6 @@ def test_panel_counts_malformed_internal_records(
 
         wait_for(lambda: counts() == expected, f"{expected}", 60, 1)
         assert not fault_panels & seen.empty_panels()
-
-
-@covers_fault("a report service with a recorder")
-def test_panel_shows_recorder_scrapes_by_exporter(
-    lab: Lab, tmp_path: Path, fresh_topic: str, fault_panels: frozenset[tuple[str, str]]
-) -> None:
-    lab.cluster("us").admin.create_topic(fresh_topic, 1)
-    report, away = free_ports(2)
-    with watch(lab, [FLOW], flow={"topics": [fresh_topic]}) as exporter:
-        exporter.until_ready()
-        document = yaml.safe_load(lab.config_yaml())
-        document["audit"] = {"store": f"sqlite:///{tmp_path}/results.db"}
-        unreachable = f"http://127.0.0.1:{away}"
-        document["report"] = {
-            "listen": f"127.0.0.1:{report}",
-            "recorder": {"exporters": [exporter.url, unreachable], "interval": f"{EVERY:.0f}s"},
-        }
-        config = tmp_path / "mm2slo.yaml"
-        config.write_text(yaml.safe_dump(document), encoding="utf-8")
-        jobs = {
-            "mm2slo": [exporter.url.removeprefix("http://")],
-            "mm2slo-report": [f"127.0.0.1:{report}"],
-        }
-        log = tmp_path / "report.log"
-        with prometheus(tmp_path, jobs, scale=SCALE) as server:
-            # Twelve intervals of the recorder, so one scrape more or less is a twelfth.
-            seen = LabDashboards(server, builtin={"__rate_interval": "60s", "__range": "5m"})
-            wait_for(lambda: server.holds('up{job="mm2slo"} == 1'), "the exporter", 60)
-            assert {(BOARD, RECORDER)} == fault_panels <= seen.empty_panels()
-            with run_mm2slo(log, "report", "serve", "--config", str(config)):
-                wait_for(lambda: accepts(report), "the report service", 60)
-                since = "mm2_report_scrapes_total offset 65s"
-                wait_for(lambda: server.holds(since), "a minute of it", 180, 1)
-                rate = pytest.approx(1 / EVERY, rel=0.15)
-                one, other = ((f"{url}/metrics",) for url in (exporter.url, unreachable))
-                scrapes = seen.values(BOARD, RECORDER, "exporter", name="{{exporter}}")
-                assert scrapes == {one: rate, other: rate}
-                failed = seen.values(BOARD, RECORDER, "exporter", name="{{exporter}} failed")
-                assert failed == {one: 0, other: rate}
-                assert not fault_panels & seen.empty_panels()
 
 
 def test_panel_counts_message_refused_by_slack(tmp_path: Path) -> None:

@@ -121,6 +121,7 @@ _TIMES: Final = (
 _COUNTS: Final = ("", "K", "M", "B", "T")
 _SCALES: Final[Mapping[str, Callable[[float], Scale]]] = {
     "none": lambda _: Scale(1.0, ""),
+    "suffix:x": lambda _: Scale(1.0, " x"),
     "short": _by(1000, ("", " K", " Mil", " Bil", " Tri", " Quadr", " Quint", " Sext", " Sept")),
     "percentunit": lambda _: Scale(0.01, "%"),
     SECONDS: _seconds,

@@ -152,7 +152,7 @@ def _panel(number: int, panel: Panel, shown: Shown) -> Markup:
                 panel,
                 panel.styles,
                 shown.data[number],
-                Around(shown.marks, shown.dark, leading),
+                Around(shown.marks, leading),
                 size,
             ),
             class_="body",

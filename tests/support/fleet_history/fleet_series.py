@@ -19,7 +19,7 @@ from mm2slo_core.catalogue import (
     MetricType,
 )
 from mm2slo_core.catalogue.exporter_metrics import EXPORTER_FLOW_READY
-from mm2slo_core.catalogue.external_metrics import ALERTS, EXTERNAL, GROUP_INTERVAL, UP
+from mm2slo_core.catalogue.external_metrics import ALERTS, ALERTS_FOR_STATE, EXTERNAL, UP
 from mm2slo_core.catalogue.failover_metrics import FAILOVER_BLOCKED, FAILOVER_READY
 from mm2slo_core.catalogue.flow_metrics import FLOW_INFO, TOPIC_INFO
 from mm2slo_core.catalogue.metric import FLOW_LABELS
@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 _SCRAPE, _EVALUATION, _STEP = 15, 30, 300
 RAW: Final = SLI_EVENTS_TOTAL
 """A counter that no dashboard reads, present for one SLI."""
-_ALWAYS_ONE: Final = {
-    metric.name for metric in (FLOW_INFO, TOPIC_INFO, EXPORTER_FLOW_READY, GROUP_INTERVAL, UP)
-}
+_ALWAYS_ONE: Final = {metric.name for metric in (FLOW_INFO, TOPIC_INFO, EXPORTER_FLOW_READY, UP)}
 _SLOW: Final = (WINDOW, "step5m", *CHAIN_WINDOWS)
 _REPORTED: Final = tuple(itertools.chain(*REPORT_GROUPS.values()))
 _IN_MAINTENANCE, _WITH_ALERTS = 3, 10
@@ -63,8 +61,8 @@ def fleet_series(shape: Shape, lookback: Mapping[str, float], end: int) -> Itera
     for series in RECORDED:
         if series.name in since:
             yield from _recorded(shape, series, since[series.name])
-    if ALERTS in since:
-        yield from _alerts(shape, since[ALERTS])
+    for name in since.keys() & {ALERTS, ALERTS_FOR_STATE}:
+        yield from _alerts(shape, name, since[name])
 
 
 def _scraped(shape: Shape, metric: Metric, name: str, since: int) -> Iterator[Series]:
@@ -144,11 +142,13 @@ def _recorded(shape: Shape, series: RecordedSeries, since: int) -> Iterator[Seri
         )
 
 
-def _alerts(shape: Shape, since: int) -> Iterator[Series]:
+def _alerts(shape: Shape, series: str, since: int) -> Iterator[Series]:
+    state = (("alertstate", "firing"),) if series == ALERTS else ()
+    value = 1.0 if series == ALERTS else float(since)
     for flow in shape.flow_labels[:_WITH_ALERTS]:
         for name, severity in (("MM2FlowStopped", "page"), ("MM2ErrorBudgetBurn", "ticket")):
-            given = (("alertname", name), ("alertstate", "firing"), ("severity", severity), *flow)
-            yield _series(ALERTS, given, sample_patterns.constant(1.0, _EVALUATION), since)
+            given = (("alertname", name), *state, ("severity", severity), *flow)
+            yield _series(series, given, sample_patterns.constant(value, _EVALUATION), since)
 
 
 def _job(metric: Metric) -> str:

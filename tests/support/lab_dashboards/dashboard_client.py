@@ -42,8 +42,8 @@ def wait_until_equal(read: Callable[[], object], expected: object, timeout: floa
 
 
 def _built_in() -> dict[str, str]:
-    # Four scrapes of 1 s, as production has four of 15 s.
-    return {"__rate_interval": "8s", "__range": "5m"}
+    # Four scrapes of 1 s, as production has four of 15 s; an interval of one step.
+    return {"__rate_interval": "8s", "__range": "5m", "__interval": "20s"}
 
 
 @dataclass(frozen=True)

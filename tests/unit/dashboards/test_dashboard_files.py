@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -20,7 +22,7 @@ from generated_dashboards import (
 
 from mm2slo_core.config import load_config
 from mm2slo_core.dashboard_uids import DashboardUid
-from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.colours import LINES, Colour
 from mm2slo_dashboards.dashboard_files import (
     CONFIG_MAPS,
     DASHBOARD_FOLDER,
@@ -152,7 +154,7 @@ def test_state_has_same_colour_everywhere() -> None:
                 name = override["matcher"]["options"]
                 if entry["id"] == "color" and name in wanted:
                     assert entry["value"]["fixedColor"] == wanted[name]
-        for mapping in mapped:
+        for mapping in (each for each in mapped if each["type"] == "value"):
             for option in mapping["options"].values():
                 if option["text"] in wanted:
                     seen.add(option["text"])
@@ -168,6 +170,49 @@ def test_threshold_colours_are_in_palette() -> None:
         for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
     }
     assert used <= palette
+
+
+def test_lines_are_distinct_from_each_other_and_from_colours_with_a_meaning() -> None:
+    meanings = [each.value for each in Colour if each is not Colour.NEUTRAL]
+    for line, other in itertools.combinations((*LINES, *meanings), 2):
+        if line in LINES:
+            assert math.dist(oklab(line), oklab(other)) > 0.09, (line, other)
+
+
+def test_four_configured_flows_have_lines_of_four_colours_on_every_dashboard() -> None:
+    names = ("us->eu", "eu->us", "us->ap", "ap->us")
+    flows = ", ".join(f"{{flow: {each}}}" for each in names)
+    text = CONFIG.replace("[{flow: us->eu}]", f"[{flows}]").replace(
+        "flows:", '  ap: {bootstrap_servers: "ap:9092"}\nflows:'
+    )
+    wanted = dict(zip(names, LINES, strict=False))
+    charts = [
+        panel
+        for board in load_for_config(load_config(text)).values()
+        for panel in panels(board)
+        if panel["type"] == "timeseries"
+        and {each["legendFormat"] for each in panel["targets"]} == {"{{flow}}"}
+    ]
+    assert len(charts) > 4
+    for panel in charts:
+        assert {
+            each["matcher"]["options"]: each["properties"][0]["value"]["fixedColor"]
+            for each in panel["fieldConfig"]["overrides"]
+        } == wanted
+
+
+def oklab(colour: str) -> tuple[float, float, float]:
+    """Coordinates with distances as one sees them: https://bottosson.github.io/posts/oklab ."""
+    shares = (int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5))
+    r, g, b = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in shares)
+    long = math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
+    medium = math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
+    short = math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
+    return (
+        0.2104542553 * long + 0.7936177850 * medium - 0.0040720468 * short,
+        1.9779984951 * long - 2.4285922050 * medium + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * medium - 0.8086757660 * short,
+    )
 
 
 def test_panels_have_text_for_no_data() -> None:

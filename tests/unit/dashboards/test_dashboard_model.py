@@ -15,7 +15,7 @@ from mm2slo_core.promql import select
 from mm2slo_dashboards.boards import build_all
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.dashboard_files import build_dashboards
-from mm2slo_dashboards.dashboard_model import Dashboard, Kind, Panel, Query, Thresholds, Unit
+from mm2slo_dashboards.dashboard_model import Dashboard, Kind, Panel, Query, Row, Thresholds, Unit
 from mm2slo_dashboards.objective_limits import collect_limits
 
 ALL = [(each, panel) for each in build_dashboards() for panel in each.panels]
@@ -115,18 +115,34 @@ def thresholds_of(uid: DashboardUid, title: str, config: str | None = CONFIG) ->
 
 def test_panel_thresholds_follow_objectives() -> None:
     uid = DashboardUid.FLOW
-    assert thresholds_of(uid, "Lag") == Thresholds(Colour.GOOD, ((20.0, Colour.BAD),))
-    assert thresholds_of(uid, "Lag", None) == Thresholds(Colour.GOOD, ((60.0, Colour.BAD),))
+    lag = "Lag and time to catch up"
+    assert thresholds_of(uid, lag) == Thresholds(Colour.GOOD, ((20.0, Colour.BAD),))
+    assert thresholds_of(uid, lag, None) == Thresholds(Colour.GOOD, ((60.0, Colour.BAD),))
     headroom = Thresholds(Colour.BAD, ((900.0, Colour.WARNING), (14_400.0, Colour.GOOD)))
     assert thresholds_of(DashboardUid.FLOW, "Retention headroom") == headroom
-    for pair in WINDOW_PAIRS:
-        found = thresholds_of(DashboardUid.SLO, f"Burn rate of the {pair.name} window pair")
-        assert found == Thresholds(Colour.GOOD, ((pair.factor(14 * 86_400.0), Colour.BAD),))
+
+
+def test_burn_rates_are_shares_of_those_that_alert() -> None:
+    found = build_dashboards(load_config(CONFIG))
+    [panel] = [p for d in found for p in d.panels if p.title == "Burn rate by window pair"]
+    divisors = [float(each.vector.text.rpartition(" / ")[2]) for each in panel.queries]
+    assert divisors == pytest.approx([pair.factor(14 * 86_400.0) for pair in WINDOW_PAIRS])
 
 
 def test_thresholds_with_descending_bounds_raise_value_error() -> None:
     with pytest.raises(ValueError, match="ascending"):
         Thresholds(Colour.GOOD, ((2.0, Colour.WARNING), (1.0, Colour.BAD)))
+
+
+def test_dashboard_with_thirteen_panels_raises_value_error() -> None:
+    with pytest.raises(ValueError, match="'x' has 13 panels: expected 12"):
+        Dashboard(
+            uid=DashboardUid.FLEET,
+            title="x",
+            description="x",
+            variables=(),
+            rows=(Row("x?", (panel(),) * 13),),
+        )
 
 
 def test_queries_use_configured_exporter_job() -> None:

@@ -14,7 +14,7 @@ import yaml
 from generated_dashboards import Json, load_for_config, panels
 
 from mm2slo_core.config import load_config
-from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.colours import LINES, Colour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,15 +50,21 @@ def describe_thresholds(found: list[Json]) -> str:
 def describe_mappings(mappings: list[Json]) -> str:
     """As in `0=blocked`."""
     return ", ".join(
-        f"{code}={option['text']}" for each in mappings for code, option in each["options"].items()
+        f"{code}={option['text']}"
+        for each in mappings
+        for code, option in (
+            [("below 0", each["options"]["result"])]
+            if each["type"] == "range"
+            else each["options"].items()
+        )
     )
 
 
 def describe_panel(panel: Json) -> Iterator[str]:
     defaults = panel["fieldConfig"]["defaults"]
     yield panel["type"]
-    yield panel["options"]["yAxis"]["unit"] if panel["type"] == "heatmap" else defaults["unit"]
-    if panel["type"] not in {"table", "state-timeline", "heatmap"}:
+    yield defaults["unit"]
+    if panel["type"] not in {"table", "state-timeline"}:
         yield describe_thresholds(defaults["thresholds"]["steps"])
     yield from (f"{key}={defaults[key]:g}" for key in ("min", "max", "decimals") if key in defaults)
     if defaults.get("mappings"):
@@ -81,7 +87,7 @@ def describe_override(override: Json) -> Iterator[str]:
             case "mappings", value:
                 yield describe_mappings(value)
             case "color", {"fixedColor": colour}:
-                yield Colour(colour).name
+                yield f"line {LINES.index(colour)}" if colour in LINES else Colour(colour).name
             case "unit" | "decimals", value:
                 yield f"{value}"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from generated_dashboards import all_panels
 
-TIME_SERIES = {"timeseries", "state-timeline", "heatmap"}
+TIME_SERIES = {"timeseries", "state-timeline"}
 ALL_FLOWS = {"mm2slo-overview", "mm2slo-failover", "mm2slo-slo"}
 
 
@@ -22,12 +22,13 @@ def test_time_series_of_all_flows_have_300_points() -> None:
     }
 
 
-def test_queries_of_every_group_have_five_minute_interval() -> None:
-    assert panels_with("interval") == {("mm2slo-failover", "Blocked groups over time"): "5m"}
-
-
-def test_short_window_pairs_have_their_own_time_range() -> None:
-    assert panels_with("timeFrom") == {
-        ("mm2slo-slo", "Burn rate of the fast window pair"): "1d",
-        ("mm2slo-slo", "Burn rate of the steady window pair"): "3d",
+def test_queries_of_every_group_and_sums_of_steps_have_five_minute_interval() -> None:
+    assert panels_with("interval") == {
+        ("mm2slo-failover", "Blocked groups over time"): "5m",
+        ("mm2slo-slo", "Bad events"): "5m",
+        ("mm2slo-slo", "Events by outcome"): "5m",
     }
+
+
+def test_short_windows_have_their_own_time_range() -> None:
+    assert panels_with("timeFrom") == {("mm2slo-slo", "Burn rate by window pair"): "1d"}

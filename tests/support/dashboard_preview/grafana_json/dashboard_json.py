@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 ROW: Final = "row"
 _SOURCE: Final = "datasource"
-_FORMATS: Final = ("time_series", "table", "heatmap")
+_FORMATS: Final = ("time_series", "table")
 _PANEL: Final = frozenset(
     (
         *("datasource", "description", "fieldConfig", "gridPos", "id", "interval", "links"),

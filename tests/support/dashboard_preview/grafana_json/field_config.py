@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +36,14 @@ class MappedValue:
 
 
 @dataclass(frozen=True, slots=True)
+class MappedRange(MappedValue):
+    """The text and colour of values from `start` to `end`, both included."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
 class RowLink:
     """A link of a cell; its address may refer to other cells of the row."""
 
@@ -53,6 +62,7 @@ class FieldStyle:
     most: float | None = None
     steps: tuple[Step, ...] = (Step(None, TEXT),)
     mapped: Mapping[str, MappedValue] = field(default_factory=dict)
+    ranges: tuple[MappedRange, ...] = ()
     mode: str = "thresholds"
     colour: str = TEXT
     no_value: str = ""
@@ -133,17 +143,24 @@ def _thresholds(value: Any, where: str) -> Json:
 
 def _mappings(value: Any, where: str) -> Json:
     mapped: dict[str, MappedValue] = {}
+    ranges: list[MappedRange] = []
     for each in value:
+        if each["type"] == "range":
+            options, result = each["options"], each["options"]["result"]
+            start, end = options["from"], options["to"]
+            bounds = (-math.inf if start is None else start, math.inf if end is None else end)
+            ranges.append(MappedRange(result["text"], colour(result["color"], where), *bounds))
+            continue
         if each["type"] != "value":
             raise _unknown(where, "kind of value mapping", each["type"])
         for key, result in each["options"].items():
             tint = result.get("color")
             mapped[key] = MappedValue(result["text"], tint and colour(tint, where))
-    return {"mapped": mapped}
+    return {"mapped": mapped, "ranges": tuple(ranges)}
 
 
 def _colour(value: Any, where: str) -> Json:
-    if value["mode"] not in ("thresholds", "fixed", "shades"):
+    if value["mode"] not in ("thresholds", "fixed", "palette-classic"):
         raise _unknown(where, "mode of colours", value["mode"])
     return {"mode": value["mode"], "colour": colour(value.get("fixedColor", TEXT), where)}
 

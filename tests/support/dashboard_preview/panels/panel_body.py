@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dashboard_preview.markup import Markup, element
 from dashboard_preview.panels.bars import bars
-from dashboard_preview.panels.heatmaps import heatmap
 from dashboard_preview.panels.line_charts import chart
 from dashboard_preview.panels.stats import stat
 from dashboard_preview.panels.tables import table
@@ -24,10 +23,9 @@ Size = tuple[float, float]
 
 
 class Around(NamedTuple):
-    """What panels get from their dashboard: annotations, theme, and a function that makes links."""
+    """What panels get from their dashboard: annotations, and a function that makes links."""
 
     marks: Sequence[Mark]
-    dark: bool
     leading: Callable[[str, str], Markup]
 
 
@@ -49,8 +47,5 @@ _KINDS: Final[Mapping[str, Callable[[Panel, FieldStyles, Data, Around, Size], Ma
     ),
     "state-timeline": lambda panel, styles, data, around, size: timeline(
         panel, styles, data, around.marks, size
-    ),
-    "heatmap": lambda panel, _, data, around, size: heatmap(
-        panel, data, around.marks, size, dark=around.dark
     ),
 }

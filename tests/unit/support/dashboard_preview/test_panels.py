@@ -1,4 +1,4 @@
-"""Stats, bars, tables, timelines and heatmaps of the generated dashboards, with fake data."""
+"""Stats, bars, tables and timelines of the generated dashboards, with fake data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from dashboard_preview.data_frames import Series
-from dashboard_preview.panels.heatmaps import Heat, counts
 from dashboard_preview.panels.timelines import Piece, pieces
 from generated_dashboards import dashboards
 from preview_fixtures import (
@@ -49,10 +48,10 @@ def test_single_state_fills_panel_with_its_colour() -> None:
 
 
 def test_many_values_show_their_full_names() -> None:
-    qualities = ("committed", "exactly_once", "foreign_writer", "not_started", "shared_target")
-    answer = vector(*(({"quality": each}, 3) for each in qualities))
-    found = html("mm2slo-flow", "Positions by quality", {"mm2_replicated_part": answer})
-    assert visible_texts(found)[1:] == [text for each in qualities for text in (each, "3")]
+    states = ("finished", "running", "failed")
+    answer = vector(*(({"state": each}, 3) for each in states))
+    found = html("mm2slo-audit", "Audit runs by state", {"mm2_audit_runs": answer})
+    assert visible_texts(found)[1:] == [text for each in states for text in (each, "3")]
 
 
 def test_table_has_ordered_columns_and_worst_row_first() -> None:
@@ -65,16 +64,16 @@ def test_table_has_ordered_columns_and_worst_row_first() -> None:
     found = html("mm2slo-overview", "Flow status", answers)
     texts = visible_texts(found)[1:]
     # Burn rates, alerts and groups have no data, so these columns are absent.
-    assert texts[:5] == ["Flow", "State", "Remaining budget", "Lag", "Lag in records"]
+    assert texts[:5] == ["Flow", "State", "Lag", "Lag in records", "Remaining budget"]
     dash = "–"  # noqa: RUF001 - an en dash
     assert texts[5:] == [
-        *("eu->us", "stopped", "-250.0%", "1.5 min", "12.3 K"),
-        *("us->eu", "running", "100.0%", "250 ms", dash),
-        *("ap->us", dash, "20.0%", dash, dash),
+        *("eu->us", "stopped", "1.5 min", "12.3 K", "overspent"),
+        *("us->eu", "running", "250 ms", dash, "100.0%"),
+        *("ap->us", dash, dash, dash, "20.0%"),
     ]
     styles = {text: style for style, text in styled(found)}
     assert styles["stopped"] == f"background:{BAD};color:#ffffff"
-    assert styles["-250.0%"] == f"color:{BAD}"
+    assert styles["overspent"] == f"color:{BAD}"
     assert styles["20.0%"] == "color:#E69F00"
     # A dash is aligned like the values of its column.
     assert found.count(f'<td class="figure" title="{dash}">{dash}</td>') == 4
@@ -97,9 +96,11 @@ def test_bars_share_one_scale() -> None:
         "canary_lost_total": vector((A, 4)),
         "canary_duplicates": vector((A, 0)),
     }
-    found = html("mm2slo-flow", "Canary outcomes", answers, flow=["us->eu"])
-    assert visible_texts(found)[1:] == ["late", "1", "lost", "4", "duplicated", "0"]
-    assert re.findall(r"width:([\d.]+)%", found) == ["25.00", "100.00"]
+    found = html("mm2slo-flow", "Record faults", answers, flow=["us->eu"])
+    names = ("lost", "late", "duplicated")
+    expected = [(f"canaries {name}", count) for name, count in zip(names, "410", strict=True)]
+    assert visible_texts(found)[1:] == [text for each in expected for text in each]
+    assert re.findall(r"width:([\d.]+)%", found) == ["100.00", "25.00"]
 
 
 def test_consecutive_equal_states_become_one_piece() -> None:
@@ -127,36 +128,6 @@ def test_timeline_shows_rows_and_states() -> None:
     # The legend lists the states.
     assert visible_texts(found)[-2:] == ["running", "stopped"]
     assert "us->eu" in visible_texts(found)
-
-
-def bucket(edge: str, *values: float) -> Series:
-    return Series(edge, {"le": edge}, tuple((n * 15.0, each) for n, each in enumerate(values)))
-
-
-def test_counts_subtract_lower_buckets() -> None:
-    # Out of order, as Prometheus may return them.
-    found = counts([bucket("+Inf", 9.0, 2.0), bucket("0.5", 4.0, 0.0), bucket("1", 9.0, 2.0)], 1e-9)
-    assert found == (
-        [0.5, 1.0, float("inf")],
-        [Heat(0.0, 0, 4.0), Heat(0.0, 1, 5.0), Heat(15.0, 1, 2.0)],
-    )
-
-
-def test_heatmap_has_row_per_bucket_and_scale() -> None:
-    history = matrix(
-        ({"le": "0.5"}, {300: 4.0, 0: 0.0}),
-        ({"le": "1"}, {300: 4.0, 0: 16.0}),
-        ({"le": "+Inf"}, {300: 4.0, 0: 16.0}),
-    )
-    title = "Canary latency distribution"
-    found = html("mm2slo-flow", title, {"canary_latency_seconds_bucket": history})
-    cells = re.findall(r'<rect ([^>]*fill="(#\w+)" data-events="([\d.]+)")', found)
-    assert [(colour, count) for _, colour, count in cells] == [("#08306b", "4"), ("#f7fbff", "16")]
-    tops = [float(re.search(r' y="([\d.]+)"', each)[1]) for each, _, _ in cells]  # type: ignore[index]
-    assert tops[0] > tops[1]
-    texts = visible_texts(found)
-    assert texts[-2:] == ["4", "16"]
-    assert {"500 ms", "1 s", "+Inf"} <= set(texts)
 
 
 def test_requests_are_those_of_grafana() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
-from dashboard_preview.grafana_json.field_config import FieldStyle, MappedValue, Step
-from dashboard_preview.value_colours import heat, of_series, on, shown
+from dashboard_preview.grafana_json.field_config import FieldStyle, MappedRange, MappedValue, Step
+from dashboard_preview.value_colours import of_series, on, shown
 
 BUDGET = FieldStyle(
     unit="percentunit",
@@ -42,21 +44,19 @@ def test_shown_mapped_value_has_its_text() -> None:
     assert shown(style, 3.5) == ("3.5", "var(--text)")
 
 
-def test_shades_alternate_brighter_and_darker() -> None:
-    style = FieldStyle(mode="shades", colour="#808080")
-    # Grafana's steps: sixths of 35 per cent; grey has no hue to turn.
-    assert [of_series(style, n, 0.0) for n in range(5)] == [
-        "#808080", "#8f8f8f", "#717171", "#9e9e9e", "#626262",
-    ]  # fmt: skip
-    assert of_series(style, 11, 0.0) == "#808080"
+def test_lines_have_colours_of_classic_palette_in_turn() -> None:
+    style = FieldStyle(mode="palette-classic")
+    assert [of_series(style, n, 0.0) for n in range(3)] == ["#73BF69", "#F2CC0C", "#8AB8FF"]
+    assert of_series(style, 10, 0.0) == "#73BF69"
     assert of_series(FieldStyle(mode="fixed", colour="#D55E00"), 4, 0.0) == "#D55E00"
     assert of_series(BUDGET, 0, 0.1) == "#E69F00"
 
 
-def test_heat_contrasts_most_with_page() -> None:
-    assert (heat(0.0, dark=False), heat(1.0, dark=False)) == ("#f7fbff", "#08306b")
-    assert (heat(0.0, dark=True), heat(1.0, dark=True)) == ("#08306b", "#f7fbff")
-    assert heat(0.5, dark=True) == "#6baed6"
+def test_shown_value_in_mapped_range_has_its_text() -> None:
+    spent = MappedRange("overspent", "#D55E00", -math.inf, -1e-9)
+    style = FieldStyle(unit="percentunit", ranges=(spent,))
+    assert shown(style, -3.4) == ("overspent", "#D55E00")
+    assert shown(style, 0.0).text == "0%"
 
 
 def test_text_colour_contrasts_with_background() -> None:
