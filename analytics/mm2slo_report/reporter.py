@@ -129,7 +129,7 @@ class Reporter:
         return Detail(
             entry=entry,
             days=by_day(parts, {each: counted(minutes, each) for each in parts}, allowed),
-            incidents=incidents(minutes, allowed),
+            incidents=incidents(minutes, entry.budget, objective.key.sli),
         )
 
     def history(

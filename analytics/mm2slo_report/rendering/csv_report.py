@@ -7,10 +7,13 @@ import io
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.catalogue import WINDOW_SECONDS
-from mm2slo_report.rendering.json_document import entry_document
+from mm2slo_report.rendering.json_document import cost_document, entry_document
 from mm2slo_report.rendering.value_format import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_core.reporting.incidents import Cost
     from mm2slo_core.reporting.slo_report import Report
 
 _PATHS: Final = {
@@ -64,13 +67,23 @@ _PATHS: Final = {
     "errors": "errors",
     "previous_coverage": "trend_vs_previous_window.coverage",
 }
-COLUMNS: Final = tuple(_PATHS)
+_INCIDENT: Final = {
+    "incident_start": "start",
+    "incident_end": "end",
+    "incident_bad": "bad",
+    "incident_consumed": "consumed",
+    "incident_equivalent_minutes": "equivalent_minutes",
+}
+_IDENTITY: Final = frozenset({"id", "flow", "sli", "tier"})
+COLUMNS: Final = (*_PATHS, "record", *_INCIDENT)
 """The order is stable; new columns go last."""
 _STARTS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def as_csv(report: Report) -> str:
-    """A header, then one row per entry; unknown values are empty.
+def as_csv(report: Report, costs: Sequence[Cost] = ()) -> str:
+    """A header, a row per entry, then a row per incident of *costs*; unknown values are empty.
+
+    The column `record` is `objective` or `incident`.
 
     An apostrophe precedes text that spreadsheets would read as a formula. Warnings are joined by
     `; `.
@@ -80,7 +93,13 @@ def as_csv(report: Report) -> str:
     writer.writerow(COLUMNS)
     for entry in report.entries:
         document = entry_document(entry)
-        writer.writerow([_cell(_at(document, path)) for path in _PATHS.values()])
+        row = [_cell(_at(document, path)) for path in _PATHS.values()]
+        writer.writerow([*row, "objective", *("" for _ in _INCIDENT)])
+    for cost in costs:
+        found = {name: _cell(value) for name, value in cost_document(cost).items()}
+        row = [found[name] if name in _IDENTITY else "" for name in _PATHS]
+        incident = [found[name] for name in _INCIDENT.values()]
+        writer.writerow([*row, "incident", *incident])
     return out.getvalue()
 
 

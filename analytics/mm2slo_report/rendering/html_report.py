@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_core.objectives.slo_status import Status
 from mm2slo_core.reporting.entry_order import count_by_status, worst_first
+from mm2slo_core.reporting.incidents import costliest
 from mm2slo_core.reporting.percent_text import share, signed_share
 from mm2slo_report.rendering import (
     budget_steps,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
+    from mm2slo_core.reporting.incidents import Cost
     from mm2slo_core.reporting.report_entry import Entry
     from mm2slo_core.reporting.slo_report import Detail, Report
     from mm2slo_core.topology import Flow
@@ -51,13 +53,13 @@ CONTENT_SECURITY_POLICY: Final = (
 def as_html(
     report: Report,
     details: Sequence[Detail] = (),
+    costs: Sequence[Cost] = (),
     *,
     references: References = NO_REFERENCES,
 ) -> str:
-    """A report to read, print and pass on; *details* show what spent the budgets."""
-    return (
-        _environment().get_template("report.html.j2").render(**_common(report, details, references))
-    )
+    """A report to read, print and pass on: *details* of some objectives, *costs* of all."""
+    common = _common(report, details, references) | {"incidents": costs or costliest(details)}
+    return _environment().get_template("report.html.j2").render(**common)
 
 
 def page(
@@ -103,7 +105,7 @@ def _common(report: Report, details: Sequence[Detail], references: References) -
         "headline": report_sentences.verdict(report),
         "shared": _shared(report.entries),
         "details": [(each, _chart(each, zone)) for each in details],
-        "incidents": _costliest(details),
+        "incidents": costliest(details),
         "references": references,
         "detailed": {each.entry.id for each in details},
     }
@@ -167,14 +169,6 @@ def _latency_chart(view: LatencyView, entries: Iterable[Entry]) -> Any:
     return latency_chart.latency_chart(view, [each for each in found if each is not None])
 
 
-def _costliest(details: Iterable[Detail]) -> list[tuple[Any, Entry]]:
-    found = [(each, detail.entry) for detail in details for each in detail.incidents]
-    return sorted(found, key=lambda pair: (-pair[0].consumed, pair[0].start))[:_MAX_INCIDENTS]
-
-
-_MAX_INCIDENTS: Final = 10
-
-
 @cache
 def _environment() -> Environment:
     """Escapes all values; a missing name is an error."""
@@ -197,7 +191,7 @@ def _environment() -> Environment:
         "length_of": value_format.length,
         "length_up": partial(value_format.length, up=True),
         "px": "{:.1f}".format,
-        "with_entry": lambda found, entry: [(each, entry) for each in found],
+        "with_entry": lambda found, entry: [(entry, each) for each in found],
         "plain": value_format.plain,
         "utc": value_format.utc,
         "moment": value_format.moment,

@@ -19,7 +19,7 @@ from mm2slo_report.rendering.value_format import finite, utc, whole
 
 if TYPE_CHECKING:
     from mm2slo_core.objectives import Objective
-    from mm2slo_core.reporting.incidents import Day
+    from mm2slo_core.reporting.incidents import Cost, Day
     from mm2slo_core.reporting.report_entry import (
         Comparison,
         Confirmation,
@@ -44,6 +44,18 @@ def report_document(report: Report, references: References = NO_REFERENCES) -> d
         "headline": headline(report.entries),
         "warnings": list(report.warnings),
         "entries": [entry_document(each, references) for each in report.entries],
+    }
+
+
+def cost_document(cost: Cost) -> dict[str, Any]:
+    """An incident in a list of several objectives."""
+    objective = cost.entry.objective
+    return {
+        "id": cost.entry.id,
+        "flow": objective.flow.label,
+        "sli": objective.key.sli.value,
+        "tier": objective.key.tier,
+        **_incident(cost.incident),
     }
 
 
@@ -219,4 +231,5 @@ def _incident(incident: Incident) -> dict[str, Any]:
         "duration_seconds": (incident.end - incident.start) / 1000,
         "bad": whole(incident.bad),
         "consumed": finite(incident.consumed),
+        "equivalent_minutes": finite(incident.equivalent_minutes),
     }

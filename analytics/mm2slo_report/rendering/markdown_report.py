@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import tzinfo
 
+    from mm2slo_core.reporting.incidents import Cost
     from mm2slo_core.reporting.report_entry import Entry
-    from mm2slo_core.reporting.slo_report import Detail, Report
+    from mm2slo_core.reporting.slo_report import Report
 
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<|~#&!$])")
 _BREAKS: Final = re.compile(r"\s+")
@@ -35,7 +36,7 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
-def as_markdown(report: Report, details: Sequence[Detail] = ()) -> str:
+def as_markdown(report: Report, costs: Sequence[Cost] = ()) -> str:
     """Summary, table of objectives (worst first), incidents, flows and definitions."""
     zone = zone_of(report.zone)
     parts = [
@@ -50,9 +51,8 @@ def as_markdown(report: Report, details: Sequence[Detail] = ()) -> str:
     ]
     if report.entries:
         parts += ["## Objectives, worst first", _table(_COLUMNS, map(_row, report.entries))]
-    detailed = [each for each in details if each.incidents]
-    if detailed:
-        parts += ["## Costliest incidents", _incidents(detailed, zone)]
+    if costs:
+        parts += ["## Costliest incidents", _incidents(costs, zone)]
     for label in sorted({each.objective.flow.label for each in report.entries}):
         own = [each for each in report.entries if each.objective.flow.label == label]
         parts += [f"## {escaped(label)}", *_flow(own)]
@@ -87,11 +87,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
     )
 
 
-def _incidents(details: Iterable[Detail], zone: tzinfo) -> str:
-    found = sorted(
-        ((each, detail.entry) for detail in details for each in detail.incidents[:_MAX_INCIDENTS]),
-        key=lambda pair: (-pair[0].consumed, pair[0].start),
-    )
+def _incidents(costs: Iterable[Cost], zone: tzinfo) -> str:
     rows = (
         (
             escaped(entry.objective.flow.label),
@@ -100,10 +96,12 @@ def _incidents(details: Iterable[Detail], zone: tzinfo) -> str:
             length((each.end - each.start) / 1000),
             count(each.bad),
             used(each.consumed),
+            f"{each.equivalent_minutes:.3g}",
         )
-        for each, entry in found
+        for entry, each in costs
     )
-    return _table(("Flow", "SLI", "Start", "Duration", "Bad events", "Budget spent"), rows)
+    columns = ("Flow", "SLI", "Start", "Duration", "Bad events", "Budget spent", "Outage minutes")
+    return _table(columns, rows)
 
 
 def _flow(entries: Iterable[Entry]) -> Iterator[str]:

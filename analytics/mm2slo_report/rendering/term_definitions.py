@@ -54,7 +54,13 @@ DEFINITIONS: Final = (
             "stale."
         ),
     ),
-    ("Incident", "A run of minutes with bad events, with gaps of up to 5 minutes."),
+    (
+        "Incident",
+        (
+            "A run of minutes with bad events, with gaps of up to 5 minutes, of at least 3 bad "
+            "events and 0.5 % of the budget; a lost record always is one."
+        ),
+    ),
     (
         "Audited",
         "Result of comparing the records on both clusters, independent of canaries.",

@@ -15,7 +15,7 @@ from mm2slo_core.objectives.exclusion_document import exclusion_document
 from mm2slo_core.reporting.budget_series import series
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
 from mm2slo_core.reporting.entry_order import headline
-from mm2slo_core.reporting.incidents import by_day, incidents
+from mm2slo_core.reporting.incidents import by_day, costliest, incidents
 from mm2slo_core.reporting.minute_counts import (
     MINUTE_MS,
     Indicator,
@@ -29,7 +29,12 @@ from mm2slo_core.reporting.slo_report import Detail, History, Report
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.json_document import detail_document, entry_document, report_document
+from mm2slo_report.rendering.json_document import (
+    cost_document,
+    detail_document,
+    entry_document,
+    report_document,
+)
 from mm2slo_report.rendering.page_views import FlowView, GroupView
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web import response_docs
@@ -73,6 +78,7 @@ _EFFECTS: Final = MaintenanceEffects(
 def examples() -> Mapping[str, Any]:
     """All examples, by the names in `response_docs`."""
     found = _report()
+    detail = _detail(found)
     listed = report_document(found)
     entry = entry_document(found.entries[0])
     flow = flow_document(_FLOW, found.entries)
@@ -82,8 +88,10 @@ def examples() -> Mapping[str, Any]:
         response_docs.LIST: {
             **listed, "headline": headline(found.entries), "total": 1, "next": None,
         },
-        response_docs.REPORT: listed,
-        response_docs.ONE: detail_document(_detail(found)),
+        response_docs.REPORT: {
+            **listed, "incidents": [cost_document(each) for each in costliest([detail])],
+        },
+        response_docs.ONE: detail_document(detail),
         response_docs.HISTORY: history_document(found.entries[0].id, _history()),
         response_docs.ALERTS: alerts_document(entry),
         response_docs.SPEC: _spec(),
@@ -156,7 +164,7 @@ def _detail(found: Report) -> Detail:
     return Detail(
         entry=entry,
         days=by_day(parts, {day: counted(minutes, day) for day in parts}, allowed),
-        incidents=incidents(minutes, allowed),
+        incidents=incidents(minutes, entry.budget, entry.objective.key.sli),
     )
 
 

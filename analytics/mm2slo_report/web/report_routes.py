@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from mm2slo_core.reporting.incidents import costliest
 from mm2slo_report.web import query_parameters
 from mm2slo_report.web.content_negotiation import MEDIA, ReportFormat, negotiate_format
 from mm2slo_report.web.http_responses import Body
@@ -66,17 +67,17 @@ def _rendered(service: ReportService, found: Report, format_: ReportFormat) -> B
     from mm2slo_report import rendering
 
     references = service.settings.references
+    costs = costliest(service.costly_details(found))
     if format_ is ReportFormat.JSON:
-        return Body(rendering.as_json(found, references).encode(), MEDIA[format_])
+        return Body(rendering.as_json(found, costs, references).encode(), MEDIA[format_])
     if format_ is ReportFormat.CSV:
         name = f"slo-{found.window.name if found.window else 'report'}.csv"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Body.text(rendering.as_csv(found), MEDIA[format_], headers)
-    costliest = details(service, found)
+        return Body.text(rendering.as_csv(found, costs), MEDIA[format_], headers)
     if format_ is ReportFormat.MARKDOWN:
-        return Body.text(rendering.as_markdown(found, costliest), MEDIA[format_])
+        return Body.text(rendering.as_markdown(found, costs), MEDIA[format_])
     return Body.text(
-        rendering.as_html(found, costliest, references=references),
+        rendering.as_html(found, details(service, found), costs, references=references),
         MEDIA[format_],
         {"Content-Security-Policy": rendering.CONTENT_SECURITY_POLICY},
     )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from mm2slo_core.reporting.incidents import may_have_incident
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, whole_minute
 from mm2slo_core.reporting.report_periods import ACCEPTED
+from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web import http_responses
 from mm2slo_report.web.newest_audits import NewestAudits
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
@@ -19,7 +22,7 @@ from mm2slo_report.web.request_guard import CALLER
 from mm2slo_report.web.result_cache import Cache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from fastapi import Request, Response
 
@@ -135,6 +138,14 @@ class ReportService:
         return self._details.get(
             (slo, as_of, over), lambda: self.reporter.detail(slo, at=as_of, over=over)
         )
+
+    def costly_details(self, report: Report) -> Iterator[Detail]:
+        """Details of all objectives that may have incidents; those that fail are left out."""
+        over = None if report.window is None else report.window.name
+        for entry in report.entries:
+            if may_have_incident(entry):
+                with suppress(SliSourceError):
+                    yield self.detail(entry.id, report.as_of, over)
 
     def history(self, slo: str, span: Span | None, as_of: int, length: int | None) -> History:
         """One objective over time. Raises UnknownObjectiveError."""

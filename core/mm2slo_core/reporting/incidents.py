@@ -5,16 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS
-from mm2slo_core.reporting.report_entry import Incident
+from mm2slo_core.reporting.report_entry import Entry, Incident
+from mm2slo_core.sli_counters import Sli
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mm2slo_core.objectives.exclusion import Span
     from mm2slo_core.reporting.minute_counts import MinuteCounts, SpanCounts
+    from mm2slo_core.reporting.report_entry import BudgetReading
+    from mm2slo_core.reporting.slo_report import Detail
 
 _GAP_MS: Final = 5 * MINUTE_MS
 """Maximum gap between bad minutes of one incident."""
+
+
+MIN_BAD: Final = 3.0
+"""Bad events of an incident."""
+MIN_SPENT: Final = 0.005
+"""Share of the budget that an incident spends."""
+MAX_COSTS: Final = 20
+
+
+class Cost(NamedTuple):
+    """An incident of an objective."""
+
+    entry: Entry
+    incident: Incident
 
 
 class Day(NamedTuple):
@@ -27,24 +44,39 @@ class Day(NamedTuple):
     """Share of the window's budget; None without events."""
 
 
-def incidents(minutes: Iterable[MinuteCounts], allowed: float) -> tuple[Incident, ...]:
+def incidents(
+    minutes: Iterable[MinuteCounts], budget: BudgetReading, sli: Sli
+) -> tuple[Incident, ...]:
     """Runs of bad *minutes* (ascending) with gaps of up to 5 minutes, the costliest first.
 
-    *allowed* is the number of bad events in the budget of the window. An incident ends with its
-    last bad minute, or hour in hourly history.
+    A run below `MIN_BAD` events or `MIN_SPENT` of *budget* is no incident, except of completeness,
+    where each bad event is a lost record. An incident ends with its last bad minute or step.
     """
-    found: list[Incident] = []
+    runs: list[list[float]] = []
     for each in minutes:
         bad = each.total - each.good
         if bad <= 0:
             continue
         end = each.at + each.length
-        last = found[-1] if found else None
-        if last is not None and each.at - last.end <= _GAP_MS:
-            found[-1] = _incident(last.start, end, last.bad + bad, allowed)
+        if runs and each.at - runs[-1][1] <= _GAP_MS:
+            runs[-1][1:] = end, runs[-1][2] + bad
         else:
-            found.append(_incident(each.at, end, bad, allowed))
-    return tuple(sorted(found, key=lambda each: (-each.bad, each.start)))
+            runs.append([each.at, end, bad])
+    found = (_incident(round(start), round(end), bad, budget) for start, end, bad in runs)
+    counted = [each for each in found if _is_incident(each.bad, each.consumed, sli)]
+    return tuple(sorted(counted, key=lambda each: (-each.bad, each.start)))
+
+
+def may_have_incident(entry: Entry) -> bool:
+    """Whether the bad events of *entry* suffice for an incident."""
+    return _is_incident(entry.counts.bad, entry.budget.consumed or 0.0, entry.objective.key.sli)
+
+
+def costliest(details: Iterable[Detail]) -> tuple[Cost, ...]:
+    """The costliest incidents of *details*, by share of their budget."""
+    found = (Cost(detail.entry, each) for detail in details for each in detail.incidents)
+    ordered = sorted(found, key=lambda each: (-each.incident.consumed, each.incident.start))
+    return tuple(ordered[:MAX_COSTS])
 
 
 def by_day(
@@ -57,6 +89,19 @@ def by_day(
     )
 
 
-def _incident(start: int, end: int, bad: float, allowed: float) -> Incident:
+def _is_incident(bad: float, consumed: float, sli: Sli) -> bool:
+    if sli is Sli.COMPLETENESS:
+        return bad > 0
+    return bad >= MIN_BAD and consumed >= MIN_SPENT
+
+
+def _incident(start: int, end: int, bad: float, budget: BudgetReading) -> Incident:
     # Without any budget, one bad event spends all of it.
-    return Incident(start=start, end=end, bad=bad, consumed=bad / allowed if allowed > 0 else 1.0)
+    consumed = bad / budget.total_events if budget.total_events > 0 else 1.0
+    return Incident(
+        start=start,
+        end=end,
+        bad=bad,
+        consumed=consumed,
+        equivalent_minutes=consumed * budget.total_minutes,
+    )

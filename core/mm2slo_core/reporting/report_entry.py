@@ -124,13 +124,15 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
-    """A run of minutes with bad events, with gaps of up to 5 minutes."""
+    """A run of minutes or steps with bad events, with gaps of up to 5 minutes."""
 
     start: int
     end: int
     bad: float
     consumed: float
     """Share of the window's budget."""
+    equivalent_minutes: float
+    """Minutes of total outage that cost as much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,7 +153,9 @@ def sample_details() -> tuple[Detail, ...]:
                 Detail(
                     entry=entry,
                     days=by_day(parts, counts, allowed),
-                    incidents=incidents(history.bad_minutes(), allowed),
+                    incidents=incidents(
+                        history.bad_minutes(), entry.budget, entry.objective.key.sli
+                    ),
                 )
             )
     return tuple(found)

@@ -47,7 +47,7 @@ def messages(draw: st.DrawFn) -> Message:
         for number in range(count)
         for sli in (Sli.AVAILABILITY, Sli.LATENCY)
     ]
-    cost = Incident(start=NOW - 60_000, end=NOW, bad=0.01, consumed=1e-9)
+    cost = Incident(start=NOW - 60_000, end=NOW, bad=0.01, consumed=1e-9, equivalent_minutes=1.0)
     return build_message(
         report(entries, warnings=(problem,) * 20), [detail(each, cost) for each in entries], LINKS
     )

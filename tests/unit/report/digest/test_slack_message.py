@@ -52,13 +52,35 @@ def message_text(message: Message) -> str:
     return "\n".join(texts(message.blocks))
 
 
+def incident(start: int, end: int, bad: float, consumed: float) -> Incident:
+    return Incident(
+        start=start, end=end, bad=bad, consumed=consumed, equivalent_minutes=40 * consumed
+    )
+
+
 @pytest.fixture(scope="module")
 def whole() -> str:
     outage = Incident(
-        start=at(2026, 7, 14, 8, 2), end=at(2026, 7, 14, 8, 31), bad=36.0, consumed=3.6
+        start=at(2026, 7, 14, 8, 2),
+        end=at(2026, 7, 14, 8, 31),
+        bad=36.0,
+        consumed=3.6,
+        equivalent_minutes=1.0,
     )
-    same = Incident(start=at(2026, 7, 14, 8, 3), end=at(2026, 7, 14, 8, 33), bad=40.0, consumed=0.4)
-    other = Incident(start=at(2026, 7, 16, 22), end=at(2026, 7, 16, 22, 2), bad=2.0, consumed=0.02)
+    same = Incident(
+        start=at(2026, 7, 14, 8, 3),
+        end=at(2026, 7, 14, 8, 33),
+        bad=40.0,
+        consumed=0.4,
+        equivalent_minutes=1.0,
+    )
+    other = Incident(
+        start=at(2026, 7, 16, 22),
+        end=at(2026, 7, 16, 22, 2),
+        bad=2.0,
+        consumed=0.02,
+        equivalent_minutes=1.0,
+    )
     made = report([FINE, LATE, BREACHED, SILENT], warnings=("retention is 15d",))
     return message_text(
         build_message(made, [detail(BREACHED, outage), detail(LATE, same, other)], LINKS)

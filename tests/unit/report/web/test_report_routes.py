@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from minute_history import AVAILABILITY, FLOW, objective
-from report_service_fixture import start_service
+from report_service_fixture import OUTAGE, start_service
 
 from mm2slo_core.objectives import Severity
 from mm2slo_core.reporting.minute_counts import Indicator
 from mm2slo_core.topology import Flow
+from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.content_negotiation import ReportFormat, negotiate_format
 from mm2slo_report.web.problem_details import ProblemError
@@ -32,6 +33,13 @@ def test_all_formats_have_the_same_values(service: ServiceFixture) -> None:
     by_id = {each["id"]: each for each in rows}
     entry = next(each for each in as_json["entries"] if each["id"] == "us-to-eu-availability")
     row = by_id["us-to-eu-availability"]
+    assert row["record"] == "incident"
+    assert (row["incident_bad"], float(row["incident_equivalent_minutes"])) == ("360", 6)
+    (incident,) = as_json["incidents"]
+    assert (incident["id"], incident["bad"]) == ("us-to-eu-availability", 360)
+    assert (incident["start"], incident["duration_seconds"]) == (utc(OUTAGE), 360)
+    assert incident["consumed"] == pytest.approx(6 / 44.64)
+    row = next(each for each in rows if each["id"] == "us-to-eu-availability")
     assert entry["events"]["bad"] == 360 == int(row["bad"])
     assert float(row["sli_value"]) == entry["sli_value"]
     assert float(row["budget_remaining"]) == entry["budget"]["remaining"]
@@ -41,6 +49,7 @@ def test_all_formats_have_the_same_values(service: ServiceFixture) -> None:
     for form in ("md", "html"):
         text = service.client.get(f"{REPORT}&format={form}").text
         assert "99.93" in text
+        assert "Costliest incidents" in text
         assert "us-&gt;eu" in text if form == "html" else "us" in text
 
 
