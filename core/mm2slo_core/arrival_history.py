@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from mm2slo_core.timeline_record import PollTimes
 
 DEFAULT_MAX_POINTS = 64
 _MIN_POINTS = 4
 _COARSE_POINTS = 3
+_CLOCK_SKEW_SECONDS = 10.0
+_SPACING = 0.2
+"""Width of extended brackets as a share of their age."""
 
 
 class Bracket(NamedTuple):
@@ -33,13 +39,15 @@ class ArrivalHistory:
     A caught-up partition holds no arrays.
     """
 
-    __slots__ = ("_base", "_end", "_ends", "_max_points", "_times")
+    __slots__ = ("_base", "_base_seen", "_end", "_ends", "_max_points", "_times")
 
     def __init__(self, max_points: int = DEFAULT_MAX_POINTS) -> None:
         if max_points < _MIN_POINTS:
             raise ValueError(f"max_points is {max_points!r}; expected {_MIN_POINTS} points or more")
         self._max_points = max_points
         self._base: int | None = None
+        self._base_seen: tuple[float | None, float] | None = None
+        """Previous request and response of the poll that saw `_base`, while it can be extended."""
         self._end = 0
         self._ends: array[int] | None = None
         self._times: array[float] | None = None  # earliest, latest, earliest, latest, ...
@@ -52,6 +60,10 @@ class ArrivalHistory:
         """The lowest offset with a known arrival; None before the first poll."""
         return self._base
 
+    def lacks(self, offset: int) -> bool:
+        """Whether `extend_back` may add the arrival of *offset*."""
+        return self._base_seen is not None and self._base is not None and offset < self._base
+
     def add(self, previous_request: float | None, this_response: float, end_offset: int) -> None:
         """Add the end offset of a successful poll.
 
@@ -60,6 +72,7 @@ class ArrivalHistory:
         of lower offsets are then not known.
         """
         if self._base is None or previous_request is None or end_offset < self._end:
+            self._base_seen = (None, this_response) if self._base is None else None
             self._restart(end_offset)
             return
         if end_offset == self._end:
@@ -71,6 +84,42 @@ class ArrivalHistory:
         self._end = end_offset
         if len(self._ends) > self._max_points:
             self._thin(self._ends, self._times)
+
+    def extend_back(self, end_offset: int, times: PollTimes) -> bool:
+        """Add an earlier poll of another process; polls are added newest first.
+
+        Unchanged polls are not written, but each record contains the time of the preceding poll;
+        a writer's first record does not. False if the log was truncated after this poll, so that
+        nothing older can be added. Points are not thinned: it ends when all are used.
+        """
+        if self._base is None or self._base_seen is None:
+            return True
+        earliest, latest = self._base_seen
+        if end_offset > self._base:
+            if latest - times.answered_at < _CLOCK_SKEW_SECONDS:
+                return True  # of another replica, whose clock is behind
+            self._base_seen = None
+            return False
+        seen = (times.previous_requested_at, times.answered_at)
+        if end_offset == self._base:
+            self._base_seen = seen
+        elif self._is_too_close(times.answered_at, latest):
+            self._base_seen = (times.previous_requested_at, latest)
+        else:
+            if self._ends is None or self._times is None:
+                self._ends, self._times = array("q"), array("d")
+            self._ends.insert(0, self._base)
+            earliest = max(earliest or times.requested_at, times.requested_at)
+            self._times[0:0] = array("d", (earliest, latest))
+            self._base = end_offset
+            self._base_seen = seen if len(self._ends) < self._max_points else None
+        return True
+
+    def _is_too_close(self, earlier: float, later: float) -> bool:
+        """Whether two polls share a bracket: the second half of the points is for older ones."""
+        if self._times is None or len(self) < self._max_points // 2:
+            return False
+        return later - earlier < _SPACING * (self._times[-1] - earlier)
 
     def arrived(self, offset: int) -> Bracket | None:
         """Return the bracket of *offset*; None outside of the history."""
@@ -103,6 +152,7 @@ class ArrivalHistory:
         if not replicated:
             return
         self._base = self._ends[replicated - 1]
+        self._base_seen = None
         if replicated == len(self._ends):
             self._ends = self._times = None
         else:

@@ -27,7 +27,7 @@ class Loop(StrEnum):
     INTERNALS = "internals"
     PROBES = "probes"
     OWN_TOPICS = "own_topics"
-    RESTORE = "restore"
+    HISTORY = "history"
     LEADERSHIP = "leadership"
     CANARY = "canary"
 

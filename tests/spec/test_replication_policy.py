@@ -18,7 +18,14 @@ _TABLE = (
     *("foo", "A.foo", "B.A.foo", "orders.v1", "A.heartbeats", "x.y.heartbeats", "foo.", ".foo"),
     *("a..b", "", ".", "..", "a..", "heartbeats", "my-heartbeats", "__x", "app.internal", "x"),
     *("mm2-offset-syncs.B.internal", "A.checkpoints.internal", "A_checkpoints_internal"),
-    *("mm2slo.watermarks.internal", "mm2_x_internal", "us.replica", "B.heartbeats", "foo-internal"),
+    *(
+        "mm2slo.state.internal",
+        "mm2slo.watermarks.internal",
+        "mm2_x_internal",
+        "us.replica",
+        "B.heartbeats",
+        "foo-internal",
+    ),
 )
 _PIECES = (
     "A",

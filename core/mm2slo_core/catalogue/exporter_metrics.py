@@ -86,6 +86,12 @@ EXPORTER_TIMELINE_RECORDS_TOTAL = counter(
     "Records written to the watermark timeline.",
     unit="records",
 )
+EXPORTER_HISTORY_START_TIMESTAMP_SECONDS = gauge(
+    "mm2_exporter_history_start_timestamp_seconds",
+    "Time from which on the arrivals of unreplicated records are known: the start of the exporter, "
+    "or how far back it has read the watermark timeline.",
+    unit="seconds",
+)
 EXPORTER_RENDER_DURATION_SECONDS = gauge(
     "mm2_exporter_render_duration_seconds",
     "Duration of the last rendering of the exposition.",

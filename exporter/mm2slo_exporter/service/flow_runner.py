@@ -20,9 +20,8 @@ from mm2slo_exporter.service.flow_internals import FlowInternals
 from mm2slo_exporter.service.flow_writer import FlowWriter
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_exporter.thread_shutdown import run_in_parallel
-from mm2slo_exporter.timeline.timeline_restore import read_timeline
+from mm2slo_exporter.timeline.timeline_history import TimelineHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -101,17 +100,19 @@ class FlowRunner:
             on_failure=health.record_loop_failure,
         )
         self._read_as(self.flow.isolation)
-        self._restoration: SupervisedThread | None = None
-        if exporter.timeline.enabled and (previous is None or previous.tracker.restoring):
-            topic, alias = exporter.timeline.topic, flow_clusters.target.client.alias
-            self.tracker.restoring = f"{topic} on {alias}"
-            self._restoration = SupervisedThread(
-                Loop.RESTORE,
-                self.flow.label,
-                self._restore,
-                stopping=self._stopping,
-                on_failure=health.record_loop_failure,
+        self._history: TimelineHistory | None = None
+        self._history_since: float | None = None
+        if exporter.timeline.enabled and previous is None:
+            self._history_since = started_at
+            self._history = TimelineHistory(
+                self.flow.flow,
+                flow_clusters.target.client,
+                exporter.timeline.topic,
+                health,
+                until=started_at,
             )
+        elif previous is not None:
+            self._history_since = previous._history_since
         self._writer: FlowWriter | None = None
         if not exporter.read_only:
             self._writer = FlowWriter(
@@ -127,8 +128,8 @@ class FlowRunner:
         self._internals.start()
         self._probes.start()
         self._reader.start()
-        if self._restoration is not None:
-            self._restoration.start()
+        if self._history is not None:
+            self._history.start()
         if self._writer is not None:
             self._writer.start()
 
@@ -137,8 +138,8 @@ class FlowRunner:
         stops = [self._probes.stop, self._reader.stop, self._internals.stop]
         if self._writer is not None:
             stops.append(self._writer.stop)
-        if self._restoration is not None:
-            stops.append(self._restoration.join)
+        if self._history is not None:
+            stops.append(self._history.stop)
         run_in_parallel(stops)
 
     def evaluate(self, seen: Observation) -> FlowReport:
@@ -155,6 +156,8 @@ class FlowRunner:
             self._lookups(),
             probes_in_use(report, self._probes.answers),
         )
+        self._add_history(report)
+        report = replace(report, history_since=self._history_since)
         if self._writer is not None:
             self._writer.write(seen, report, self.tracker.topics)
             report = replace(report, timeline=self._writer.timeline_state)
@@ -244,19 +247,12 @@ class FlowRunner:
             for suspect in self.tracker.canaries.ledger.suspects()[:20]
         )
 
-    def _restore(self) -> None:
-        """Restore state from the timeline of an earlier process; nothing is counted before."""
-        target = self._flow_clusters.target.client
-        polls = read_timeline(
-            target,
-            self._exporter.timeline.topic,
-            self.flow.flow,
-            self._stopping,
-            lambda reason: self._health.record_malformed(target.alias, "timeline", reason),
-            failed=lambda problem: self._health.record_failure(
-                target.alias, Stage.TIMELINE, problem.kind, str(problem)
-            ),
-        )
-        self.tracker.topics.restore(polls)
-        if not self._stopping.is_set():
-            self.tracker.restoring = None
+    def _add_history(self, report: FlowReport) -> None:
+        """Add what was read of the timeline; lag in seconds follows from it in the next round."""
+        if self._history is None or not report.ready:
+            return
+        chunk = self._history.take()
+        if chunk is not None:
+            self.tracker.topics.add_history(chunk.records)
+            self._history_since = chunk.since
+            self._history.proceed(self.tracker.topics.lacking_arrivals(report.topics))

@@ -227,6 +227,8 @@ class FlowReport:
     catch_up_seconds: float | None = None
     stalled: tuple[TopicPartition, ...] = ()
     timeline: TimelineState | None = None
+    history_since: float | None = None
+    """From when on arrivals are known; None without a timeline."""
     skipped_rounds: int = 0
     hidden_groups: frozenset[str] = frozenset()
     """Those of `groups` and `group_lags` without series of their own."""
@@ -250,4 +252,5 @@ class FlowReport:
             target_readable=False,
             slis=self.slis,
             timeline=self.timeline,
+            history_since=self.history_since,
         )

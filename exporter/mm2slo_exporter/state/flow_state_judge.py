@@ -48,14 +48,12 @@ class FlowStateJudge:
         topics: Sequence[TopicState],
         totals: FlowTotals,
         liveness: LivenessEvidence,
-        *,
-        restoring: bool,
     ) -> FlowState:
         """Judge one round; *topics* are the data topics, empty before everything was read."""
         if topics:
             self._update_progress(seen.at, topics, totals)
         self._update_replicated_at(seen, liveness)
-        ready = not (restoring or seen.internals.waiting_for)
+        ready = not seen.internals.waiting_for
         timeouts = StateTimeouts(
             stall_after=self.flow.stall_after,
             canary_deadline=self.flow.canary.deadline,

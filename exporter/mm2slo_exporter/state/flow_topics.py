@@ -9,15 +9,15 @@ from mm2slo_exporter.state.flow_totals import TotalsTracker
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from mm2slo_core.state_record import TopicLosses
+    from mm2slo_core.timeline_record import WatermarkRecord
     from mm2slo_core.topic_drift import SyncedSettings
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import TopicState
     from mm2slo_exporter.state.partition_reading import FlowRules
-    from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
 
 _DELETED_TOPIC_SECONDS = 3600.0
 """A topic that reappears within this time after its deletion counts as re-created."""
@@ -35,11 +35,20 @@ class FlowTopics:
         self._absent_since: dict[str, float] = previous._absent_since if previous else {}
         self._changes = ChangedTopics()
 
-    def restore(self, polls: Iterable[RestoredPoll]) -> None:
-        """Restore state from polls of an earlier process, before any round is judged."""
-        self._trackers.clear()  # of an attempt that failed
-        for poll in polls:
-            self._tracker(poll.partition.topic).restore(poll)
+    def add_history(self, history: Mapping[str, Sequence[WatermarkRecord]]) -> None:
+        """Add polls of an earlier process by source topic, newest first."""
+        for topic, records in history.items():
+            if (tracker := self._trackers.get(topic)) is not None:
+                tracker.add_history(records)
+        self.judge_all_next()
+
+    def lacking_arrivals(self, states: Iterable[TopicState]) -> set[str]:
+        """Source topics whose unreplicated records may have arrived before the polls added."""
+        return {
+            each.pair.source
+            for each in states
+            if not each.at_rest and self._trackers[each.pair.source].lacks_arrivals(each)
+        }
 
     def unsaved_losses(self) -> dict[str, TopicLosses]:
         """The losses of the topics whose state record is behind, by source topic."""

@@ -73,8 +73,6 @@ class FlowTracker:
         self._rules = FlowRules.of(flow, shared_target=shared_target)
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self.topics: FlowTopics = FlowTopics()
-        self.restoring: str | None = None
-        """What the state is being restored from; until then no topic is tracked."""
         self._groups = GroupJudge(_limits(flow))
         self._group_lags = FlowGroupLags(flow.flow) if group_lag else None
         self._recovery_point: RecoveryPoint | None = None
@@ -110,8 +108,8 @@ class FlowTracker:
         self._heartbeats.flow = self.flow
         before = previous.flow
         is_same = (before.policy, before.engine) == (self.flow.policy, self.flow.engine)
-        if not is_same or previous.restoring:
-            self.topics.restart()  # of other copies, or partly restored
+        if not is_same:
+            self.topics.restart()  # of other copies
             return
         self._lag_rate = previous._lag_rate
         self._judge = previous._judge
@@ -139,7 +137,7 @@ class FlowTracker:
         if seen.internals.connectors != self._running:
             self._running = seen.internals.connectors
             self._use(observed_flow(self._configured, self._running))
-        waiting_for = (*seen.unread, *((self.restoring,) if self.restoring else ()))
+        waiting_for = seen.unread
         ready = not waiting_for
         # Internal topics must be read to their end: positions would jump otherwise.
         topics: tuple[TopicState, ...] = ()
@@ -159,9 +157,7 @@ class FlowTracker:
             self._slices.observe(seen, data, heartbeats)
         totals = self.topics.totals.observe(data, seen.lost_records)
         liveness = self._liveness(seen.at, heartbeats)
-        state = self._judge.judge(
-            seen, data, totals, liveness, restoring=self.restoring is not None
-        )
+        state = self._judge.judge(seen, data, totals, liveness)
         partitions = list(distinct_partitions(data))
         lag = _sum(p.lag_records for p in partitions) if ready else None
         lag_seconds = _largest(p.lag_seconds for p in partitions) if ready else None

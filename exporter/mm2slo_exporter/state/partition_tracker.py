@@ -61,21 +61,16 @@ class PartitionTracker:
         """Whether skipped records count as lost if no later round contradicts it."""
         return self.loss.awaits_confirmation
 
-    def restore_arrival(self, end: int, times: PollTimes) -> None:
-        """Add a poll of an earlier process to the arrival history, without counting records.
+    def add_past_poll(self, end: int, times: PollTimes) -> None:
+        """Add a poll of an earlier process to the arrival history; polls come newest first."""
+        if not self._history.extend_back(end, times):
+            first = self._history.first_offset
+            if first is not None and self._position.truncated_before(first):
+                self._stall = StallWatch()
 
-        Unchanged polls are not written, but each record contains the time of the preceding poll.
-        A writer's first record does not: the preceding record is used instead.
-        """
-        if self._polled_at is None:
-            self._history.add(None, times.answered_at, end)
-        else:
-            before = max(times.previous_requested_at or self._polled_at, self._polled_at)
-            self._history.add(before, times.answered_at, end)
-        self._polled_at = times.requested_at
-        if self._last_end is not None and end < self._last_end:
-            self._position.source_truncated(end)
-        self._last_end = end
+    def lacks_arrival(self, offset: int) -> bool:
+        """Whether an older poll may add the arrival of *offset*."""
+        return self._history.lacks(offset)
 
     def confirm_log(self) -> None:
         """Note that the topic's id was read again, and is the same."""

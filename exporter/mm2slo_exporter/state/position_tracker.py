@@ -85,6 +85,18 @@ class PositionTracker:
         known = self._known_log(recreated=False)
         self._replace(known or ReplacedLog(end, None, None, None, recreated=False))
 
+    def truncated_before(self, end: int) -> bool:
+        """Continue with a log that was truncated to *end* before the first round.
+
+        False if MirrorMaker 2's offsets are in the log, and thus of it.
+        """
+        if self._estimate is not None and self._estimate.quality in NOTHING_REPLICATED:
+            self._estimate = None
+        if self._estimate is not None:
+            return False
+        self.source_truncated(end)
+        return True
+
     def _replace(self, old: ReplacedLog | None) -> None:
         self._old = old
         self._replaced_at_target = None

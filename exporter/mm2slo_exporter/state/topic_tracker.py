@@ -22,12 +22,12 @@ from mm2slo_exporter.state.partition_tracker import PartitionTracker, rests
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mm2slo_core.timeline_record import WatermarkRecord
     from mm2slo_core.topic_drift import SyncedSettings
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import PartitionState
     from mm2slo_exporter.state.partition_reading import FlowRules
-    from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
 
 _UNREAD = OffsetsRead()
 
@@ -52,6 +52,7 @@ class TopicTracker:
         """Partitions of a topic at rest that may still confirm a loss."""
         self._repeated: Observation | None = None
         """The last round, if it was only repeated."""
+        self._has_history = False
         self.needs_saving = False
         """Whether its losses differ from those in the state topic."""
 
@@ -62,13 +63,28 @@ class TopicTracker:
             tracker = self._partitions[number] = PartitionTracker(number)
         return tracker
 
-    def restore(self, poll: RestoredPoll) -> None:
-        """Restore state from a poll of an earlier process; a new topic id drops earlier polls."""
-        if self._source_epochs.observe_id(poll.topic_id):
-            self._source_epochs.recreations = 0  # an earlier process counted it
-            self._partitions.clear()
-        tracker = self.partition(poll.partition.partition)
-        tracker.restore_arrival(poll.end, poll.times)
+    def add_history(self, records: Sequence[WatermarkRecord]) -> None:
+        """Add polls of an earlier process, newest first, up to a re-creation of the topic."""
+        current = self._source_epochs.topic_id
+        for record in records:
+            if None not in (current, record.topic_id) and record.topic_id != current:
+                if not self._has_history:
+                    self._source_epochs.recreations += 1  # while no process ran
+                    self._has_history = True
+                return
+            self._has_history = True
+            for number, end in zip(record.partitions, record.ends, strict=True):
+                if (tracker := self._partitions.get(number)) is not None:
+                    tracker.add_past_poll(end, record.times)
+
+    def lacks_arrivals(self, state: TopicState) -> bool:
+        """Whether older polls may add arrivals of unreplicated records."""
+        return any(
+            each.lag_records
+            and each.next_offset is not None
+            and self._partitions[each.partition].lacks_arrival(each.next_offset)
+            for each in state.partitions
+        )
 
     def losses(self) -> TopicLosses:
         """The losses of its partitions."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.state_record import StateKey, StateKind
+from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
-from mm2slo_core.topology import TopicPartition
+from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.flow_plan import FlowPlan
 from mm2slo_exporter.observation import (
     ClusterView,
@@ -24,6 +25,7 @@ from mm2slo_exporter.state_records.saved_state import SavedState
 if TYPE_CHECKING:
     from mm2slo_core.group_evidence import OffsetMap
     from mm2slo_core.state_record import State
+    from mm2slo_core.timeline_record import PollTimes
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.state.flow_report import FlowReport
     from mm2slo_exporter.state.flow_tracker import FlowTracker
@@ -32,6 +34,20 @@ if TYPE_CHECKING:
 def flow_config(**settings: Any) -> FlowConfig:
     """The flow us->eu with defaults except for *settings*."""
     return FlowConfig.model_validate({"flow": "us->eu", **settings})
+
+
+def past_poll(topic_id: str | None, end: int, times: PollTimes) -> WatermarkRecord:
+    """A timeline record of partition 0 of *orders* on the source."""
+    return WatermarkRecord(
+        flow=Flow("us", "eu"),
+        side=Side.SOURCE,
+        topic="orders",
+        topic_id=topic_id,
+        isolation="read_uncommitted",
+        times=times,
+        partitions=(0,),
+        ends=(end,),
+    )
 
 
 def lost_records(report: FlowReport) -> int:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.arrival_history import ArrivalHistory, Bracket
+from mm2slo_core.timeline_record import PollTimes
 
 
 def test_arrived_is_between_previous_request_and_response() -> None:
@@ -178,3 +179,62 @@ def test_history_of_10000_caught_up_partitions_uses_little_memory() -> None:
 def test_history_with_small_max_points_raises_value_error() -> None:
     with pytest.raises(ValueError, match="4 points or more"):
         ArrivalHistory(max_points=3)
+
+
+@given(
+    arrivals=st.lists(st.integers(0, 3), min_size=12, max_size=300),
+    live=st.integers(1, 10),
+    written=st.lists(st.booleans(), min_size=300, max_size=300),
+)
+def test_brackets_extended_back_contain_the_arrivals(
+    arrivals: list[int], live: int, written: list[bool]
+) -> None:
+    """A poll every 5 s sees *arrivals* new records, of 2 s before; the last *live* are our own."""
+    ends, arrived = [0], []
+    for number, count in enumerate(arrivals):
+        arrived += [number * 5.0 - 2.0] * count
+        ends.append(ends[-1] + count)
+    history, start = ArrivalHistory(max_points=16), len(arrivals) - live
+    for number in range(start, len(arrivals)):
+        before = None if number == start else (number - 1) * 5.0
+        history.add(before, number * 5.0 + 0.1, ends[number + 1])
+    for number in range(start - 1, -1, -1):
+        if arrivals[number] or written[number]:
+            # A writer that has seen the preceding poll names it.
+            named = (number - 1) * 5.0
+            times = PollTimes(number * 5.0, number * 5.0 + 0.1, named, named + 0.1)
+            assert history.extend_back(ends[number + 1], times)
+    assert len(history) <= 16 + live
+    for offset, at in enumerate(arrived):
+        bracket = history.arrived(offset)
+        assert bracket is None or bracket.earliest <= at <= bracket.latest
+    known = [offset for offset in range(len(arrived)) if history.arrived(offset) is not None]
+    assert known == list(range(history.first_offset or 0, len(arrived)))
+
+
+def test_history_of_a_truncated_log_is_not_extended() -> None:
+    history = ArrivalHistory()
+    history.add(None, 100.0, 50)
+    assert history.lacks(40)
+    assert not history.extend_back(80, PollTimes(80.0, 80.1))
+    assert history.extend_back(10, PollTimes(70.0, 70.1))
+    assert history.arrived(20) is None
+    assert not history.lacks(40)
+
+
+def test_poll_of_a_replica_whose_clock_is_behind_is_no_truncation() -> None:
+    history = ArrivalHistory()
+    history.add(None, 100.0, 50)
+    assert history.extend_back(52, PollTimes(99.5, 99.6, 94.5, 94.6))
+    assert history.extend_back(40, PollTimes(94.5, 94.6))
+    assert history.arrived(45) == Bracket(94.5, 100.0, 97.25)
+
+
+def test_history_is_not_extended_once_its_start_was_replicated() -> None:
+    history = ArrivalHistory()
+    history.add(None, 100.0, 50)
+    history.add(100.0, 105.0, 60)
+    history.forget_below(60)
+    assert not history.lacks(70)
+    assert history.extend_back(10, PollTimes(80.0, 80.1))
+    assert history.first_offset == 60

@@ -43,6 +43,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
     ),
     (catalogue.FLOW_LAG_RECORDS, [" 20"]),
     (catalogue.RETENTION_PENDING_LOST_RECORDS, [" 3"]),
+    (catalogue.EXPORTER_HISTORY_START_TIMESTAMP_SECONDS, [" 940.0"]),
     (catalogue.FLOW_LAG_SECONDS, [" 300.25"]),
     (catalogue.CATCHUP_ETA_SECONDS, [" 12.5"]),
     (

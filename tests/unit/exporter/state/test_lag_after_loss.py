@@ -11,12 +11,10 @@ from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.state_record import TopicLosses
-from mm2slo_core.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import Arrived, Produced, RestoreFinished, Scheduled
 from mm2slo_exporter.observation import NewestSync, TailProbe
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
 
 if TYPE_CHECKING:
     from mm2slo_exporter.state.flow_report import PartitionState
@@ -124,7 +122,6 @@ def test_restarted_exporter_ends_lag_of_a_loss_counted_before() -> None:
     lossy.tracker = FlowTracker(
         flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=200.0
     )
-    lossy.tracker.topics.restore([RestoredPoll(PAY, None, 100, PollTimes(109.8, 109.9))])
     lossy.scene.save("losses", PAY.topic, TopicLosses(None, {0: SavedLoss(60, 100)}))
     lossy.look(210.0)
     lossy.scene.logs[ORDERS].live(12, 12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flow_observations import Scene, flow_config, lost_records
+from flow_observations import Scene, flow_config, lost_records, past_poll
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +16,6 @@ from mm2slo_exporter.observation import NewestSync, TailProbe
 from mm2slo_exporter.readers.probe_reader import is_answered
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
 
 ORDERS = TopicPartition("orders", 0)
 BOUNDED, LIVE = PositionQuality.BOUNDED, PositionQuality.LIVE
@@ -204,12 +203,18 @@ def test_copies_of_a_reread_log_before_its_id_was_read_are_no_loss() -> None:
 def test_truncation_before_a_restart_of_the_exporter_is_restored() -> None:
     one = Replicated()
     one.tracker = tracker()
-    one.tracker.topics.restore(
-        RestoredPoll(ORDERS, "first", end, PollTimes(at, at + 0.1))
-        for at, end in ((50.0, 100), (60.0, 80))
-    )
     one.log.end = 80
+    assert one.look() == (0, SOURCE_RESET, 80)
+    one.tracker.topics.add_history(
+        {
+            "orders": [
+                past_poll("first", end, PollTimes(at, at + 0.1))
+                for at, end in ((60.0, 80), (40.0, 100))
+            ]
+        }
+    )
     assert one.look() == (80, BOUNDED, 0)
+    assert one.copied == 0
 
 
 def test_offset_beyond_end_without_known_truncation_is_a_reset() -> None:

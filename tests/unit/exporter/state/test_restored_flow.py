@@ -1,43 +1,53 @@
-"""Nothing is counted or published before the state of a flow is restored."""
+"""What a flow publishes after a start, and what the timeline adds to it."""
 
 from __future__ import annotations
 
-from flow_observations import Scene, flow_config
+import pytest
+from flow_observations import Scene, flow_config, past_poll
 
 from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.timeline_record import PollTimes
-from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
-
-TIMELINE = "mm2slo.watermarks.internal on eu"
-ORDERS = TopicPartition("orders", 0)
-POLL = RestoredPoll(ORDERS, None, 90, PollTimes(50.0, 50.1, None, None))
 
 
 def tracker() -> FlowTracker:
-    made = FlowTracker(
+    return FlowTracker(
         flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=100.0
     )
-    made.restoring = TIMELINE
-    return made
 
 
-def test_topics_wait_for_the_restored_state() -> None:
+def test_nothing_waits_for_history_which_dates_unreplicated_records() -> None:
     scene = Scene()
-    scene.add("orders").live(100, 100)
+    scene.add("orders").live(90, 100)
+    scene.add("at-rest").live(10, 10)
     flow = tracker()
     report = flow.update(scene.look(105.0))
-    assert (report.ready, report.waiting_for) == (False, (TIMELINE,))
-    (topic,) = report.topics
-    assert (topic.partitions[0].source_end, topic.partitions[0].lag_records) == (100, None)
-    assert (report.state, report.state_reason) == (FlowStateName.UNKNOWN, StateReason.NOT_READY)
-    flow.topics.restore([POLL, POLL._replace(end=95, times=PollTimes(55.0, 55.1, 50.0, 50.1))])
-    flow.restoring = None
-    report = flow.update(scene.look(110.0))
     assert report.ready
-    assert report.totals.source_records_total == 5  # appended since the newest record
+    assert (report.lag_records, report.lag_seconds) == (10, None)
+    assert flow.topics.lacking_arrivals(report.topics) == {"orders"}
+    polls = [past_poll(None, 95, PollTimes(55.0, 55.1, 50.0, 50.1))]
+    flow.topics.add_history({"orders": polls, "deleted": polls})
+    report = flow.update(scene.look(110.0))
+    assert flow.topics.lacking_arrivals(report.topics) == {"orders"}
+    flow.topics.add_history({"orders": [past_poll(None, 80, PollTimes(45.0, 45.1))]})
+    report = flow.update(scene.look(115.0))
+    # Offset 90 is two thirds into the records that arrived from 50 to 55.1 s.
+    assert report.lag_seconds == pytest.approx(115.0 - (50.0 + 5.1 * 2 / 3))
+    assert flow.topics.lacking_arrivals(report.topics) == set()
+    assert report.totals.source_records_total == 0  # counters start at 0
+
+
+def test_topic_recreated_while_no_process_ran_is_counted_once_and_has_no_history() -> None:
+    scene = Scene()
+    scene.add("orders").live(0, 100)
+    scene.source["topic_ids"] = {"orders": "second"}
+    flow = tracker()
+    flow.update(scene.look(105.0))
+    for at in (60.0, 40.0):
+        flow.topics.add_history({"orders": [past_poll("first", 20, PollTimes(at, at + 0.1))]})
+    report = flow.update(scene.look(110.0))
+    assert report.totals.source_recreations_total == 1
+    assert report.lag_seconds is None
 
 
 def test_lag_in_seconds_is_unknown_while_a_partition_with_lag_waits_for_its_probe() -> None:
@@ -45,7 +55,6 @@ def test_lag_in_seconds_is_unknown_while_a_partition_with_lag_waits_for_its_prob
     scene.add("orders").live(100, 100)
     scene.add("payments").live(10, 30)
     flow = tracker()
-    flow.restoring = None
     report = flow.update(scene.look(105.0))
     assert report.lag_records == 20
     assert report.lag_seconds is None

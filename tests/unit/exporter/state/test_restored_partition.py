@@ -49,8 +49,9 @@ def age(tracker: PartitionTracker, at: float, end: int) -> tuple[float | None, L
 )
 def test_lag_seconds_after_restart_uses_restored_polls(times: PollTimes, earliest: float) -> None:
     tracker = PartitionTracker(0)
-    tracker.restore_arrival(10, PollTimes(99.9, 100.0))
-    tracker.restore_arrival(11, times)
+    age(tracker, 195.0, 11)
+    tracker.add_past_poll(11, times)
+    tracker.add_past_poll(10, PollTimes(99.9, 100.0))
     seconds, origin = age(tracker, 200.0, 11)
     assert origin is LagOrigin.HISTORY
     # One record in the bracket: a constant rate puts it at the start.
@@ -59,7 +60,8 @@ def test_lag_seconds_after_restart_uses_restored_polls(times: PollTimes, earlies
 
 def test_arrival_while_no_process_ran_is_bracketed_by_polls() -> None:
     tracker = PartitionTracker(0)
-    tracker.restore_arrival(10, PollTimes(99.9, 100.0))
+    age(tracker, 195.0, 20)
+    tracker.add_past_poll(10, PollTimes(99.9, 100.0))
     seconds, origin = age(tracker, 200.0, 20)
     assert origin is LagOrigin.HISTORY
     assert seconds == pytest.approx(200.0 - 99.9)

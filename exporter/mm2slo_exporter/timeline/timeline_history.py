@@ -1,0 +1,159 @@
+"""Reads the timeline backwards after a start, in a thread of its own.
+
+It shows when the unreplicated records arrived, and nothing waits for it. Chunks of a minute, which
+have a record of each topic, are read from the newest on, further apart the older they are, until
+the arrivals of all unreplicated records are known, memory is full, or nothing older exists.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.records import DecodeError
+from mm2slo_core.timeline_record import Side, WatermarkRecord
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_exporter.timeline.timeline_schedule import UNCHANGED_INTERVAL_SECONDS
+from mm2slo_kafka.kafka_errors import CLUSTER_AWAY, ErrorKind, KafkaOperationError
+from mm2slo_kafka.record_slice import read_slice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from mm2slo_core.topology import Flow
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.partition_offsets import OffsetReading
+    from mm2slo_kafka.tailed_topic import TailRecord
+
+_CHUNK_SECONDS = UNCHANGED_INTERVAL_SECONDS + 10.0
+_SPACING = 0.2
+"""Distance of the next chunk as a share of its age; brackets are as wide."""
+_BATCH = 10_000
+_RETRY_SECONDS = 1.0
+
+
+class HistoryChunk(NamedTuple):
+    """Source records of one flow by topic, newest first, from the time *since* on."""
+
+    since: float
+    records: Mapping[str, Sequence[WatermarkRecord]]
+
+
+class TimelineHistory:
+    """One flow's reader: `take` a chunk, then `proceed` with the topics that need older ones."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        client: ClusterClient,
+        topic: str,
+        health: Health,
+        *,
+        until: float,
+    ) -> None:
+        """*until*: the time before the first poll of this process."""
+        self._flow = flow
+        self._client = client
+        self._partition = TopicPartition(topic, 0)
+        self._health = health
+        self._newest = self._until = until
+        self._topics: AbstractSet[str] | None = None
+        self._chunks: queue.SimpleQueue[HistoryChunk] = queue.SimpleQueue()
+        self._wanted: queue.SimpleQueue[AbstractSet[str]] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._thread = SupervisedThread(
+            Loop.HISTORY,
+            flow.label,
+            self._run,
+            stopping=self._stopping,
+            on_failure=health.record_loop_failure,
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._wanted.put(frozenset())
+        self.join()
+
+    def join(self) -> None:
+        """Wait briefly for the end of the thread."""
+        self._thread.join()
+
+    def take(self) -> HistoryChunk | None:
+        """The next chunk, if it was read."""
+        try:
+            return self._chunks.get_nowait()
+        except queue.Empty:
+            return None
+
+    def proceed(self, topics: AbstractSet[str]) -> None:
+        """Read an older chunk, of *topics* only; without any, end."""
+        self._wanted.put(topics)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                with self._health.stage(self._client.alias, Stage.TIMELINE):
+                    chunk, is_oldest = self._read(self._until, self._topics)
+            except KafkaOperationError as problem:
+                if problem.kind not in CLUSTER_AWAY:
+                    return
+                self._stopping.wait(_RETRY_SECONDS)
+                continue
+            self._chunks.put(chunk)
+            self._topics = self._wanted.get()
+            if is_oldest or not self._topics:
+                return
+            distance = _SPACING * (self._newest - chunk.since) - _CHUNK_SECONDS
+            self._until = chunk.since - max(0.0, distance)
+
+    def _read(self, until: float, topics: AbstractSet[str] | None) -> tuple[HistoryChunk, bool]:
+        """The records of the chunk that ends at *until*, and whether none are older."""
+        since = until - _CHUNK_SECONDS
+        oldest = self._offset(self._client.start_offsets([self._partition]))
+        start = first = self._offset(self._client.offsets_at([self._partition], since))
+        end = self._offset(self._client.offsets_at([self._partition], until))
+        found: defaultdict[str, list[WatermarkRecord]] = defaultdict(list)
+        while first < end and not self._stopping.is_set():
+            batch = read_slice(self._client, self._partition, first, min(_BATCH, end - first))
+            for record in self._decode(batch, topics):
+                found[record.topic].append(record)
+            if not batch:
+                break
+            first = batch[-1].offset + 1
+        newest_first = {topic: records[::-1] for topic, records in found.items()}
+        return HistoryChunk(since, newest_first), start <= oldest
+
+    def _decode(
+        self, batch: Sequence[TailRecord], topics: AbstractSet[str] | None
+    ) -> Iterator[WatermarkRecord]:
+        prefix = f"{self._flow.slug}/{Side.SOURCE}/"
+        for raw in batch:
+            key = (raw.key or b"").decode(errors="replace")
+            if not key.startswith(prefix):
+                continue
+            if topics is not None and key.removeprefix(prefix) not in topics:
+                continue
+            try:
+                yield WatermarkRecord.decode(raw.value)
+            except DecodeError as error:
+                self._health.record_malformed(self._client.alias, "timeline", error.reason)
+
+    def _offset(self, reading: OffsetReading) -> int:
+        """That of the timeline; 0 if it does not exist. Raises KafkaOperationError."""
+        kind = reading.errors.get(self._partition, ErrorKind.UNKNOWN_TOPIC)
+        if self._partition not in reading.offsets and kind is not ErrorKind.UNKNOWN_TOPIC:
+            raise KafkaOperationError(
+                kind,
+                cluster=self._client.alias,
+                operation=f"reading offsets of {self._partition}",
+                detail="its leader returned no offset",
+            )
+        return reading.offsets.get(self._partition, 0)

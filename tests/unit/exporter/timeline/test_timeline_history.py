@@ -1,0 +1,155 @@
+"""The timeline is read backwards, as far as unreplicated records need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.collection_health import Health
+from mm2slo_exporter.timeline import timeline_history
+from mm2slo_exporter.timeline.timeline_history import HistoryChunk, TimelineHistory
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReading
+from mm2slo_kafka.tailed_topic import TailRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_kafka.cluster_client import ClusterClient
+
+FLOW, PARTITION = Flow("us", "eu"), TopicPartition("timeline", 0)
+NOW = 100_000.0
+
+
+def record(at: float, **changes: Any) -> WatermarkRecord:
+    fields: dict[str, Any] = {
+        "flow": FLOW,
+        "side": Side.SOURCE,
+        "topic": "orders",
+        "topic_id": "id",
+        "isolation": "read_uncommitted",
+        "times": PollTimes(at, at),
+        "partitions": (0,),
+        "ends": (int(at),),
+    }
+    return WatermarkRecord(**fields | changes)
+
+
+@dataclass
+class Timeline:
+    """A fake cluster with a timeline of *records*, one an offset, and counts of what is read."""
+
+    records: list[WatermarkRecord]
+    removed: int = 0
+    failures: list[ErrorKind] = field(default_factory=list)
+    alias: str = "eu"
+    slices: int = 0
+
+    def _reading(self, offset: int) -> OffsetReading:
+        if self.failures:
+            return OffsetReading({}, {PARTITION: self.failures.pop(0)}, 0.0, 0.0)
+        return OffsetReading({PARTITION: offset}, {}, 0.0, 0.0)
+
+    def start_offsets(self, _partitions: object) -> OffsetReading:
+        return self._reading(self.removed)
+
+    def offsets_at(self, _partitions: object, at: float) -> OffsetReading:
+        older = sum(each.times.answered_at < at for each in self.records)
+        return self._reading(max(self.removed, older))
+
+    def read_slice(self, start: int, count: int) -> list[TailRecord]:
+        self.slices += 1
+        return [
+            TailRecord(0, offset, None, found.encode_key(), found.encode_value(), None)
+            for offset, found in enumerate(self.records)
+            if start <= offset < start + count
+        ]
+
+
+def read(
+    monkeypatch: pytest.MonkeyPatch, timeline: Timeline, wants: Sequence[set[str]]
+) -> list[HistoryChunk]:
+    """The chunks read if the flow answers each with the next of *wants*."""
+    monkeypatch.setattr(
+        timeline_history, "read_slice", lambda _client, _at, start, n: timeline.read_slice(start, n)
+    )
+    monkeypatch.setattr(timeline_history, "_RETRY_SECONDS", 0.0)
+    history = TimelineHistory(
+        FLOW, cast("ClusterClient", timeline), PARTITION.topic, Health(), until=NOW
+    )
+    for topics in wants:
+        history.proceed(topics)
+    history.start()
+    history.join()
+    chunks = []
+    while (chunk := history.take()) is not None:
+        chunks.append(chunk)
+    return chunks
+
+
+def test_history_is_read_from_the_newest_minute_on_until_no_topic_needs_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timeline = Timeline([record(NOW - age) for age in range(300, 0, -5)])
+    newest, older = read(monkeypatch, timeline, [{"orders"}, set()])
+    assert [each.ends[0] for each in newest.records["orders"]] == list(
+        range(int(NOW) - 5, int(NOW) - 71, -5)
+    )
+    assert older.since == NOW - 140.0
+    assert older.records["orders"][0].ends == (int(NOW) - 75,)
+    assert timeline.slices == 2
+
+
+def test_chunks_are_further_apart_the_older_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    day = Timeline([record(NOW - age) for age in range(86_400, 0, -60)])
+    ages = [NOW - each.since for each in read(monkeypatch, day, [{"orders"}] * 100)]
+    assert len(ages) < 40
+    assert ages[-1] > 86_400
+    assert all(later < 1.2 * earlier + 71 for earlier, later in pairwise(ages))
+
+
+def test_other_flows_sides_and_topics_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = NOW - 80.0
+    timeline = Timeline(
+        [
+            record(at - 500.0),
+            record(at, topic="at-rest"),
+            record(at, flow=Flow("ap", "eu")),
+            record(at, side=Side.TARGET),
+            record(at),
+        ]
+    )
+    _newest, older = read(monkeypatch, timeline, [{"orders"}, set()])
+    assert list(older.records) == ["orders"]
+
+
+def test_outage_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline = Timeline([record(NOW - 5)], failures=[ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT])
+    (chunk,) = read(monkeypatch, timeline, [set()])
+    assert len(chunk.records["orders"]) == 1
+
+
+@pytest.mark.parametrize("kind", [ErrorKind.AUTHORIZATION, ErrorKind.UNKNOWN_TOPIC])
+def test_timeline_that_cannot_be_read_or_does_not_exist_ends_the_history(
+    monkeypatch: pytest.MonkeyPatch, kind: ErrorKind
+) -> None:
+    timeline = Timeline([], failures=[kind] * 3)
+    chunks = read(monkeypatch, timeline, [{"orders"}])
+    assert [dict(each.records) for each in chunks] in ([], [{}])
+
+
+def test_problem_of_reading_records_ends_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline = Timeline([record(NOW - 5)])
+
+    def refuse(_start: int, _count: int) -> list[TailRecord]:
+        raise KafkaOperationError(
+            ErrorKind.AUTHORIZATION, cluster="eu", operation="reading timeline", detail="x"
+        )
+
+    monkeypatch.setattr(timeline, "read_slice", refuse)
+    assert read(monkeypatch, timeline, [{"orders"}]) == []
