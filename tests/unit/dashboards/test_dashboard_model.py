@@ -93,9 +93,7 @@ def test_limits_follow_configured_objectives() -> None:
     found = collect_limits(load_config(CONFIG))
     assert found.lag == 20.0
     assert found.latencies == (5.0, 30.0)
-    assert found.canary_deadline == 40.0
     assert found.redelivery == 77
-    assert found.checkpoint_age == 120.0
     # 2 % of 14 days in an hour.
     assert found.page_burn_rate == pytest.approx(0.02 * 14 * 24)
     assert collect_limits().page_burn_rate == pytest.approx(0.02 * 28 * 24)
