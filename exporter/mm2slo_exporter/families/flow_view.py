@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_exporter.exposition import Histogram
@@ -27,8 +27,7 @@ Series: TypeAlias = tuple[Labels, float | Histogram]
 _number = attrgetter("partition")
 
 
-@dataclass(frozen=True, slots=True)
-class TopicView:
+class TopicView(NamedTuple):
     """One topic; its partitions are `FlowView.partitions[start:stop]`."""
 
     state: TopicState
