@@ -105,7 +105,11 @@ def decode_bounds(form: Form) -> tuple[StatedBound, ...]:
 def encode_identity(identity: Identity) -> Form:
     """The fields that the fingerprint covers, without the HMAC key, which is never stored."""
     covered = [part for part in _COVERED if getattr(identity, part)]
-    return {"covers": covered, "ignored_headers": sorted(identity.ignored_headers)}
+    return {
+        "covers": covered,
+        "ignored_headers": sorted(identity.ignored_headers),
+        "must_change": list(identity.must_change),
+    }
 
 
 def decode_identity(form: Form) -> Identity:
@@ -117,6 +121,7 @@ def decode_identity(form: Form) -> Identity:
         headers="headers" in covers,
         timestamp="timestamp" in covers,
         ignored_headers=tuple(form["ignored_headers"]),
+        must_change=tuple(form["must_change"]),
     )
 
 

@@ -10,6 +10,7 @@ bucket_pairs         equal records where cuts replace timestamps
 compacted_topics     newest record of each key
 unmatched_records    missing and surplus records, judged by `leftover_verdicts`, `duplicates`
 late_copies          copies that arrived after an earlier audit
+unmasked_records     parts that must change, unchanged
 affinity             keys
 judgement            `judge`, which runs all of it
 """

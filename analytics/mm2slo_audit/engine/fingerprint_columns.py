@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F
 
 from mm2slo_core.audit.fingerprint import KEYED_DIGITS, NULL_FLAGS
+from mm2slo_core.audit.record_identity import HEADER
 from mm2slo_core.audit.record_sample import STEPS
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class RecordColumns:
     in_records: Column
     in_keys: Column
     tombstone: Column
+    masked: Column
 
 
 def record_columns(identity: Identity, sample: Sample, *, headers: bool = True) -> RecordColumns:
@@ -54,6 +56,7 @@ def record_columns(identity: Identity, sample: Sample, *, headers: bool = True) 
         if sample.census
         else F.coalesce(is_sampled(sample, F.col("kh"), sample.key_threshold), F.lit(False)),
         tombstone=F.col("value").isNull(),
+        masked=masked_hashes(identity),
     )
 
 
@@ -91,9 +94,29 @@ def _null_flags(headers: Column) -> Column:
 
 def key_hash(hmac_key: bytes | None = None) -> Column:
     """The hash of a connector row's key, null without a key; bigint."""
-    key = F.col("key")
-    hashed = F.xxhash64(key) if hmac_key is None else _keyed(hmac_key, _field(key))
-    return F.when(key.isNotNull(), hashed)
+    return _hash_of(F.col("key"), hmac_key)
+
+
+def masked_hashes(identity: Identity) -> Column:
+    """Hashes of the parts that must change, null if null, empty or absent; array<bigint>."""
+    hashes = [
+        F.when(F.octet_length(part) > 0, _hash_of(part, identity.hmac_key))
+        for part in map(_part, identity.must_change)
+    ]
+    return F.array(*hashes).cast("array<bigint>")
+
+
+def _part(name: str) -> Column:
+    if not name.startswith(HEADER):
+        return F.col(name)
+    header = name.removeprefix(HEADER)
+    named = F.filter("headers", lambda h: h["key"] == header)
+    return F.get(named, F.lit(0))["value"]
+
+
+def _hash_of(part: Column, hmac_key: bytes | None) -> Column:
+    hashed = F.xxhash64(part) if hmac_key is None else _keyed(hmac_key, _field(part))
+    return F.when(part.isNotNull(), hashed)
 
 
 def is_sampled(sample: Sample, hashed: Column, threshold: int) -> Column:

@@ -42,6 +42,7 @@ from mm2slo_audit.engine.second_pass import SecondPass
 from mm2slo_audit.engine.slice_records import select_repeated
 from mm2slo_audit.engine.unit_columns import Units, judges_order
 from mm2slo_audit.engine.unit_ledger import UnitLedger
+from mm2slo_audit.engine.unmasked_records import judge_unmasked
 from mm2slo_audit.engine.unmatched_records import claim_moved_copies, find_unmatched
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.record_verdict import UNREMARKABLE, Verdict
@@ -139,6 +140,13 @@ class _Judgement:
                         in_records, over, compared, census=self.census, keep=self._keep
                     )
                 )
+        for of_kind, rows in (
+            (Units((*fast.scopes, *exact.scopes)), in_records),
+            (latest_units, self.records.where("in_keys")),
+        ):
+            masking = of_kind.where(lambda each: bool(each.identity.must_change))
+            if masking:
+                found.append(judge_unmasked(rows, masking))
         if found:
             self._add_verdicts(self._keep(_union(found).where(self.units.judged)))
         self._judge_keys(paired)

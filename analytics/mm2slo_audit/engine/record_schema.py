@@ -14,7 +14,8 @@ TARGET: Final = 1
 
 RECORD_SCHEMA: Final = (
     "topic int, flow int, side tinyint, partition int, offset bigint, ts bigint, fp bigint, "
-    "kh bigint, size int, in_records boolean, in_keys boolean, tombstone boolean"
+    "kh bigint, size int, in_records boolean, in_keys boolean, tombstone boolean, "
+    "masked array<bigint>"
 )
 POLL_SCHEMA: Final = (
     "topic int, flow int, side tinyint, partition int, end bigint, earliest bigint, latest bigint"
@@ -26,7 +27,7 @@ def side_code(side: Side) -> int:
     return SOURCE if side is Side.SOURCE else TARGET
 
 
-def record_row(record: AuditRecord) -> tuple[int | bool | None, ...]:
+def record_row(record: AuditRecord) -> tuple[object, ...]:
     """A record in the order of `RECORD_SCHEMA`."""
     return (
         record.topic,
@@ -41,6 +42,7 @@ def record_row(record: AuditRecord) -> tuple[int | bool | None, ...]:
         record.in_records,
         record.in_keys,
         record.tombstone,
+        list(record.masked),
     )
 
 

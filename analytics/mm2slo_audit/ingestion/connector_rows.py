@@ -41,7 +41,7 @@ def read_records(
 
     *kafka*: the connector's `kafka.*` options of the cluster.
     """
-    rows = read_rows(spark, scan, kafka, headers=scan.identity.headers)
+    rows = read_rows(spark, scan, kafka, headers=scan.identity.reads_headers)
     kept = sample_rows(rows, scan.identity, sample)
     return _placed(spark, kept, scan.places).select(
         F.col("unit").alias("topic"),
@@ -56,12 +56,13 @@ def read_records(
         "in_records",
         "in_keys",
         "tombstone",
+        "masked",
     )
 
 
 def sample_rows(rows: DataFrame, identity: Identity, sample: Sample) -> DataFrame:
     """Hashes and strata of the connector's *rows* in *sample*."""
-    columns = record_columns(identity, sample, headers=identity.headers)
+    columns = record_columns(identity, sample, headers=identity.reads_headers)
     hashed = rows.select(
         "topic",
         "partition",
@@ -71,6 +72,7 @@ def sample_rows(rows: DataFrame, identity: Identity, sample: Sample) -> DataFram
         columns.kh.alias("kh"),
         columns.size.cast("int").alias("size"),
         columns.tombstone.alias("tombstone"),
+        columns.masked.alias("masked"),
     )
     drawn = hashed.withColumns({"in_records": columns.in_records, "in_keys": columns.in_keys})
     return drawn if sample.census else drawn.where("in_records OR in_keys")

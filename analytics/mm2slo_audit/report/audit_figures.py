@@ -17,7 +17,7 @@ from mm2slo_core.audit.latency_histogram import (
     observed,
     percentile,
 )
-from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
+from mm2slo_core.audit.record_verdict import ADDITIONAL, SURPLUS, Verdict
 from mm2slo_core.audit.unit_outcome import AffinityOutcome
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _sent(part: PartitionOutcome) -> int:
     """Source records: each has one verdict, apart from out-of-order, which is an additional one."""
     if part.flow is None:
         return 0
-    not_counted = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED}
+    not_counted = SURPLUS | ADDITIONAL | {Verdict.EXPIRED}
     return sum(count for verdict, count in part.counts.items() if verdict not in not_counted)
 
 

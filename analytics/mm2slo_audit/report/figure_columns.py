@@ -49,6 +49,7 @@ _COLUMNS: Final = (
     Column("Expired", (Verdict.EXPIRED,)),
     Column("Moved", (Verdict.MOVED,)),
     Column("Altered", (Verdict.ALTERED,)),
+    Column("Unmasked", (Verdict.UNMASKED,)),
     Column("Duplicates", (Verdict.DUPLICATE, Verdict.REPLAY), always=True),
     Column("Late", (Verdict.LATE,)),
     Column("Pending", (Verdict.PENDING,)),

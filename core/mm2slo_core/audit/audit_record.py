@@ -15,7 +15,8 @@ class AuditRecord:
 
     Column names and types in Parquet, in this order: topic int, flow int, side byte (0 source,
     1 target), partition int, offset long, ts long (epoch ms), fp long, kh long or null, size int
-    (bytes of key and value), in_records boolean, in_keys boolean, tombstone boolean.
+    (bytes of key and value), in_records boolean, in_keys boolean, tombstone boolean, masked
+    array of long.
     """
 
     topic: int
@@ -39,6 +40,8 @@ class AuditRecord:
     """In the key stratum of the sample; False for records without a key unless it is a census."""
     tombstone: bool = False
     """The value is null: on a compacted topic the key may be deleted on either side."""
+    masked: tuple[int | None, ...] = ()
+    """Hashes of the parts in `Identity.must_change`, in its order; None: null, empty or absent."""
 
 
 @dataclass(frozen=True, slots=True)

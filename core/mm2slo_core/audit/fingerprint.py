@@ -42,6 +42,8 @@ from typing import TYPE_CHECKING, Final
 
 from xxhash import xxh64_intdigest
 
+from mm2slo_core.audit.record_identity import HEADER
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -90,6 +92,21 @@ def key_hash(key: bytes | None, hmac_key: bytes | None = None) -> int | None:
     if hmac_key is not None:
         return _keyed(hmac_key, _field(key))
     return _signed(xxh64_intdigest(key, SEED))
+
+
+def masked_hashes(
+    identity: Identity, key: bytes | None, value: bytes | None, headers: Sequence[Header] | None
+) -> tuple[int | None, ...]:
+    """Hash each part of `Identity.must_change` like a key; None: null, empty or absent.
+
+    Of several headers of one name it is the first.
+    """
+    parts: dict[str, bytes | None] = {"key": key, "value": value}
+    for name, content in reversed(headers or ()):
+        parts[f"{HEADER}{name}"] = content
+    return tuple(
+        key_hash(parts.get(part) or None, identity.hmac_key) for part in identity.must_change
+    )
 
 
 def chained(*longs: int) -> int:

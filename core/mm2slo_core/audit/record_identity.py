@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+HEADER: Final = "header:"
+"""Prefix of a header's name in `must_change`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +25,20 @@ class Identity:
     headers: bool = True
     timestamp: bool = True
     ignored_headers: tuple[str, ...] = ()
+    must_change: tuple[str, ...] = ()
+    """Parts that the flow masks, so that an unchanged one is a fault: `key`, `value`, or
+    `header:` and a name. They are left out of the fingerprint as well."""
     hmac_key: bytes | None = field(default=None, repr=False)
     """Key of HMAC-SHA-256, for payloads that could be guessed; None: XXH64."""
 
     def without_timestamp(self) -> Identity:
         """Return this identity for a target with LogAppendTime."""
-        return Identity(
-            key=self.key,
-            value=self.value,
-            headers=self.headers,
-            timestamp=False,
-            ignored_headers=self.ignored_headers,
-            hmac_key=self.hmac_key,
-        )
+        return replace(self, timestamp=False)
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether the headers of records are needed."""
+        return self.headers or any(part.startswith(HEADER) for part in self.must_change)
 
 
 def common_identity(identities: Sequence[Identity]) -> Identity:
@@ -47,5 +51,6 @@ def common_identity(identities: Sequence[Identity]) -> Identity:
         headers=headers,
         timestamp=all(each.timestamp for each in identities),
         ignored_headers=tuple(sorted(ignored)) if headers else (),
+        must_change=tuple(sorted({part for each in identities for part in each.must_change})),
         hmac_key=next((each.hmac_key for each in identities if each.hmac_key is not None), None),
     )

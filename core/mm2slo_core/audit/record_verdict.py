@@ -25,6 +25,8 @@ class Verdict(StrEnum):
     """The copy is in another partition."""
     ALTERED = "altered"
     """The copy has the same key and timestamp and other content."""
+    UNMASKED = "unmasked"
+    """A part that the flow must change arrived unchanged; an additional verdict on the record."""
     DUPLICATE = "duplicate"
     """An additional copy of a record."""
     REPLAY = "replay"
@@ -42,10 +44,14 @@ FAULTS: Final = frozenset(
         Verdict.EXPIRED,
         Verdict.MOVED,
         Verdict.ALTERED,
+        Verdict.UNMASKED,
     }
 )
 """Verdicts that make a run exit with code 1. Duplicates, replays, extra and out-of-order records do
 not: MirrorMaker 2 delivers at least once, and other producers may be intended."""
+
+ADDITIONAL: Final = frozenset({Verdict.OUT_OF_ORDER, Verdict.UNMASKED})
+"""Verdicts on records that have another one as well."""
 
 UNREMARKABLE: Final = frozenset({Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE})
 """Verdicts that are no anomalies and have no evidence."""

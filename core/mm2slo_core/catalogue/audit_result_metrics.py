@@ -61,8 +61,8 @@ AUDIT_RECORDS = gauge(
 )
 AUDIT_FAULTS_RECORDS = gauge(
     "mm2_audit_faults_records",
-    "Faulty records of the latest finished audit of the flow: lost, overdue, expired, moved or "
-    "altered.",
+    "Faulty records of the latest finished audit of the flow: lost, overdue, expired, moved, "
+    "altered or unmasked.",
     unit="records",
 )
 AUDIT_UNAUDITED_TOPICS = gauge(

@@ -1,17 +1,29 @@
 """`audit:`, what an audit compares, where it runs and where it stores its results."""
 
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from mm2slo_core.audit.conclusion import MAX_DUPLICATE_RATIO
-from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_identity import HEADER, Identity
 from mm2slo_core.config.durations import Duration
 from mm2slo_core.config.field_types import Flag, Patterns, Properties, Section, Text
+from mm2slo_core.config.invalid_value import InvalidValueError
 from mm2slo_core.config.shares import Share
 from mm2slo_core.secret import Secret
 
 _DEFAULT_STORE: Final = Secret("sqlite:///mm2slo.db")
+
+
+def _masked_part(value: str) -> str:
+    if value not in {"key", "value"} and (not value.startswith(HEADER) or value == HEADER):
+        raise InvalidValueError(
+            "is not a part of a record", expected="key, value, or header: and a name"
+        )
+    return value
+
+
+MaskedPart = Annotated[Text, AfterValidator(_masked_part)]
 
 
 class IdentityConfig(Section):
@@ -27,18 +39,22 @@ class IdentityConfig(Section):
     """Whether timestamps are compared."""
     ignored_headers: tuple[Text, ...] = ()
     """Headers that the flow adds, changes or removes."""
+    must_change: tuple[MaskedPart, ...] = ()
+    """Masked parts (`key`, `value`, `header:NAME`), not compared; an unchanged one is a fault."""
     hmac_key: Secret | None = None
     """Key for HMAC-SHA-256 fingerprints, for payloads that could be guessed."""
 
     @property
     def identity(self) -> Identity:
         """The identity for the audit, with the key in plain text."""
+        masked = {part.removeprefix(HEADER) for part in self.must_change if part.startswith(HEADER)}
         return Identity(
-            key=self.key,
-            value=self.value,
+            key=self.key and "key" not in self.must_change,
+            value=self.value and "value" not in self.must_change,
             headers=self.headers,
             timestamp=self.timestamp,
-            ignored_headers=self.ignored_headers,
+            ignored_headers=tuple(sorted({*self.ignored_headers, *masked})),
+            must_change=self.must_change,
             hmac_key=None if self.hmac_key is None else self.hmac_key.reveal().encode(),
         )
 

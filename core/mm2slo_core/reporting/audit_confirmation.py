@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mm2slo_core.audit.record_verdict import FAULTS, Verdict
+from mm2slo_core.audit.record_verdict import ADDITIONAL, FAULTS, Verdict
 from mm2slo_core.reporting.report_entry import Confirmation
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def confirmation(units: Iterable[AuditedUnit]) -> Confirmation | None:
     bounds = [each.loss_below for each in known if each.loss_below is not None]
     reached = [each.complete_up_to for each in known if each.complete_up_to is not None]
     up_to = min(reached) if len(reached) == len(known) else None
-    judged = counts[Verdict.MATCHED] + counts[Verdict.LATE] + sum(faults.values())
+    judged = counts[Verdict.MATCHED] + counts[Verdict.LATE]
+    judged += sum(counts[each] for each in FAULTS - ADDITIONAL)
     below = max(bounds) if bounds else None
     return Confirmation(
         audited_up_to=up_to,

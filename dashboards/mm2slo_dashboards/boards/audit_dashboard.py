@@ -53,7 +53,7 @@ def _verdict(limits: Limits) -> tuple[Panel, ...]:
         Panel(
             title="Faulty records",
             description="How many records are faulty? Records that the latest audits found "
-            "lost, overdue, expired, moved or altered. Good is 0.",
+            "lost, overdue, expired, moved, altered or unmasked. Good is 0.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
             no_data=NO_AUDIT_DATA,

@@ -23,7 +23,7 @@ from pyarrow import parquet
 from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row, record_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -47,6 +47,7 @@ _ARROW = {
     "bigint": pa.int64(),
     "tinyint": pa.int8(),
     "boolean": pa.bool_(),
+    "array<bigint>": pa.list_(pa.int64()),
 }
 _started: list[SparkSession] = []
 
@@ -101,9 +102,7 @@ def poll_frame(spark: SparkSession, polls: Iterable[ArrivalPoll]) -> DataFrame:
     return _landed(spark, [poll_row(each) for each in polls], POLL_SCHEMA)
 
 
-def _landed(
-    spark: SparkSession, rows: list[tuple[int | bool | None, ...]], schema: str
-) -> DataFrame:
+def _landed(spark: SparkSession, rows: Sequence[tuple[object, ...]], schema: str) -> DataFrame:
     """Rows in a file: those of `createDataFrame` pass a Python worker on each read."""
     fields = [field.split() for field in schema.split(", ")]
     columns = zip(*rows, strict=True) if rows else ((),) * len(fields)

@@ -47,7 +47,10 @@ def random_unit(seed: int, index: int, comparison: Comparison) -> RandomUnit:
             TargetPartition(number, 0, 0, 100, draw.choice((0, 0, 8))) for number in range(2)
         ),
         window=_WINDOW,
-        identity=Identity() if plain else Identity(timestamp=draw.random() < 0.5),
+        identity=replace(
+            Identity() if plain else Identity(timestamp=draw.random() < 0.5),
+            must_change=("header:a", "value")[: seed % 3],
+        ),
         comparison=comparison,
         target_time=_time_type(draw, plain=plain),
         taken_at=1_012,
@@ -147,6 +150,7 @@ def _record(
 ) -> AuditRecord:
     contents, keys = variety
     flow, partition, offset = place
+    masks = [(part, *place, side) for part, _ in enumerate(scope.identity.must_change)]
     content = draw.randrange(contents)
     # Like real hashes: equal fingerprints mean equal keys, times and sizes, if identified.
     of_content = random.Random(content)
@@ -165,6 +169,7 @@ def _record(
         key_hash=None if key is None else key - 2,
         size=content * 3,
         tombstone=of_content.random() < 0.3,
+        masked=tuple(random.Random(f"{seed}").choice((None, 1, 2, 3)) for seed in masks),
     )
 
 

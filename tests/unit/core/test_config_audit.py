@@ -45,6 +45,19 @@ def test_identity_excludes_disabled_parts() -> None:
     assert "k\u00e4y" not in repr(config)
 
 
+def test_must_change_excludes_its_parts_from_the_identity() -> None:
+    config = flow_with('{identity: {ignored_headers: [hop], must_change: [value, "header:ssn"]}}')
+    assert config.flows[0].audit.identity.identity == Identity(
+        value=False, ignored_headers=("hop", "ssn"), must_change=("value", "header:ssn")
+    )
+
+
+@pytest.mark.parametrize("part", ["values", "header:", "timestamp"])
+def test_must_change_of_unknown_part_is_rejected(part: str) -> None:
+    with pytest.raises(ConfigError, match="is not a part of a record"):
+        flow_with(f'{{identity: {{must_change: ["{part}"]}}}}')
+
+
 @pytest.mark.parametrize(
     ("text", "share", "shown"),
     [

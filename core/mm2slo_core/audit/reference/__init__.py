@@ -7,6 +7,7 @@
     late_copies      copies that arrived after an earlier audit
     replayed_blocks  blocks of duplicates
     copy_order       out-of-order copies
+    unmasked_records parts that the flow must change, unchanged
     key_affinity     keys that lost their partition or order
     arrival_latency  latencies from arrival brackets
     unit_verdicts    all of it: `judge`
@@ -31,6 +32,8 @@ Definitions beyond those of `record_verdict`:
   have no flow (in evidence: flow 0).
 - LATE: of a matched pair, an earlier audit (`UnitScope.earlier`) would have judged the record lost
   or overdue, and its copy is beyond the target's end of that time. Not for LATEST.
+- UNMASKED: a target record of equal identity, in any partition, has a part of `must_change` with
+  equal content. Of equal parts, the k-th source record belongs to the k-th target record.
 - A run of duplicates may extend beyond the window when deciding whether it is a replay. Its event
   covers the judged ones: from the first offset to the last + 1, and their number.
 - Order is judged (`order_judged`) if all flows have positions, except for LATEST. OUT_OF_ORDER is

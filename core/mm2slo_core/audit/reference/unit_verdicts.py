@@ -15,6 +15,7 @@ from mm2slo_core.audit.reference.latest_records import pair_latest
 from mm2slo_core.audit.reference.missing_records import missing_verdicts
 from mm2slo_core.audit.reference.record_groups import pair
 from mm2slo_core.audit.reference.replayed_blocks import find_replays
+from mm2slo_core.audit.reference.unmasked_records import find_unmasked
 from mm2slo_core.audit.unit_outcome import Evidence, PartitionOutcome, UnitOutcome
 from mm2slo_core.timeline_record import Side
 
@@ -56,6 +57,7 @@ def judge(
     order_judged = not latest and all(flow.has_positions for flow in scope.flows)
     if order_judged and scope.comparison is Comparison.RECORDS:
         ledger.add_disorder(pairing.matched)
+    ledger.add_unmasked(find_unmasked(compared, scope))
     arrivals = Arrivals((each for each in polls if each.topic == scope.index), scope)
     in_order = pair(keyed, scope).matched if order_judged else ()
     return ledger.outcome(
@@ -124,6 +126,10 @@ class _Ledger:
     def add_disorder(self, matched: Iterable[Pair]) -> None:
         for source, copy in descents(matched, lambda each: (each[0].flow, each[0].partition)):
             self._add(Verdict.OUT_OF_ORDER, source, counterpart=copy)
+
+    def add_unmasked(self, pairs: Iterable[Pair]) -> None:
+        for source, copy in pairs:
+            self._add(Verdict.UNMASKED, source, counterpart=copy)
 
     def outcome(
         self,

@@ -11,6 +11,7 @@ from mm2slo_audit.engine.fingerprint_columns import (
     fingerprint,
     is_sampled,
     key_hash,
+    masked_hashes,
     record_columns,
 )
 from mm2slo_core.audit import fingerprint as core
@@ -92,6 +93,17 @@ def test_fingerprint_and_key_hash_equal_core(frame: DataFrame, rows: list[Messag
     ]
     assert [list(hashes) for _, hashes in found] == [
         [core.key_hash(row[0], each) for each in hmac_keys] for row in rows
+    ]
+
+
+@pytest.mark.parametrize("hmac_key", [None, b"secret"])
+def test_masked_hashes_equal_core(
+    frame: DataFrame, rows: list[Message], hmac_key: bytes | None
+) -> None:
+    identity = Identity(must_change=("value", "header:b", "key", "header:ü"), hmac_key=hmac_key)
+    found = frame.orderBy("n").select(masked_hashes(identity)).collect()
+    assert [tuple(each) for (each,) in found] == [
+        core.masked_hashes(identity, key, value, headers) for key, value, headers, _ in rows
     ]
 
 

@@ -51,7 +51,7 @@ def test_key_cells_of_sample_equal_truth(seed: int) -> None:
 
 def test_plans_cover_every_fault_and_verdict() -> None:
     made = [inject(random_plan(seed, steps=150)) for seed in range(60)]
-    for verdict in set(Verdict) - {Verdict.LATE}:
+    for verdict in set(Verdict) - {Verdict.LATE, Verdict.UNMASKED}:
         assert sum(each.truth.count(verdict) for each in made) >= 20, verdict
     assert sum(each.scope.comparison is Comparison.KEYS for each in made) >= 10
     assert sum(len(each.scope.flows) == 2 for each in made) >= 10
