@@ -5,6 +5,7 @@ from __future__ import annotations
 from mm2slo_audit.engine.group_marks import (
     DECIDED,
     DUPLICATED,
+    LATE,
     MISSING,
     OVERTAKEN,
     UNEXPLAINED,
@@ -25,7 +26,7 @@ from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.topology import Flow
 
-OVERDUE = MISSING | DECIDED | 1 << 6
+OVERDUE = MISSING | DECIDED | 1 << 7
 EXTRA = UNEXPLAINED | DECIDED
 
 
@@ -97,6 +98,13 @@ def test_select_slices_overtaken_records_adds_their_ranges() -> None:
     assert dict(selection.ranges) == {(0, 0, 1): [(5, 9), (8, 20)]}
     assert dict(selection.masks) == {(0, 0, 3): 4}
     assert merge_ranges([(8, 20), (5, 9), (22, 22), (21, 21)]) == [(5, 22)]
+
+
+def test_select_slices_late_records_are_read_only_for_evidence() -> None:
+    late = [mark(LATE, at, 1, low=100 - at) for at in range(10)]
+    selection = select_slices([*late, mark(LATE | OVERTAKEN, 30, 1, 0, high=9)], SLICES, cap=2)
+    # An overtaken one may be the first: its low offset is that of another record.
+    assert set(selection.masks) == {(0, 0, 8), (0, 0, 9), (0, 0, 30)}
 
 
 def test_find_overlaps_returns_ranges_shared_by_parts() -> None:
