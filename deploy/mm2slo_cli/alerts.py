@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from mm2slo_alerts.output_files import generated, notices
+from mm2slo_alerts.output_files import (
+    DEFAULT_FORMATS,
+    FRAGMENT,
+    Format,
+    configured_alerts,
+    generated,
+    notices,
+)
 from mm2slo_alerts.rule_model import Scale
 from mm2slo_cli.alerts_check import problems
+from mm2slo_cli.alerts_merge import MERGED, merge_fragment
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import CONFIG_OR_DEFAULTS, ConfigSource, config_options
 from mm2slo_cli.generated_files import write_file
@@ -45,13 +53,42 @@ def about() -> None:
 
 @alerts_app.command()
 @config_options(CONFIG_OR_DEFAULTS)
-def generate(source: ConfigSource, out: _Out = FOLDER, scale: _Factor = 1.0) -> None:
+def generate(
+    source: ConfigSource,
+    out: _Out = FOLDER,
+    scale: _Factor = 1.0,
+    formats: Annotated[
+        list[Format] | None,
+        typer.Option(
+            "--format",
+            help="What to write; repeatable. "
+            "[default: prometheus, prometheusrule and alertmanager]",
+        ),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into",
+            metavar="FILE",
+            help="An existing alertmanager.yml: merge the fragment with it, and warn of routes "
+            "that it would shadow.",
+        ),
+    ] = None,
+) -> None:
     """Write the files."""
     read = _read(source)
     console = Console(highlight=False, soft_wrap=True)
-    for name, text in generated(read, _scale(scale)).items():
+    files = generated(read, _scale(scale), formats or DEFAULT_FORMATS)
+    warnings: tuple[str, ...] = ()
+    if into is not None:
+        if FRAGMENT not in files:
+            raise UserError("--into needs the fragment; add --format fragment")
+        files[MERGED], warnings = merge_fragment(into, files[FRAGMENT], configured_alerts(read))
+    for name, text in files.items():
         write_file(out / name, text)
         console.print(f"{out / name}", markup=False)
+    for warning in warnings:
+        console.print(f"warning: {warning}", markup=False)
     for notice in notices(read):
         console.print(f"note: {notice}", markup=False)
 

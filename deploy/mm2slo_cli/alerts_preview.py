@@ -105,7 +105,7 @@ def render_message(
     text, settings = preview_parts.message_parts(alerting)
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
-        _write(folder, {"mm2slo.tmpl": template(alerting.links), "data.json": data})
+        _write(folder, {"mm2slo.tmpl": template(alerting), "data.json": data})
         done = monitoring_tools.run_tool(
             "amtool",
             "template",

@@ -104,7 +104,7 @@ def delivery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
         )
         text = configuration(config, SloConfig(), SCALE)
         assert not any(secret in text for secret in files.values())
-        manager = stack.enter_context(alertmanager(folder, text, LINKS))
+        manager = stack.enter_context(alertmanager(folder, text, config))
         yield Delivery(manager, slack, other, on_call, pulse)
         assert [slack.refusals, on_call.refused, pulse.refused] == [[], [], []]
 

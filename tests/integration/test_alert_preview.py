@@ -77,7 +77,7 @@ def delivery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
         text = configuration(config, SloConfig(), Scale(0.001))
         # Without inhibition, because alerts without a flow would inhibit each other here.
         text = text[: text.index("inhibit_rules:")] + text[text.index("receivers:") :]
-        yield Delivery(config, stack.enter_context(alertmanager(folder, text, config.links)), slack)
+        yield Delivery(config, stack.enter_context(alertmanager(folder, text, config)), slack)
         assert slack.refusals == []
 
 

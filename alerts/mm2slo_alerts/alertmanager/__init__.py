@@ -6,7 +6,7 @@ that hold them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_alerts.alertmanager.flow_channels import flow_channels
 from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
@@ -20,14 +20,19 @@ if TYPE_CHECKING:
     from mm2slo_core.config.alerting_config import AlertingConfig
     from mm2slo_core.config.slo_config import SloConfig
 
-__all__ = ["DEFAULT_WEBHOOK_FILE", "TEMPLATES", "configuration"]
+__all__ = ["DEFAULT_WEBHOOK_FILE", "TEMPLATES", "configuration", "document"]
 
 TEMPLATES: Final = "templates/mm2slo.tmpl"
 """Path of the templates, relative to the configuration."""
 
 
 def configuration(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCTION) -> str:
-    """Return the text of `alertmanager.yml`.
+    """Return the text of `alertmanager.yml`. Raises UserError like `document`."""
+    return yaml_text(document(config, slo, scale))
+
+
+def document(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCTION) -> dict[str, Any]:
+    """Return the whole configuration.
 
     Without a channel, one Slack channel with the webhook in `DEFAULT_WEBHOOK_FILE` is assumed.
     Raises UserError when *slo* names a channel that *config* does not have.
@@ -38,21 +43,20 @@ def configuration(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCT
     if unknown:
         raise UserError(
             f"unknown channel {unknown[0]!r}; expected one of "
-            f"{', '.join(receivers.channels)}; or add it to alerting.slack or alerting.webhooks"
+            f"{', '.join(receivers.channels)}; or add it to alerting.slack, "
+            "alerting.webhooks or alerting.receivers"
         )
-    return yaml_text(
-        {
-            "templates": [TEMPLATES],
-            "route": root(receivers, flow_channels(slo.objectives), scale),
-            # Alertmanager 0.25 has no field for the reason.
-            "inhibit_rules": [
-                {
-                    "source_matchers": [str(each) for each in rule.source],
-                    "target_matchers": [str(each) for each in rule.target],
-                    **({"equal": list(rule.by)} if rule.by else {}),
-                }
-                for rule in INHIBITIONS
-            ],
-            "receivers": receivers.documents(),
-        }
-    )
+    return {
+        "templates": [TEMPLATES],
+        "route": root(receivers, flow_channels(slo.objectives), scale),
+        # Alertmanager 0.25 has no field for the reason.
+        "inhibit_rules": [
+            {
+                "source_matchers": [str(each) for each in rule.source],
+                "target_matchers": [str(each) for each in rule.target],
+                **({"equal": list(rule.by)} if rule.by else {}),
+            }
+            for rule in INHIBITIONS
+        ],
+        "receivers": receivers.documents(),
+    }

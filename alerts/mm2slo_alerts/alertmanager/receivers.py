@@ -1,4 +1,4 @@
-"""Receivers: one per Slack channel or webhook, and one that discards the watchdog."""
+"""Receivers: one per channel, and one that discards the watchdog."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.config.alerting_config import SlackChannel
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mm2slo_core.config.alerting_config import AlertingConfig, Webhook
 
 DISCARD: Final = "null"
@@ -49,8 +52,9 @@ class Receivers:
     @property
     def platform(self) -> str:
         """Receiver that may work while the first Slack channel fails."""
-        webhooks = [each.name for each in self.config.webhooks if each.name in self.channels]
-        second = (*webhooks, *self.channels[1:2], self.channels[0])[0]
+        slack = {each.name for each in self.slack}
+        others = [name for name in self.channels if name not in slack]
+        second = (*others, *self.channels[1:2], self.channels[0])[0]
         return receiver_name(self.config.platform or second)
 
     def documents(self) -> list[dict[str, Any]]:
@@ -61,6 +65,10 @@ class Receivers:
             *(
                 {"name": receiver_name(each.name), **_webhook(each)}
                 for each in self.config.webhooks
+            ),
+            *(
+                {"name": receiver_name(each.name), **(each.model_extra or {})}
+                for each in self.config.receivers
             ),
         ]
 
@@ -101,6 +109,27 @@ class Receivers:
         if links.alertmanager is not None:
             found.append(("Silence", links.alertmanager + _SILENCE))
         return [{"type": "button", "text": text, "url": url} for text, url in found]
+
+
+def check_files(config: AlertingConfig) -> None:
+    """Raise UserError for a key of a Kubernetes Secret, which only AlertmanagerConfig knows."""
+    for receiver in config.receivers:
+        for key in _secret_keys(receiver.model_extra or {}):
+            raise UserError(
+                f"receiver {receiver.name!r} has {key} in a Kubernetes Secret; Alertmanager's own "
+                f"configuration expects {key}_file; or generate --format alertmanagerconfig"
+            )
+
+
+def _secret_keys(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, dict) and inner.keys() == {"name", "key"}:
+                yield key
+            yield from _secret_keys(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _secret_keys(inner)
 
 
 def receiver_name(channel: str) -> str:

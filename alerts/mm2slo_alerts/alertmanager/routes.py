@@ -40,6 +40,7 @@ def root(
     receivers: Receivers, of_flows: Sequence[tuple[Sequence[str], str]], scale: Scale
 ) -> dict[str, Any]:
     """Return the section `route`; *of_flows*: patterns of flows and the channel of their causes."""
+    page = receivers.config.severities.page
     return {
         "receiver": receivers.default,
         "group_by": list(_BY_NAME),
@@ -58,7 +59,7 @@ def root(
                 {
                     **_matching(equal("channel", channel)),
                     "receiver": receiver_name(channel),
-                    "routes": _by_severity(scale),
+                    "routes": _by_severity(page, scale),
                 }
                 for channel in receivers.channels
             ),
@@ -73,11 +74,11 @@ def root(
                         matching("flow", flow_pattern(flows)),
                     ),
                     "receiver": receiver_name(channel),
-                    "routes": _by_severity(scale),
+                    "routes": _by_severity(page, scale),
                 }
                 for flows, channel in of_flows
             ),
-            *_by_severity(scale),
+            *_by_severity(page, scale),
         ],
     }
 
@@ -87,9 +88,12 @@ def group_by(labels: Mapping[str, str]) -> tuple[str, ...]:
     return next(((each,) for each in _SUBJECTS if labels.get(each)), _BY_NAME)
 
 
-def _by_severity(scale: Scale) -> list[dict[str, Any]]:
-    """Pages; and tickets about a flow or a cluster, as the parent route handles others."""
-    page = equal("severity", "page")
+def _by_severity(severity: str, scale: Scale) -> list[dict[str, Any]]:
+    """Alerts with the *severity* of pages; and tickets about a flow or a cluster.
+
+    The parent route handles other tickets.
+    """
+    page = equal("severity", severity)
     times = _times(_PAGE_WAIT, _PAGE_INTERVAL, _PAGE_REPEAT, scale)
     by_subject = [(unequal(each, ""), {"group_by": [each]}) for each in _SUBJECTS]
     return [

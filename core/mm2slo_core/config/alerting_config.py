@@ -1,9 +1,12 @@
 """`alerting:`, the receivers of alerts and the links in their messages."""
 
+from collections.abc import Mapping
 from typing import Final
 
+from pydantic import ConfigDict
+
 from mm2slo_core.config.field_types import Flag, Section
-from mm2slo_core.config.text_fields import Address, FilePath, Name, SecretFile
+from mm2slo_core.config.text_fields import Address, ChannelName, FilePath, Name, SecretFile
 
 EXPORTER_JOB: Final = "mm2slo"
 """The job name in the shipped scrape configuration."""
@@ -26,6 +29,15 @@ class LinksConfig(Section):
     """Splunk Web with the app `repl_observability`, for the logs of a flow."""
 
 
+class SecretKey(Section):
+    """A key of a Kubernetes Secret."""
+
+    name: Name
+    """Name of the Secret."""
+    key: Name
+    """Key in the Secret."""
+
+
 class SlackChannel(Section):
     """A Slack channel that `slo.channel` refers to by name."""
 
@@ -34,8 +46,10 @@ class SlackChannel(Section):
     webhook_url_file: SecretFile
     """File with the URL of the incoming webhook; read by Alertmanager, and by mm2slo for the
     digest."""
-    channel: Name | None = None
-    """Channel name in Slack; null: the channel of the webhook."""
+    webhook_secret: SecretKey | None = None
+    """Secret with that URL, for `AlertmanagerConfig`; null: the key `<name>` of `mm2slo-slack`."""
+    channel: ChannelName | None = None
+    """Channel name in Slack, such as `#pay`; null: the channel of the webhook."""
 
 
 class Webhook(Section):
@@ -47,6 +61,38 @@ class Webhook(Section):
     """URL to post to; must not contain a secret."""
     credentials_file: SecretFile | None = None
     """File with a bearer token; read by Alertmanager only."""
+    credentials_secret: SecretKey | None = None
+    """Secret with that token, for `AlertmanagerConfig`; null: the key `<name>` of
+    `mm2slo-webhooks`."""
+
+
+class Receiver(Section):
+    """A receiver in Alertmanager's own format, such as `pagerduty_configs`, passed through.
+
+    Secrets are files (`routing_key_file`), or for `AlertmanagerConfig` keys of Secrets
+    (`routing_key: {name: pagerduty, key: routing-key}`).
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Name
+    """Name in this file, and value of the `channel` label."""
+
+
+class SeveritiesConfig(Section):
+    """Values of the label `severity`."""
+
+    page: Name
+    """Of alerts that notify on-call immediately."""
+    ticket: Name
+    """Of alerts that are handled within working hours."""
+
+
+class PrometheusRuleConfig(Section):
+    """The resource `PrometheusRule`."""
+
+    labels: Mapping[Name, Name] = {}
+    """Labels of its metadata, such as `release`, by which the operator selects rules."""
 
 
 class MaintenanceConfig(Section):
@@ -67,6 +113,17 @@ class AlertingConfig(Section):
     """Slack channels; the first one is the default channel."""
     webhooks: tuple[Webhook, ...] = ()
     """Other receivers; the first one is the default without Slack."""
+    receivers: tuple[Receiver, ...] = ()
+    """Receivers in Alertmanager's own format that `slo.channel` refers to by name."""
+    severities: SeveritiesConfig = SeveritiesConfig(page="page", ticket="ticket")
+    """Values of the label `severity`, such as `{page: critical, ticket: warning}`."""
+    labels: Mapping[Name, Name] = {}
+    """Labels of every alert, such as `team`."""
+    namespace: Name | None = None
+    """Kubernetes namespace of the generated resources, and label of every alert: the operator adds
+    a matcher for it to `AlertmanagerConfig`."""
+    prometheusrule: PrometheusRuleConfig = PrometheusRuleConfig()
+    """The resource `PrometheusRule`."""
     watchdog: Name | None = None
     """Name of the webhook that receives `MM2Watchdog` only, and that must raise an alarm when it
     stops arriving; null: no dead man's switch."""
@@ -83,4 +140,5 @@ class AlertingConfig(Section):
         """Valid values of `slo.channel`, the Slack channels first."""
         slack = (each.name for each in self.slack)
         webhooks = (each.name for each in self.webhooks if each.name != self.watchdog)
-        return (*slack, *webhooks)
+        receivers = (each.name for each in self.receivers if each.name != self.watchdog)
+        return (*slack, *webhooks, *receivers)

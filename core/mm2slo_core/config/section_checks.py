@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.client_security import librdkafka_properties
@@ -238,8 +239,11 @@ def check_exporter(exporter: ExporterConfig) -> Iterator[Finding]:
 
 def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:
     """Channel names are unique, and `watchdog` and `platform` refer to one of them."""
-    webhooks = tuple(each.name for each in alerting.webhooks)
-    for key, known in (("watchdog", webhooks), ("platform", alerting.channels)):
+    others = (
+        *(each.name for each in alerting.webhooks),
+        *(each.name for each in alerting.receivers),
+    )
+    for key, known in (("watchdog", others), ("platform", alerting.channels)):
         name = getattr(alerting, key)
         if name is not None and name not in known:
             yield Finding(
@@ -248,8 +252,13 @@ def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:
                 did_you_mean(name, known, f"add {name} under alerting.webhooks"),
             )  # fmt: skip
     first: dict[str, tuple[str, int, str]] = {}
-    for kind, receivers in (("slack", alerting.slack), ("webhooks", alerting.webhooks)):
-        for index, name in enumerate(each.name for each in receivers):
+    names = {
+        "slack": [each.name for each in alerting.slack],
+        "webhooks": [each.name for each in alerting.webhooks],
+        "receivers": [each.name for each in alerting.receivers],
+    }
+    for kind, given in names.items():
+        for index, name in enumerate(given):
             claimed = first.setdefault(slug(name) or name, (kind, index, name))
             if claimed[:2] != (kind, index):
                 other = "" if claimed[2] == name else f" ({claimed[2]!r})"
@@ -259,3 +268,42 @@ def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:
                     "names that differ in more than case and punctuation",
                     "rename one of them",
                 )  # fmt: skip
+    severities = alerting.severities
+    if severities.page == severities.ticket:
+        yield Finding(
+            ("severities",), f"page and ticket are both {severities.page!r}",
+            "two values, so that pages can be routed",
+        )  # fmt: skip
+    for label in sorted(_RESERVED_LABELS.intersection(alerting.labels)):
+        yield Finding(
+            ("labels", label), f"{label} is a label of the alerts themselves", "another label"
+        )
+    for index, receiver in enumerate(alerting.receivers):
+        for path in _inline_secrets(receiver.model_extra or {}, ("receivers", index)):
+            yield Finding(
+                path, "contains a secret",
+                f"{path[-1]}_file, or {{name: SECRET, key: KEY}} for AlertmanagerConfig",
+            )  # fmt: skip
+
+
+_RESERVED_LABELS: Final = frozenset(
+    {
+        *("alertname", "severity", "window", "flow", "source", "target", "cluster", "sli", "tier"),
+        *("topic", "group", "channel", "owner", "namespace"),
+    }
+)
+_SECRET_KEY: Final = re.compile(
+    r"(?:.+_)?(?:password|secret|token|credentials)|.+_key|(?:api|webhook)_url"
+)
+
+
+def _inline_secrets(value: object, path: Path) -> Iterator[Path]:
+    """Yield the places of texts that Alertmanager treats as secrets."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if isinstance(inner, str) and _SECRET_KEY.fullmatch(str(key)):
+                yield (*path, str(key))
+            yield from _inline_secrets(inner, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _inline_secrets(inner, (*path, index))

@@ -40,6 +40,11 @@ def _name(value: str) -> str:
     return value
 
 
+def _channel_name(value: str) -> str:
+    _name(value.removeprefix("#"))
+    return value
+
+
 def _flow_pattern(value: str) -> str:
     if not _PATTERN.fullmatch(value):
         raise InvalidValueError(
@@ -93,6 +98,7 @@ def _file(value: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_name)]
+ChannelName = Annotated[str, AfterValidator(_channel_name)]
 FlowPattern = Annotated[str, AfterValidator(_flow_pattern)]
 Address = Annotated[str, AfterValidator(_address)]
 FilePath = Annotated[str, AfterValidator(_file)]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
+from mm2slo_alerts.alertmanager.matchers import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from mm2slo_core.promql import Matcher
-
-
-def matches(matchers: Sequence[Matcher], labels: Mapping[str, str]) -> bool:
-    """Whether an alert matches; as in Alertmanager, a missing label is an empty one."""
-    return all(_matches(each, labels.get(each.label, "")) for each in matchers)
+__all__ = ["delivered", "matches"]
 
 
 def delivered(firing: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
@@ -36,11 +31,3 @@ def delivered(firing: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
             for other in alerts
         )
     ]
-
-
-def _matches(matcher: Matcher, found: str) -> bool:
-    if matcher.operator in {"=", "!="}:
-        same = found == matcher.value
-    else:
-        same = re.fullmatch(matcher.value, found) is not None
-    return same is not matcher.operator.startswith("!")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_alerts.alertmanager import TEMPLATES
 from mm2slo_alerts.slack import template
-from mm2slo_core.config.alerting_config import LinksConfig
+from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_lab.monitoring import Alertmanager as Running
 from mm2slo_lab.monitoring import alertmanager as running
 from mm2slo_lab.monitoring import find_program
@@ -99,9 +99,9 @@ class Alertmanager(Running):
 
 @contextmanager
 def alertmanager(
-    folder: Path, configuration: str, links: LinksConfig | None = None
+    folder: Path, configuration: str, config: AlertingConfig | None = None
 ) -> Iterator[Alertmanager]:
     """Run Alertmanager in *folder* with the text *configuration* and the Slack template."""
-    templates = {TEMPLATES: template(links or LinksConfig())}
+    templates = {TEMPLATES: template(config or AlertingConfig())}
     with running(folder, configuration, templates, external_url=EXTERNAL_URL) as server:
         yield Alertmanager(server.url, server.folder, server.process)

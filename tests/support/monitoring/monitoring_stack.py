@@ -59,9 +59,7 @@ def monitoring(
         (folder / "alertmanager").mkdir()
         (folder / "prometheus").mkdir()
         with (
-            alertmanager(
-                folder / "alertmanager", files[ALERTMANAGER], config.alerting.links
-            ) as manager,
+            alertmanager(folder / "alertmanager", files[ALERTMANAGER], config.alerting) as manager,
             prometheus(
                 folder / "prometheus",
                 {

@@ -119,3 +119,46 @@ def test_duplicate_channel_name_is_reported(alerting: str, expected: str) -> Non
 def test_path_with_newline_is_reported() -> None:
     text = report('{maintenance: {rules_file: "a\\nb"}}')
     assert "'a\\nb' is empty or contains control characters" in text
+
+
+def test_slack_channel_may_start_with_hash() -> None:
+    alerting = load("{slack: [{name: pay, webhook_url_file: /run/url, channel: '#pay'}]}").alerting
+    assert alerting.slack[0].channel == "#pay"
+    assert "contains '!'" in report("{slack: [{name: a, webhook_url_file: /u, channel: '#!pay'}]}")
+
+
+def test_receiver_in_alertmanagers_format_is_a_channel() -> None:
+    alerting = load(
+        "{receivers: [{name: pd, pagerduty_configs: [{routing_key_file: /run/pd}]}]}"
+    ).alerting
+    assert alerting.channels == ("pd",)
+
+
+@pytest.mark.parametrize(
+    "receiver",
+    [
+        "{name: pd, pagerduty_configs: [{routing_key: XXXXsecretXXXX}]}",
+        "{name: op, opsgenie_configs: [{api_key: XXXXsecretXXXX}]}",
+        "{name: sl, slack_configs: [{api_url: XXXXsecretXXXX}]}",
+        "{name: ma, email_configs: [{auth_password: XXXXsecretXXXX}]}",
+        "{name: wh, webhook_configs: [{http_config: {basic_auth: {password: XXXXsecretXXXX}}}]}",
+    ],
+)
+def test_inline_secret_of_receiver_is_reported_without_its_value(receiver: str) -> None:
+    text = report(f"{{receivers: [{receiver}]}}")
+    assert "contains a secret" in text
+    assert "XXXX" not in text
+    assert "_file, or {name: SECRET, key: KEY} for AlertmanagerConfig" in text
+
+
+@pytest.mark.parametrize(
+    ("alerting", "expected"),
+    [
+        ("{severities: {ticket: warning}}", "alerting.severities.page"),
+        ("{severities: {page: high, ticket: high}}", "page and ticket are both 'high'"),
+        ("{labels: {severity: high}}", "severity is a label of the alerts themselves"),
+        ("{watchdog: pager}", "unknown receiver 'pager'"),
+    ],
+)
+def test_unusable_label_or_severity_is_reported(alerting: str, expected: str) -> None:
+    assert expected in report(alerting)

@@ -56,7 +56,7 @@ def receiver(config: AlertingConfig, name: str) -> dict[str, Any]:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alertmanager")
     (folder / "templates").mkdir()
-    (folder / TEMPLATES).write_text(template(LinksConfig()), encoding="utf-8")
+    (folder / TEMPLATES).write_text(template(AlertingConfig()), encoding="utf-8")
     path = folder / "alertmanager.yml"
     path.write_text(configuration(FULL, SloConfig()), encoding="utf-8")
     return path
@@ -94,7 +94,7 @@ def test_amtool_accepts_every_configuration(
     tmp_path: Path, config: AlertingConfig, scale: float
 ) -> None:
     (tmp_path / "templates").mkdir()
-    (tmp_path / TEMPLATES).write_text(template(LinksConfig()), encoding="utf-8")
+    (tmp_path / TEMPLATES).write_text(template(AlertingConfig()), encoding="utf-8")
     path = tmp_path / "alertmanager.yml"
     path.write_text(configuration(config, SloConfig(), Scale(scale)), encoding="utf-8")
     done = amtool("check-config", str(path))
@@ -189,7 +189,7 @@ def test_cause_is_routed_to_channel_of_availability(
     tmp_path: Path, labels: Mapping[str, str], expected: str
 ) -> None:
     (tmp_path / "templates").mkdir()
-    (tmp_path / TEMPLATES).write_text(template(LinksConfig()), encoding="utf-8")
+    (tmp_path / TEMPLATES).write_text(template(AlertingConfig()), encoding="utf-8")
     path = tmp_path / "alertmanager.yml"
     slo = SloConfig(objectives=OBJECTIVES)
     path.write_text(configuration(FULL, slo), encoding="utf-8")

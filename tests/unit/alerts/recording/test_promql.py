@@ -17,6 +17,7 @@ from mm2slo_core.catalogue import (
     FLOW_STATE,
     SLI_EVENTS_TOTAL,
 )
+from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.objectives import ObjectiveRule
 from mm2slo_core.promql import (
     aggregate,
@@ -136,7 +137,7 @@ def test_resource_and_file_have_same_groups() -> None:
         ),
     )
     file = yaml.safe_load(prometheus_text((group,)))
-    resource = yaml.safe_load(prometheus_rule_resource((group,)))
+    resource = yaml.safe_load(prometheus_rule_resource((group,), AlertingConfig()))
     assert resource["spec"] == file
     assert resource["kind"] == "PrometheusRule"
     assert file["groups"][0]["rules"] == [

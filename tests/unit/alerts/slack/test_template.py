@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("amtool") is None:
         pytest.skip("amtool is not installed: run make prometheus")
     found = tmp_path_factory.mktemp("template")
-    (found / "mm2slo.tmpl").write_text(template(CONFIG.links), encoding="utf-8")
+    (found / "mm2slo.tmpl").write_text(template(CONFIG), encoding="utf-8")
     return found
 
 
@@ -104,7 +104,9 @@ def message(folder: Path, *alerts: dict[str, Any], **more: Any) -> dict[str, Any
 
 
 def test_template_uses_only_functions_of_alertmanager_0_25() -> None:
-    actions = re.findall(r"\{\{-?(.*?)-?\}\}", template(EVERY_LINK), re.DOTALL)
+    actions = re.findall(
+        r"\{\{-?(.*?)-?\}\}", template(AlertingConfig(links=EVERY_LINK)), re.DOTALL
+    )
     names = {
         name
         for action in actions

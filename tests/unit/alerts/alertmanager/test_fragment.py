@@ -1,0 +1,105 @@
+"""The fragment for an existing Alertmanager: merge, routes and shadowed routes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from mm2slo_alerts.alertmanager import TEMPLATES, document
+from mm2slo_alerts.alertmanager.fragment import fragment, merged, shadowed
+from mm2slo_alerts.rule_text import yaml_text
+from mm2slo_alerts.slack import template
+from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
+from mm2slo_core.config.slo_config import SloConfig
+from mm2slo_core.user_errors import UserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONFIG = AlertingConfig(
+    slack=(SlackChannel(name="pay", webhook_url_file="/run/secrets/pay", channel="#pay"),)
+)
+EXISTING: dict[str, Any] = yaml.safe_load(
+    """
+route:
+  receiver: default
+  routes:
+    - {matchers: ['severity="page"'], receiver: pager}
+    - {match: {team: billing}, receiver: default}
+    - {match_re: {alertname: MM2Topic.*}, receiver: default}
+receivers: [{name: default}, {name: pager}]
+inhibit_rules: [{source_matchers: [a="b"], target_matchers: [a="c"]}]
+"""
+)
+
+
+def added() -> dict[str, Any]:
+    return fragment(document(CONFIG, SloConfig()))
+
+
+@pytest.mark.parametrize(
+    ("labels", "receiver"),
+    [
+        (("alertname=MM2FlowStopped", "severity=page", "flow=us->eu"), "channel-pay"),
+        (("alertname=MM2ExporterDown", "severity=page"), "channel-pay"),
+        (("alertname=KafkaDown", "severity=page"), "pager"),
+        (("alertname=KafkaDown", "severity=ticket"), "default"),
+    ],
+)
+def test_merged_configuration_routes_ours_to_fragment_and_others_as_before(
+    tmp_path: Path, labels: tuple[str, ...], receiver: str
+) -> None:
+    if shutil.which("amtool") is None:
+        pytest.skip("amtool is not installed: run make prometheus")
+    path = tmp_path / "alertmanager.yml"
+    path.write_text(yaml_text(merged(EXISTING, added())), encoding="utf-8")
+    (tmp_path / TEMPLATES).parent.mkdir()
+    (tmp_path / TEMPLATES).write_text(template(CONFIG), encoding="utf-8")
+    for command in (
+        ["amtool", "check-config", str(path)],
+        [
+            *("amtool", "config", "routes", "test", f"--config.file={path}"),
+            *(f"--verify.receivers={receiver}", *labels),
+        ],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_merge_keeps_existing_parts() -> None:
+    found = merged(EXISTING, added())
+    assert [each["name"] for each in found["receivers"]][:2] == ["default", "pager"]
+    assert found["route"]["receiver"] == "default"
+    assert found["inhibit_rules"][0] == EXISTING["inhibit_rules"][0]
+    assert len(found["inhibit_rules"]) == 6
+    assert found["templates"] == [TEMPLATES]
+
+
+def test_shadowed_routes_are_named_with_their_alerts() -> None:
+    alerts = [
+        {"alertname": "MM2FlowStopped", "severity": "page"},
+        {"alertname": "MM2TopicMissing", "severity": "ticket"},
+    ]
+    assert shadowed(EXISTING, alerts) == (
+        'the fragment shadows the route severity="page" (receiver pager), which would no longer '
+        "receive MM2FlowStopped; remove it, or set continue: true in the fragment's route",
+        'the fragment shadows the route alertname=~"MM2Topic.*" (receiver default), which would no '
+        "longer receive MM2TopicMissing; remove it, or set continue: true in the fragment's route",
+    )
+
+
+@pytest.mark.parametrize(
+    ("existing", "message"),
+    [
+        ({"receivers": []}, "the file has no route"),
+        ([], "the file has no route"),
+        ({**EXISTING, "receivers": [{"name": "channel-pay"}]}, "receiver 'channel-pay' is in both"),
+    ],
+)
+def test_merge_with_unusable_configuration_is_rejected(existing: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        merged(existing, added())

@@ -1,0 +1,86 @@
+"""Formats, labels and severities of the generated files."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from mm2slo_alerts.output_files import DEFAULT_FORMATS, Format, generated
+from mm2slo_core.config import Config, load_config
+from mm2slo_core.user_errors import UserError
+
+BASE = """\
+clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+flows: [{flow: us->eu}]
+alerting:
+  slack: [{name: pay, webhook_url_file: /run/secrets/slack, channel: "#pay"}]
+"""
+
+
+def config(more: str = "") -> Config:
+    return load_config(BASE + more)
+
+
+@pytest.mark.parametrize(
+    ("formats", "names"),
+    [
+        ((Format.PROMETHEUS,), {"mm2slo-recording.rules.yml", "mm2slo-alerts.rules.yml"}),
+        ((Format.PROMETHEUSRULE,), {"mm2slo-rules.prometheusrule.yaml"}),
+        ((Format.ALERTMANAGER,), {"alertmanager.yml", "mm2slo.tmpl"}),
+        ((Format.FRAGMENT,), {"mm2slo-fragment.yml", "mm2slo.tmpl"}),
+        ((Format.ALERTMANAGERCONFIG,), {"mm2slo.alertmanagerconfig.yaml"}),
+    ],
+)
+def test_each_format_has_its_files(formats: tuple[Format, ...], names: set[str]) -> None:
+    files = generated(config("  namespace: monitoring\n"), formats=formats)
+    assert {name.rpartition("/")[2] for name in files} == names
+
+
+def test_labels_severities_and_namespace_are_on_every_alert() -> None:
+    files = generated(
+        config(
+            "  labels: {team: streaming}\n"
+            "  severities: {page: critical, ticket: warning}\n"
+            "  namespace: monitoring\n"
+            "  prometheusrule: {labels: {release: kps}}\n"
+        )
+    )
+    rule = yaml.safe_load(files["prometheus/mm2slo-rules.prometheusrule.yaml"])
+    assert rule["metadata"]["namespace"] == "monitoring"
+    assert rule["metadata"]["labels"]["release"] == "kps"
+    alerts = [r for g in rule["spec"]["groups"] for r in g["rules"] if "alert" in r]
+    assert {alert["labels"]["severity"] for alert in alerts} == {"critical", "warning", "none"}
+    assert all(alert["labels"]["team"] == "streaming" for alert in alerts)
+    assert all(alert["labels"]["namespace"] == "monitoring" for alert in alerts)
+    recorded = [r for g in rule["spec"]["groups"] for r in g["rules"] if "record" in r]
+    assert not [each for each in recorded if "team" in each.get("labels", {})]
+    routes = files["alertmanager/alertmanager.yml"]
+    assert 'severity="critical"' in routes
+    assert 'severity="page"' not in routes
+    template = files["alertmanager/templates/mm2slo.tmpl"]
+    assert 'eq $severity "critical"' in template
+
+
+def test_defaults_have_no_namespace_and_no_extra_labels() -> None:
+    assert generated(config()).keys() == generated(config(), formats=DEFAULT_FORMATS).keys()
+    rules = generated(config())["prometheus/mm2slo-rules.prometheusrule.yaml"]
+    assert "namespace" not in rules
+
+
+def test_receiver_is_passed_through_with_secret_in_file() -> None:
+    files = generated(
+        config(
+            "  receivers: [{name: pd, pagerduty_configs: [{routing_key_file: /run/secrets/pd, "
+            "severity: critical}]}]\n"
+        )
+    )
+    receivers = yaml.safe_load(files["alertmanager/alertmanager.yml"])["receivers"]
+    assert receivers[-1] == {
+        "name": "channel-pd",
+        "pagerduty_configs": [{"routing_key_file": "/run/secrets/pd", "severity": "critical"}],
+    }
+    selector = config(
+        "  receivers: [{name: pd, pagerduty_configs: [{routing_key: {name: a, key: b}}]}]\n"
+    )
+    with pytest.raises(UserError, match="'pd' has routing_key in a Kubernetes Secret"):
+        generated(selector)
