@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mm2slo_alerts import preview as preview_parts
-from mm2slo_alerts.output_files import alert_groups, links
+from mm2slo_alerts.output_files import configured_alerts
 from mm2slo_alerts.rule_model import AlertRule
 from mm2slo_alerts.slack import template
 from mm2slo_cli import monitoring_tools
@@ -63,7 +63,7 @@ def preview(
     """
     read: Config | None = None if config is None else read_config(ConfigSource(config))
     alerting = AlertingConfig() if read is None else read.alerting
-    rules = _rules(alerting)
+    rules = _rules(read)
     console = Console(highlight=False, soft_wrap=as_json, width=None if as_json else WIDTH)
     if alert is None:
         _list(console, rules)
@@ -120,10 +120,10 @@ def render_message(
     return preview_parts.parse_message(done.stdout, settings)
 
 
-def _rules(alerting: AlertingConfig) -> dict[str, AlertRule]:
+def _rules(config: Config | None) -> dict[str, AlertRule]:
     """Alerts by name; the first of several rules with one name."""
     found: dict[str, AlertRule] = {}
-    for group in alert_groups(links(alerting.links)):
+    for group in configured_alerts(config):
         for rule in group.rules:
             if isinstance(rule, AlertRule):
                 found.setdefault(rule.alert, rule)
