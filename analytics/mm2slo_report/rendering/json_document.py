@@ -100,7 +100,7 @@ def entry_document(entry: Entry, references: References = NO_REFERENCES) -> dict
             "excluded": whole(entry.excluded.total),
         },
         "budget": {
-            "total": float(exact),
+            "allowed_error_ratio": float(exact),
             "consumed": finite(budget.consumed),
             "remaining": finite(budget.remaining),
             "total_events": whole(budget.total_events),
@@ -149,7 +149,7 @@ def _window(window: ReportWindow) -> dict[str, Any]:
     return {
         "name": window.name,
         "kind": window.kind.value,
-        "duration": window.seconds,
+        "duration_seconds": window.seconds,
         "start": utc(window.start),
         "end": utc(window.end),
     }
@@ -161,9 +161,9 @@ def _pair(pair: PairReading) -> dict[str, Any]:
         "severity": str(pair.severity),
         "long_seconds": pair.long_seconds,
         "short_seconds": pair.short_seconds,
-        "long": finite(pair.long),
-        "short": finite(pair.short),
-        "factor": finite(pair.factor),
+        "long_burn_rate": finite(pair.long),
+        "short_burn_rate": finite(pair.short),
+        "threshold": finite(pair.factor),
         "state": pair.state.value,
         "since": None if pair.since is None else utc(pair.since),
     }

@@ -27,16 +27,18 @@ MEDIA: Final = {
 _ANY: Final = "*/*"
 
 
+def prefers_html(accept: str | None) -> bool:
+    """Whether *accept* is that of a browser: HTML rather than JSON."""
+    ranges = _ranges(accept)
+    return _quality(ranges, MEDIA[ReportFormat.HTML]) > _quality(ranges, MEDIA[ReportFormat.JSON])
+
+
 def negotiate_format(accept: str | None) -> ReportFormat:
     """The best format for *accept*; JSON if all are equal. Raises ProblemError (406)."""
-    ranges = [_range(each) for each in (accept or _ANY).split(",") if each.strip()]
+    ranges = _ranges(accept)
     best: tuple[float, ReportFormat] | None = None
     for format_, media in MEDIA.items():
-        # The most specific matching range decides the quality.
-        matching = [(rank, q) for name, q in ranges if (rank := _rank(name, media))]
-        if not matching:
-            continue
-        quality = max(matching)[1]
+        quality = _quality(ranges, media)
         if quality > 0 and (best is None or quality > best[0]):
             best = (quality, format_)
     if best is None:
@@ -47,6 +49,16 @@ def negotiate_format(accept: str | None) -> ReportFormat:
             accepted=list(MEDIA.values()),
         )
     return best[1]
+
+
+def _ranges(accept: str | None) -> list[tuple[str, float]]:
+    return [_range(each) for each in (accept or _ANY).split(",") if each.strip()]
+
+
+def _quality(ranges: list[tuple[str, float]], media: str) -> float:
+    """That of the most specific matching range; 0 without any."""
+    matching = [(rank, q) for name, q in ranges if (rank := _rank(name, media))]
+    return max(matching)[1] if matching else 0.0
 
 
 def _range(text: str) -> tuple[str, float]:

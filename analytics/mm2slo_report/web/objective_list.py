@@ -15,7 +15,7 @@ from mm2slo_core.sli_counters import Sli
 from mm2slo_report.rendering.json_document import report_document
 from mm2slo_report.web import page_cursor, query_parameters
 from mm2slo_report.web.http_responses import Body
-from mm2slo_report.web.objective_routes import At  # noqa: TC001 - FastAPI reads it
+from mm2slo_report.web.objective_routes import At, Period  # noqa: TC001 - FastAPI reads them
 from mm2slo_report.web.problem_details import invalid_parameter
 from mm2slo_report.web.report_service import respond_cached, service_of
 from mm2slo_report.web.response_docs import LIST, describe_responses
@@ -65,8 +65,9 @@ def slos(  # noqa: PLR0917 - FastAPI passes them by name
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Page size.")] = LIMIT,
     cursor: Annotated[str | None, Query(description="`next` of the previous page.")] = None,
     at: At = None,
+    period: Period = None,
 ) -> Response:
-    """Figures over each objective's own window, all as of one instant (`as_of`).
+    """Figures over *period* or each objective's own window, as of one instant (`as_of`).
 
     An objective whose SLI cannot be read has the status `no_data` and the reason in `errors`.
     """
@@ -76,15 +77,16 @@ def slos(  # noqa: PLR0917 - FastAPI passes them by name
     statuses = query_parameters.parse_enum("status", status, Status)
     query = {
         "flow": [each.label for each in flows], "sli": slis, "status": statuses, "sort": sort,
-        "at": at,
+        "at": at, "period": period,
     }  # fmt: skip
     start = None if cursor is None else page_cursor.decode_cursor(cursor, query)
     as_of = service.instant(at) if start is None else start.as_of
     if as_of > service.now:
         raise invalid_parameter("cursor", "invalid cursor; its instant is in the future")
+    service.check_period(period, as_of)
 
     def make() -> Body:
-        report = service.report(as_of)
+        report = service.report(as_of, period)
         found = sorted(_chosen(report, flows, slis, statuses), key=_SORT_KEYS[sort])
         first = 0 if start is None else _place(found, start.after)
         page = tuple(found[first : first + limit])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -14,15 +15,24 @@ from mm2slo_core.reporting.report_periods import ACCEPTED
 from mm2slo_report.rendering.json_document import detail_document, entry_document
 from mm2slo_report.rendering.value_format import finite, utc, whole
 from mm2slo_report.web import query_parameters
+from mm2slo_report.web.content_negotiation import prefers_html
 from mm2slo_report.web.http_responses import YAML, Body
 from mm2slo_report.web.problem_details import invalid_parameter
 from mm2slo_report.web.report_service import respond_cached, service_of
-from mm2slo_report.web.response_docs import ALERTS, HISTORY, ONE, SPEC, describe_responses
+from mm2slo_report.web.response_docs import (
+    ALERTS,
+    HISTORY,
+    ONE,
+    SPEC,
+    describe_page_responses,
+    describe_responses,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mm2slo_core.reporting.slo_report import History
+    from mm2slo_core.reporting.slo_report import Detail, History
+    from mm2slo_report.web.report_service import ReportService
 
 router = APIRouter(tags=["objectives"])
 
@@ -55,25 +65,47 @@ class SpecFormat(StrEnum):
 
 
 @router.get(
-    "/slo/{slo}", summary="One objective with days and incidents", responses=describe_responses(ONE)
+    "/slo/{slo}",
+    summary="One objective with days and incidents",
+    responses=describe_page_responses(ONE),
 )
 def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Response:
     """The entry as in the list, and the error budget spent by each day and incident.
 
     With less than two days of data, `days` holds shorter steps. An incident is a run of minutes
-    with bad events, with gaps of up to 5 minutes.
+    with bad events, with gaps of up to 5 minutes. Browsers get a page (by `Accept`).
     """
     service = service_of(request)
     service.reporter.objective(slo)
     as_of = service.instant(at)
     service.check_period(period, as_of)
+    as_page = prefers_html(request.headers.get("accept"))
 
     def make() -> Body:
         detail = service.detail(slo, as_of, period)
+        if as_page:
+            return _page(service, detail, period)
         return Body.json(detail_document(detail, service.settings.references))
 
     return respond_cached(
-        request, (as_of, period), make, service.freshness(at, as_of), charged=True
+        request,
+        (as_of, period, as_page),
+        make,
+        service.freshness(at, as_of),
+        charged=True,
+        vary="Accept",
+    )
+
+
+def _page(service: ReportService, detail: Detail, period: str | None) -> Body:
+    # Imported on first use to keep the start fast.
+    from mm2slo_report import rendering
+
+    entry = detail.entry
+    report = replace(service.report(entry.as_of, period), entries=(entry,))
+    text = rendering.as_html(report, [detail], references=service.settings.references)
+    return Body.text(
+        text, "text/html", {"Content-Security-Policy": rendering.CONTENT_SECURITY_POLICY}
     )
 
 

@@ -92,6 +92,13 @@ def describe_report_responses(example: str) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
+def describe_page_responses(example: str) -> dict[int | str, dict[str, Any]]:
+    """Responses of a route that returns JSON to clients and a page to browsers."""
+    responses = describe_responses(example)
+    responses[HTTPStatus.OK.value]["content"]["text/html"] = {"schema": {"type": "string"}}
+    return responses
+
+
 def _responses(
     status: HTTPStatus, content: dict[str, Any], others: Collection[HTTPStatus]
 ) -> dict[int | str, dict[str, Any]]:

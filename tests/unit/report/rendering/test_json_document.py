@@ -38,7 +38,7 @@ def test_entry_document_of_breached_objective() -> None:
     assert found["window"] == {
         "name": "28d",
         "kind": "rolling",
-        "duration": 2_419_200.0,
+        "duration_seconds": 2_419_200.0,
         "start": "2026-06-16T10:30:00Z",
         "end": "2026-07-14T10:30:00Z",
     }
@@ -51,7 +51,7 @@ def test_entry_document_of_breached_objective() -> None:
     assert found["sli_value"] == (total - bad) / total
     assert (found["is_current"], found["stale_since"]) == (True, None)
     # 0.1 % of 28 days are 40.32 minutes; 295 were bad. Not clamped.
-    assert found["budget"]["total"] == 0.001
+    assert found["budget"]["allowed_error_ratio"] == 0.001
     assert found["budget"]["total_seconds"] == 2419.2
     assert found["budget"]["remaining_seconds"] == pytest.approx((40.32 - 295) * 60)
     assert found["budget"]["remaining"] == pytest.approx(1 - 295 / 40.32)

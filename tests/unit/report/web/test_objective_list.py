@@ -82,6 +82,16 @@ def test_list_is_filtered_and_sorted(
     assert found["headline"]["objectives"] == found["total"] == len(expected)
 
 
+def test_list_over_a_period_has_its_figures(service: ServiceFixture) -> None:
+    found = service.get("/slo?period=2026-07-12&limit=2")
+    assert (found["window"]["name"], found["total"]) == ("2026-07-12", 3)
+    entry = found["entries"][0]
+    assert (entry["events"]["bad"], entry["events"]["total"]) == (360, 86_400)
+    rest = service.get(f"/slo?period=2026-07-12&limit=2&cursor={found['next']}")
+    assert [each["window"]["name"] for each in rest["entries"]] == ["2026-07-12"]
+    assert service.client.get("/slo?period=2027").status_code == 422
+
+
 def test_list_at_instant_before_outage_meets_objective(service: ServiceFixture) -> None:
     found = service.get("/slo?at=2026-07-12T10:29:31Z&flow=us->eu&sli=availability")
     (entry,) = found["entries"]

@@ -29,6 +29,7 @@ def test_objective_detail_lists_incidents_and_days(service: ServiceFixture) -> N
             "duration_seconds": 360.0,
             "bad": 360,
             "consumed": pytest.approx(360 / 259.2),
+            "equivalent_minutes": pytest.approx(6.0),
         }
     ]
     assert [each["bad"] for each in found["days"]] == [0, 360, 0, 0]
@@ -36,10 +37,25 @@ def test_objective_detail_lists_incidents_and_days(service: ServiceFixture) -> N
     assert found["days"][1]["start"] == "2026-07-11T22:00:00Z"
 
 
+def test_browser_gets_a_page_and_client_gets_json(service: ServiceFixture) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+    page = service.client.get(f"{SLO}?period=2026-07-12", headers=browser)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert 'data-slo="us-to-eu-availability"' in page.text
+    assert "us-to-eu-latency-10s" not in page.text
+    assert "Content-Security-Policy" in page.headers
+    for accept in ("*/*", "application/json", ""):
+        answer = service.client.get(SLO, headers={"Accept": accept})
+        assert answer.headers["content-type"] == "application/json"
+        assert "Accept" in answer.headers["vary"]
+    unknown = service.client.get("/slo/us-to-eu-availabilty", headers=browser)
+    assert unknown.status_code == 404
+
+
 def test_calendar_period_uses_configured_time_zone(service: ServiceFixture) -> None:
     entry = service.get(f"{SLO}?period=2026-07-12")["entry"]
     assert entry["window"] == {
-        "name": "2026-07-12", "kind": "calendar", "duration": 86_400.0,
+        "name": "2026-07-12", "kind": "calendar", "duration_seconds": 86_400.0,
         "start": "2026-07-11T22:00:00Z", "end": "2026-07-12T22:00:00Z",
     }  # fmt: skip
     assert (entry["events"]["bad"], entry["events"]["total"]) == (360, 86_400)
@@ -151,8 +167,11 @@ def test_alerts_show_burn_rates_factor_and_state_of_pairs(service: ServiceFixtur
     assert list(pairs) == ["fast", "steady", "slow", "creeping"]
     fast = pairs["fast"]
     # Six of the last sixty minutes were bad, and all of the last five.
-    assert (fast["long"], fast["short"]) == (pytest.approx(100.0), pytest.approx(1000.0))
-    assert fast["factor"] == pytest.approx(0.02 * 3 * 86_400 / 3_600)
+    assert (fast["long_burn_rate"], fast["short_burn_rate"]) == (
+        pytest.approx(100.0),
+        pytest.approx(1000.0),
+    )
+    assert fast["threshold"] == pytest.approx(0.02 * 3 * 86_400 / 3_600)
     assert (fast["state"], fast["severity"]) == ("burning", "page")
     after = service.get(f"{SLO}/alerts?at={utc(OUTAGE + 40 * MINUTE_MS)}")["pairs"]
     assert after[0]["state"] == "recovering"
