@@ -103,8 +103,10 @@ def slos(  # noqa: PLR0917 - FastAPI passes them by name
 
     key = (str(query), limit, cursor, as_of)
     # A cursor holds an instant too, and clients can forge one.
-    past = as_of != service.instant(None)
-    return respond_cached(request, key, make, service.freshness(at or cursor, as_of), charged=past)
+    costly = period is not None or as_of != service.instant(None)
+    return respond_cached(
+        request, key, make, service.freshness(at or cursor, as_of), charged=costly
+    )
 
 
 def _chosen(
