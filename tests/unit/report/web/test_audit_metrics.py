@@ -179,9 +179,9 @@ def test_keys_ratio_over_several_sampled_topics_has_no_bounds(
 def test_audit_without_settled_records_publishes_no_rates(
     store: Store, service: ServiceFixture
 ) -> None:
-    publish(store, "r1", topic("t", {Verdict.PENDING: 3, Verdict.OVERDUE: 2}))
+    publish(store, "r1", topic("t", {Verdict.PENDING: 3, Verdict.UNAUDITABLE: 2}))
     found = published(service)
-    assert found["records", "overdue"] == 2
+    assert found["records", "unauditable"] == 2
     assert not [
         key for key in found if key[0] in {"records_ratio", "keys_ratio", "latency_seconds"}
     ]
