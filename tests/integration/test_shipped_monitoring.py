@@ -96,7 +96,7 @@ def test_prometheus_retention_covers_longest_window_and_a_week(installed: Path) 
     assert days is not None, duration
     retention = DAY * (7 * int(days[1] or 0) + int(days[2] or 0))
     assert retention >= max(35 * DAY, DEFAULT_WINDOW + 7 * DAY)
-    assert {"mm2slo-burn", "mm2slo-recent-alerts"} <= {group["name"] for group in groups}
+    assert {"mm2slo-burn", "mm2slo-causes-flow"} <= {group["name"] for group in groups}
 
 
 def test_alertmanager_starts_with_installed_files(installed: Path) -> None:
