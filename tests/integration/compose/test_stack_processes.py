@@ -122,7 +122,7 @@ def test_prometheus_scrapes_every_job_and_loads_generated_rules(stack: ComposePr
 
     wait_for(lambda: up() == JOBS, "all jobs to be scraped", PATIENCE)
     groups = get_json(f"{url}/rules")["data"]["groups"]
-    assert {"mm2slo-burn", "mm2slo-recent-alerts"} <= {group["name"] for group in groups}
+    assert {"mm2slo-burn", "mm2slo-causes-flow"} <= {group["name"] for group in groups}
     managers = get_json(f"{url}/alertmanagers")["data"]["activeAlertmanagers"]
     assert [each["url"] for each in managers] == [
         f"{stack.url('alertmanager', 9093, '')}/api/v2/alerts".replace("127.0.0.1", "localhost")
