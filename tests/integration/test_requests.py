@@ -36,7 +36,7 @@ REQUEST_METHODS = (
     "group_members",
     "first_records",
 )
-READERS = ("cluster-", "flow-", "internals-", "probes-", "own_topics-")
+READERS = ("cluster-", "flow-", "internals-", "probes-", "own_topics-", "history-")
 SETTINGS = {
     "listen": "127.0.0.1:0",
     "granularity": "partition",

@@ -35,6 +35,7 @@ _SPACING = 0.2
 """Distance of the next chunk as a share of its age; brackets are as wide."""
 _BATCH = 10_000
 _RETRY_SECONDS = 1.0
+_TOPIC_TIMEOUT_SECONDS = 10.0
 
 
 class HistoryChunk(NamedTuple):
@@ -117,6 +118,9 @@ class TimelineHistory:
     def _read(self, until: float, topics: AbstractSet[str] | None) -> tuple[HistoryChunk, bool]:
         """The records of the chunk that ends at *until*, and whether none are older."""
         since = until - _CHUNK_SECONDS
+        # Offsets of a missing topic fail as if its leader were unreachable.
+        if not self._client.topic_exists(self._partition.topic, _TOPIC_TIMEOUT_SECONDS):
+            return HistoryChunk(since, {}), True
         oldest = self._offset(self._client.start_offsets([self._partition]))
         start = first = self._offset(self._client.offsets_at([self._partition], since))
         end = self._offset(self._client.offsets_at([self._partition], until))
@@ -147,13 +151,13 @@ class TimelineHistory:
                 self._health.record_malformed(self._client.alias, "timeline", error.reason)
 
     def _offset(self, reading: OffsetReading) -> int:
-        """That of the timeline; 0 if it does not exist. Raises KafkaOperationError."""
-        kind = reading.errors.get(self._partition, ErrorKind.UNKNOWN_TOPIC)
-        if self._partition not in reading.offsets and kind is not ErrorKind.UNKNOWN_TOPIC:
+        """That of the timeline. Raises KafkaOperationError."""
+        offset = reading.offsets.get(self._partition)
+        if offset is None:
             raise KafkaOperationError(
-                kind,
+                reading.errors.get(self._partition, ErrorKind.OTHER),
                 cluster=self._client.alias,
                 operation=f"reading offsets of {self._partition}",
                 detail="its leader returned no offset",
             )
-        return reading.offsets.get(self._partition, 0)
+        return offset
