@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from mm2slo_core.reporting.incidents import Day
+    from mm2slo_core.reporting.report_entry import Day
 
 _HALF_DAY_MS: Final = 43_200_000
 """In ms. Days cut by the window are short, but never all of them."""

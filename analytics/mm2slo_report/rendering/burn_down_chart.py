@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from mm2slo_core.reporting.incidents import Day
+    from mm2slo_core.reporting.report_entry import Day
 
 WIDTH: Final = 640.0
 HEIGHT: Final = 230.0

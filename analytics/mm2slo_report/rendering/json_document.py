@@ -19,10 +19,11 @@ from mm2slo_report.rendering.value_format import finite, utc, whole
 
 if TYPE_CHECKING:
     from mm2slo_core.objectives import Objective
-    from mm2slo_core.reporting.incidents import Cost, Day
+    from mm2slo_core.reporting.incidents import Cost
     from mm2slo_core.reporting.report_entry import (
         Comparison,
         Confirmation,
+        Day,
         Entry,
         Incident,
         PairReading,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS
-from mm2slo_core.reporting.report_entry import Entry, Incident
+from mm2slo_core.reporting.report_entry import Day, Entry, Incident
 from mm2slo_core.sli_counters import Sli
 
 if TYPE_CHECKING:
@@ -32,16 +32,6 @@ class Cost(NamedTuple):
 
     entry: Entry
     incident: Incident
-
-
-class Day(NamedTuple):
-    """The budget spent by the part [start, end) of a window, usually a day."""
-
-    start: int
-    end: int
-    bad: float
-    consumed: float | None
-    """Share of the window's budget; None without events."""
 
 
 def incidents(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.objectives.slo_status import MIN_COVERAGE, Reason
@@ -120,6 +120,16 @@ class Confirmation:
     """With 95 % confidence; None for a census or if unknown."""
     sentence: str = ""
     run_ids: tuple[str, ...] = ()
+
+
+class Day(NamedTuple):
+    """The budget spent by the part [start, end) of a window, usually a day."""
+
+    start: int
+    end: int
+    bad: float
+    consumed: float | None
+    """Share of the window's budget; None without events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mm2slo_core.objectives import Objective
     from mm2slo_core.reporting.budget_series import Step
-    from mm2slo_core.reporting.incidents import Day
-    from mm2slo_core.reporting.report_entry import Entry, Incident, ReportWindow
+    from mm2slo_core.reporting.report_entry import Day, Entry, Incident, ReportWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
