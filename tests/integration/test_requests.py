@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
-SHAPE = Shape(topics=60, partitions=5, groups=10)
-PARTITIONS = 300
+SHAPE = Shape(topics=30, partitions=5, groups=10)  # fit in one request
+PARTITIONS = 150
 REQUEST_METHODS = (
     "topics",
     "identify",
