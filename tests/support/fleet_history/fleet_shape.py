@@ -41,6 +41,7 @@ _VALUES: Final = {
     "separator": (".",),
     "engine": ("connect",),
     "canary": ("heartbeats",),
+    "heartbeats": ("on",),
     "carrier": ("heartbeats",),
     "target_topic": ("copy",),
     "quality": tuple(each.value for each in PositionQuality)[:3],
