@@ -51,7 +51,9 @@ def written_keys(value: Any, annotation: Any) -> set[tuple[str, str]]:
     found = bare(annotation)
     arguments = getattr(found, "__args__", ())
     if is_model(found):
-        keys = {(found.__name__, name) for name in value}
+        passed_through = found.model_config.get("extra") == "allow"
+        names = found.model_fields if passed_through else value
+        keys = {(found.__name__, name) for name in value if name in names}
         for name, inner in value.items():
             if inner is not None and name in found.model_fields:
                 keys |= written_keys(inner, found.model_fields[name].annotation)
