@@ -34,6 +34,7 @@ GRANTS = FlowResources(
     (GROUP,),
     internal_topics(FLOW, POLICY),
     canary_topic="heartbeats",
+    leases_instance=True,
     state_topic="mm2slo.state.internal",
     timeline_topic="mm2slo.watermarks.internal",
 ).grants("exporter", "audit")

@@ -106,11 +106,11 @@ def test_dry_run_prints_the_digest_and_posts_nothing(
     slack: Command, receiver: FakeSlackWebhook
 ) -> None:
     assert slack("--dry-run") == 0
-    # 3,000 good of 3,600; a budget of 0.1 % is spent 166.7 times.
-    assert "░░░░░░░░░░ availability 83.333 %, objective 99.9 %; budget -16566.7 %" in slack.out
+    # 600 bad; 0.1 % of a day of 86,400 events is spent 6.944 times.
+    assert "░░░░░░░░░░ availability 83.333 %, objective 99.9 %; budget -594.5 %" in slack.out
     assert (
-        "• us->eu 2026-07-20 08:20 to 08:30 CEST (10 min): 600 bad, 16666.6 % of the\n"
-        "  error budget of availability" in slack.out
+        "• us->eu 2026-07-20 08:20 to 08:30 CEST (10 min): 600 bad, 694.4 % of the error\n"
+        "  budget of availability" in slack.out
     )
     assert "https://slo.example/slo/report?format=html&at=2026-07-20T07%3A00%3A00Z" in slack.out
     assert receiver.messages == []
