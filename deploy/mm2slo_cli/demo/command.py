@@ -198,5 +198,6 @@ def _wait_for_signal(progress: Console) -> None:
     """Wait for a signal."""
     progress.print("everything keeps running; press Ctrl-C to exit")
     with suppress(Interrupted):
+        # A signal that another thread gets would not end `signal.pause`.
         while True:
-            signal.pause()
+            time.sleep(1.0)
