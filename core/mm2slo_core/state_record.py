@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.group_readiness import Blocked, BlockReason, GroupReadiness
-from mm2slo_core.records.connect_json import decode_object, unexpected_shape
-from mm2slo_core.records.decode_errors import DecodeError, DecodeReason
+from mm2slo_core.records.connect_json import decode_versioned, unexpected_shape
 from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
@@ -129,13 +128,7 @@ def encode_state(state: State) -> bytes:
 
 def decode_state(key: StateKey, value: bytes) -> State:
     """Decode the value of a record. Raises DecodeError if it is damaged or of another version."""
-    found = decode_object(_KIND, value)
-    if found.get("v") != VERSION:
-        raise DecodeError(
-            _KIND,
-            DecodeReason.UNKNOWN_VERSION,
-            f"version {found.get('v')!r}, expected {VERSION}; written by a newer mm2slo?",
-        )
+    found = decode_versioned(_KIND, value, VERSION)
     try:
         match key.kind:
             case StateKind.LOSSES:

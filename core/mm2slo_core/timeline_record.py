@@ -38,8 +38,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_core.records.connect_json import decode_object, get_field, unexpected_shape
-from mm2slo_core.records.decode_errors import DecodeError, DecodeReason
+from mm2slo_core.records.connect_json import decode_versioned, get_field, unexpected_shape
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
@@ -141,13 +140,7 @@ class WatermarkRecord:
         """
         if value is None:
             raise unexpected_shape(_KIND, "a null value, expected a JSON object")
-        found = decode_object(_KIND, value)
-        if found.get("v") != VERSION:
-            raise DecodeError(
-                _KIND,
-                DecodeReason.UNKNOWN_VERSION,
-                f"version {found.get('v')!r}, expected {VERSION}; written by a newer mm2slo?",
-            )
+        found = decode_versioned(_KIND, value, VERSION)
         topic_id = found.get("i")
         if topic_id is not None and not isinstance(topic_id, str):
             raise unexpected_shape(_KIND, "'i' is neither a string nor null")

@@ -38,6 +38,18 @@ def decode_object(kind: str, data: bytes) -> dict[str, Any]:
     return value
 
 
+def decode_versioned(kind: str, data: bytes, version: int) -> dict[str, Any]:
+    """Decode a JSON object of mm2slo with *version* in its field `v`, or raise DecodeError."""
+    found = decode_object(kind, data)
+    if found.get("v") != version:
+        raise DecodeError(
+            kind,
+            DecodeReason.UNKNOWN_VERSION,
+            f"version {found.get('v')!r}, expected {version}; written by a newer mm2slo?",
+        )
+    return found
+
+
 def get_field(kind: str, value: dict[str, Any], name: str, expected: type) -> Any:
     """Return the field *name* of type *expected*, or raise DecodeError; a bool is not an int."""
     found = value.get(name)
