@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -99,20 +100,19 @@ def test_group_reads_records_while_a_lookup_does_not_return(
     mock_cluster.write(topic, [b"a"])
     reading = Reading(group, topic)
     reading.poll_until(lambda: reading.tailed[topic].caught_up)
-    blocked, identify = [], scripted.identify
+    asked, answered, identify = threading.Event(), threading.Event(), scripted.identify
 
     def block(*arguments: Any) -> Any:
-        blocked.append(True)
-        while blocked:
-            time.sleep(0.01)
+        asked.set()
+        answered.wait()
         return identify(*arguments)
 
     monkeypatch.setattr(scripted, "identify", block)
     group.add(TailedTopic(f"{topic}-new"))
-    reading.poll_until(lambda: bool(blocked))
+    reading.poll_until(asked.is_set)
     mock_cluster.write(topic, [b"b"])
     reading.poll_until(lambda: (topic, b"b") in reading.values)
-    blocked.clear()
+    answered.set()
 
 
 def test_group_ignores_records_of_a_removed_topic(
