@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.leftover_verdicts import VERDICT_COLUMNS, verdict_code
+from mm2slo_audit.engine.leftover_verdicts import verdict_code, verdict_rows
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.record_verdict import Verdict
 
@@ -37,26 +37,11 @@ def is_late(
 
 def judge_late(pairs: DataFrame, units: Units) -> DataFrame:
     """Evidence of late copies in `VERDICT_COLUMNS`; the tallies have counted them."""
-    none = F.lit(None).cast("bigint")
-    return (
-        units.of(pairs)
-        .where(is_late(units))
-        .select(
-            "topic",
-            F.lit(verdict_code(Verdict.LATE)).alias("verdict"),
-            F.col("flow").alias("cell_flow"),
-            F.col("partition").alias("cell_partition"),
-            "flow",
-            "partition",
-            "offset",
-            "ts",
-            "fp",
-            "kh",
-            F.col("t_partition").alias("other_partition"),
-            F.col("t_offset").alias("other_offset"),
-            F.lit(0).alias("weight"),
-            *(none.alias(each) for each in VERDICT_COLUMNS[-3:]),
-        )
+    return verdict_rows(
+        units.of(pairs).where(is_late(units)),
+        F.lit(verdict_code(Verdict.LATE)),
+        copy=(F.col("t_partition"), F.col("t_offset")),
+        weight=F.lit(0),
     )
 
 

@@ -45,6 +45,37 @@ def verdict_code(verdict: Verdict) -> int:
     return VERDICTS.index(verdict)
 
 
+def verdict_rows(
+    rows: DataFrame,
+    verdict: Column,
+    *,
+    copy: tuple[Column, Column],
+    weight: Column,
+    cell_flow: Column | None = None,
+) -> DataFrame:
+    """`VERDICT_COLUMNS` of records that are no replays; *copy* is partition and offset.
+
+    The records are counted by their own flow, or by *cell_flow*.
+    """
+    partition, offset = copy
+    return rows.select(
+        "topic",
+        verdict.alias("verdict"),
+        (F.col("flow") if cell_flow is None else cell_flow).alias("cell_flow"),
+        F.col("partition").alias("cell_partition"),
+        "flow",
+        "partition",
+        "offset",
+        "ts",
+        "fp",
+        "kh",
+        partition.alias("other_partition"),
+        offset.alias("other_offset"),
+        weight.alias("weight"),
+        *(F.lit(None).cast("bigint").alias(each) for each in VERDICT_COLUMNS[-3:]),
+    )
+
+
 def judge_leftover(spark: SparkSession, leftover: DataFrame, units: Units) -> DataFrame:
     """Verdicts (`VERDICT_COLUMNS`) on missing and unexplained records, also outside the window."""
     # A duplicate that is decided was counted as extra before its moved record was found.
@@ -101,21 +132,15 @@ def _weighed(verdict: Column, weight: Column) -> Column:
 
 
 def _found(rows: DataFrame, flow: Column) -> DataFrame:
-    return rows.select(
-        "topic",
-        "judgement.verdict",
-        flow.alias("cell_flow"),
-        F.col("partition").alias("cell_partition"),
-        "flow",
-        "partition",
-        "offset",
-        "ts",
-        "fp",
-        "kh",
-        F.coalesce("moved_partition", "altered_partition").alias("other_partition"),
-        F.coalesce("moved_offset", "altered_offset").alias("other_offset"),
-        "judgement.weight",
-        *(F.lit(None).cast("bigint").alias(each) for each in VERDICT_COLUMNS[-3:]),
+    return verdict_rows(
+        rows,
+        F.col("judgement.verdict"),
+        copy=(
+            F.coalesce("moved_partition", "altered_partition"),
+            F.coalesce("moved_offset", "altered_offset"),
+        ),
+        weight=F.col("judgement.weight"),
+        cell_flow=flow,
     )
 
 

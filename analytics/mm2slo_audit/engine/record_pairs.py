@@ -19,7 +19,7 @@ from mm2slo_audit.engine.bucket_pairs import pair_in_buckets
 from mm2slo_audit.engine.group_columns import GROUP, add_group_columns
 from mm2slo_audit.engine.late_copies import is_late
 from mm2slo_audit.engine.latency_cells import latency_columns
-from mm2slo_audit.engine.leftover_verdicts import VERDICT_COLUMNS, verdict_code
+from mm2slo_audit.engine.leftover_verdicts import verdict_code, verdict_rows
 from mm2slo_audit.engine.match_tally import tally_partitions
 from mm2slo_audit.engine.record_schema import SOURCE
 from mm2slo_audit.engine.unit_columns import compares_records
@@ -131,22 +131,11 @@ def find_overtaken(found: DataFrame, units: Units) -> DataFrame:
 
 def judge_disorder(found: DataFrame, units: Units) -> DataFrame:
     """Out-of-order verdicts, in `VERDICT_COLUMNS`."""
-    none = F.lit(None).cast("bigint")
-    return find_overtaken(found, units).select(
-        "topic",
-        F.lit(verdict_code(Verdict.OUT_OF_ORDER)).alias("verdict"),
-        F.col("flow").alias("cell_flow"),
-        F.col("partition").alias("cell_partition"),
-        "flow",
-        "partition",
-        "offset",
-        "ts",
-        "fp",
-        "kh",
-        F.col("t_partition").alias("other_partition"),
-        F.col("t_offset").alias("other_offset"),
-        F.lit(1).alias("weight"),
-        *(none.alias(each) for each in VERDICT_COLUMNS[-3:]),
+    return verdict_rows(
+        find_overtaken(found, units),
+        F.lit(verdict_code(Verdict.OUT_OF_ORDER)),
+        copy=(F.col("t_partition"), F.col("t_offset")),
+        weight=F.lit(1),
     )
 
 

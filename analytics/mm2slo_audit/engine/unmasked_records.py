@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.leftover_verdicts import VERDICT_COLUMNS, verdict_code
+from mm2slo_audit.engine.leftover_verdicts import verdict_code, verdict_rows
 from mm2slo_audit.engine.record_schema import SOURCE
 from mm2slo_core.audit.record_verdict import Verdict
 
@@ -32,7 +32,7 @@ def judge_unmasked(records: DataFrame, units: Units) -> DataFrame:
         .where("content is not null")
     )
     in_order = Window.partitionBy(*_ALIKE, "side").orderBy(*_PLACE)
-    source, none = F.col("side") == SOURCE, F.lit(None).cast("bigint")
+    source = F.col("side") == SOURCE
     pairs = (
         parts.withColumn("k", F.row_number().over(in_order))
         .groupBy(*_ALIKE, "k")
@@ -46,23 +46,9 @@ def judge_unmasked(records: DataFrame, units: Units) -> DataFrame:
         .where("offset is not null and other_offset is not null")
     )
     first = F.row_number().over(Window.partitionBy("topic", *_PLACE).orderBy("part")) == 1
-    return (
-        pairs.withColumn("first", first)
-        .where("first")
-        .select(
-            "topic",
-            F.lit(verdict_code(Verdict.UNMASKED)).alias("verdict"),
-            F.col("flow").alias("cell_flow"),
-            F.col("partition").alias("cell_partition"),
-            "flow",
-            "partition",
-            "offset",
-            "ts",
-            "fp",
-            "kh",
-            "other_partition",
-            "other_offset",
-            F.lit(1).alias("weight"),
-            *(none.alias(each) for each in VERDICT_COLUMNS[-3:]),
-        )
+    return verdict_rows(
+        pairs.withColumn("first", first).where("first"),
+        F.lit(verdict_code(Verdict.UNMASKED)),
+        copy=(F.col("other_partition"), F.col("other_offset")),
+        weight=F.lit(1),
     )
