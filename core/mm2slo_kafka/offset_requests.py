@@ -59,7 +59,7 @@ class Answer(NamedTuple):
 
 
 def split_by_leader(
-    partitions: Sequence[TopicPartition], leaders: Leaders, size: int = PART_SIZE
+    partitions: Sequence[TopicPartition], leaders: Leaders, size: int
 ) -> list[Sequence[TopicPartition]]:
     """*partitions*, each once, in groups of at most *size* with one leader.
 

@@ -304,7 +304,8 @@ class OffsetReader:
         held = self._parts.get(moment)
         if held is not None and held[0] == wanted and held[1] is leaders:
             return held[2]
-        parts = [Part.of(group, moment) for group in split_by_leader(wanted, leaders)]
+        groups = split_by_leader(wanted, leaders, PART_SIZE)
+        parts = [Part.of(group, moment) for group in groups]
         if moment < 0:  # times are rarely requested twice
             self._parts[moment] = (wanted, leaders, parts)
         return parts

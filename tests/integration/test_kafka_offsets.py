@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka import partition_offsets
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_record import FirstRecord, ReadFailure, TimestampType
 from mm2slo_kafka.group_offsets import Committed
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.offset_requests import PART_SIZE
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.traffic import Load, OpenTransaction, commit, produce, produce_in_transaction
 from mm2slo_lab.condition_wait import wait_for
@@ -62,15 +62,17 @@ def test_missing_topics_and_partitions_are_reported(
 
 
 def test_offsets_of_more_partitions_than_one_request_takes_are_complete(
-    lab: Lab, us: ClusterClient, fresh_topic: str
+    lab: Lab, us: ClusterClient, fresh_topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    size = 8
+    monkeypatch.setattr(partition_offsets, "PART_SIZE", size)
     broker = lab.cluster("us")
-    broker.admin.create_topic(fresh_topic, PART_SIZE + 50, KEEP_ALL)
-    wanted = [TopicPartition(fresh_topic, number) for number in range(PART_SIZE + 50)]
-    beyond = TopicPartition(fresh_topic, PART_SIZE + 50)
-    missing = [TopicPartition(f"{fresh_topic}-missing", number) for number in range(PART_SIZE)]
+    broker.admin.create_topic(fresh_topic, size + 4, KEEP_ALL)
+    wanted = [TopicPartition(fresh_topic, number) for number in range(size + 4)]
+    beyond = TopicPartition(fresh_topic, size + 4)
+    missing = [TopicPartition(f"{fresh_topic}-missing", number) for number in range(size)]
     expected = dict.fromkeys(wanted, 0)
-    for number in (0, PART_SIZE - 1, PART_SIZE, PART_SIZE + 49):
+    for number in (0, size - 1, size, size + 3):
         produce(broker.librdkafka(), fresh_topic, Load(3, partition=number))
         expected[wanted[number]] = 3
     for _ in range(2):  # the second time with known leaders
@@ -146,7 +148,7 @@ def test_record_at_compaction_gap_is_next_record(
     def first() -> FirstRecord | None:
         return us.first_record_at_or_after(orders, 0, 60)
 
-    wait_for(lambda: (found := first()) is not None and found.offset > 0, "compaction", timeout=60)
+    wait_for(lambda: (found := first()) is not None and found.offset > 0, "compaction")
     found = first()
     assert found is not None
     assert us.start_offsets([orders]).offsets == {orders: 0}

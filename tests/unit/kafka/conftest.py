@@ -23,7 +23,7 @@ from confluent_kafka import Producer
 silent = logging.getLogger("mock-cluster")
 silent.disabled = True
 owner = Producer({"bootstrap.servers": "mock:1", "test.mock.num.brokers": 1}, logger=silent)
-brokers = owner.list_topics(timeout=10).brokers.values()
+brokers = owner.list_topics(timeout=60).brokers.values()
 print(",".join(f"{found.host}:{found.port}" for found in brokers), flush=True)
 sys.stdin.read()
 """
