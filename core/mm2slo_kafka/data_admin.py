@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from concurrent.futures import Future
 
-_TIMEOUT = 30.0
+_TIMEOUT = 60.0
 # Timestamps of ListOffsets (KIP-79).
 _LATEST = -1
 _EARLIEST = -2

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mm2slo_lab.java_runtime import Runtime
     from mm2slo_lab.lab_topology import LabTopology
 
-READY_TIMEOUT = 90.0
+READY_TIMEOUT = 180.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def wait_for(
-    condition: Callable[[], bool], what: str, timeout: float = 60.0, poll: float = 0.1
+    condition: Callable[[], bool], what: str, timeout: float = 180.0, poll: float = 0.1
 ) -> float:
     """Wait until *condition*; returns the seconds it took. Raises LabError after *timeout*."""
     start = time.monotonic()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mm2slo_lab.java_runtime import Runtime
     from mm2slo_lab.lab_topology import LabTopology
 
-READY_TIMEOUT = 120.0
+READY_TIMEOUT = 180.0
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 
 

@@ -49,7 +49,7 @@ def fail_task(lab: Lab, flow: Flow, topic: str, partition: int = 0) -> tuple[str
     target.admin.set_topic_configs(remote, {_LIMIT: str(_SMALL)})
     load = Load(1, keys=("too-large",), value_size=_LARGE, partition=partition)
     produce(source.librdkafka(), topic, load)
-    wait_for(lambda: bool(set(failed_tasks(lab, flow)) - before), f"a failed task of {flow}", 180.0)
+    wait_for(lambda: bool(set(failed_tasks(lab, flow)) - before), f"a failed task of {flow}")
     return tuple(sorted(set(failed_tasks(lab, flow)) - before))
 
 
@@ -58,4 +58,4 @@ def repair_task(lab: Lab, flow: Flow, topic: str) -> None:
     remote = lab.topology.remote_topic(flow, topic)
     lab.cluster(flow.target).admin.set_topic_configs(remote, {_LIMIT: None})
     lab.restart_mirroring(flow)
-    wait_for(lambda: not failed_tasks(lab, flow), f"running tasks of {flow}", 60.0)
+    wait_for(lambda: not failed_tasks(lab, flow), f"running tasks of {flow}")

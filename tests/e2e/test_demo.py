@@ -72,8 +72,8 @@ def read_whole(servers: str, topic: str) -> dict[int, list[tuple[int, bytes, byt
     found: dict[int, list[tuple[int, bytes, bytes]]] = defaultdict(list)
     try:
         left = {}
-        for partition in consumer.list_topics(topic, timeout=30).topics[topic].partitions:
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+        for partition in consumer.list_topics(topic, timeout=60).topics[topic].partitions:
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=60)
             if high > low:
                 left[partition] = high
         consumer.assign([TopicPartition(topic, partition, 0) for partition in left])
@@ -97,7 +97,7 @@ def committed(servers: str, group: str, topic: str, partitions: int) -> dict[int
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
     try:
         partitions_of_topic = [TopicPartition(topic, partition) for partition in range(partitions)]
-        offsets = consumer.committed(partitions_of_topic, timeout=30)
+        offsets = consumer.committed(partitions_of_topic, timeout=60)
         return {each.partition: each.offset for each in offsets if each.offset >= 0}
     finally:
         consumer.close()
@@ -169,7 +169,7 @@ def test_demo_urls_respond(kept: Demo) -> None:
     urls = kept.figures["urls"]
     pages = {}
     for name, url in urls.items():
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=60) as response:
             pages[name] = response.read().decode()
     assert 'mm2_flow_state{flow="us->eu"' in pages["metrics"]
     assert "eu-&gt;us" in pages["page"]
@@ -183,11 +183,11 @@ def test_demo_urls_respond(kept: Demo) -> None:
 
 def test_demo_shows_log_events_of_both_flows(kept: Demo) -> None:
     def flows() -> set[str]:
-        with urllib.request.urlopen(kept.figures["urls"]["logs"], timeout=10) as response:
+        with urllib.request.urlopen(kept.figures["urls"]["logs"], timeout=60) as response:
             _, *lines = response.read().decode().splitlines()
         return {json.loads(line)["event"].get("flow") for line in lines}
 
-    wait_for(lambda: flows() >= set(FLOWS), "events of both flows", 60.0)
+    wait_for(lambda: flows() >= set(FLOWS), "events of both flows")
 
 
 @pytest.mark.long
@@ -258,7 +258,7 @@ def test_demo_live_view_fits_80_columns_and_audits_after_ctrl_c(tmp_path: Path) 
     with run_demo(tmp_path) as terminal:
         terminal.read(lambda seen: seen.count("RUNNING") >= 2 and "3/3 ready" in seen)
         below = descendants(terminal.pid)
-        with urllib.request.urlopen(terminal.page, timeout=30) as response:
+        with urllib.request.urlopen(terminal.page, timeout=60) as response:
             page = response.read().decode()
         terminal.press("\x03")
         assert terminal.end() == 130

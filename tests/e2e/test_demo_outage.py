@@ -39,7 +39,7 @@ BAD_STATES = {"breached", "at_risk"}
 
 def fetch(address: str, accept: str = "text/html") -> str:
     request = urllib.request.Request(address, headers={"Accept": accept})
-    with urllib.request.urlopen(request, timeout=30) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         return str(response.read().decode())
 
 

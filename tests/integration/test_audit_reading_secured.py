@@ -31,7 +31,7 @@ def test_secured_lab_lands_equal_records_of_both_sides(
     us.admin.create_topic(fresh_topic, 3)
     start = int(time.time() * 1000)
     produce(us.librdkafka(), fresh_topic, Load(COUNT))
-    wait_for(lambda: count_copies(lab, fresh_topic) == COUNT, f"{COUNT} copies", 60.0)
+    wait_for(lambda: count_copies(lab, fresh_topic) == COUNT, f"{COUNT} copies")
     window = Window(start, round(time.time() * 1000) + 1)
 
     census = land_in_child(lab.config_yaml(), tmp_path, window, "us->eu", fresh_topic)

@@ -39,7 +39,7 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
     settings = {"refresh.topics.interval.seconds": str(REFRESH_SECONDS)}
     topology = LabTopology(flows=(US_EU,), mm2_properties=settings)
     with flow_checks.start_lab(topology, lab_progress, {(US_EU, TOPIC): (2, 0)}) as own:
-        wait_for(lambda: COPY in own.cluster("eu").admin.topics(), "the copy", 120)
+        wait_for(lambda: COPY in own.cluster("eu").admin.topics(), "the copy")
         yield own
 
 
@@ -57,8 +57,8 @@ def test_growth_of_canary_topic_makes_no_canary_late(lab: Lab, seen: Watch) -> N
     us, eu = lab.cluster("us").admin, lab.cluster("eu").admin
     flow_checks.until_canaries(seen, US_EU, 10)
     us.add_partitions(TOPIC, 3)
-    wait_for(lambda: eu.partition_count(COPY) == 3, "the partition of the copy", 120)
-    wait_for(lambda: eu.end_offsets(COPY)[2] >= 5, "canaries in the new partition", 120)
+    wait_for(lambda: eu.partition_count(COPY) == 3, "the partition of the copy")
+    wait_for(lambda: eu.end_offsets(COPY)[2] >= 5, "canaries in the new partition")
     grown = flow_checks.until_canaries(seen, US_EU, 10)
     good, total, unknown = grown.sli(US_EU.label, "availability")
     assert (good, unknown) == (total, 0)
@@ -69,7 +69,7 @@ def test_canary_topic_that_is_deleted_is_created_and_measured_again(lab: Lab, se
     us = lab.cluster("us").admin
     before = seen.scrape()
     us.delete_topic(TOPIC)
-    wait_for(lambda: TOPIC in us.topics(), "the topic", 120)
+    wait_for(lambda: TOPIC in us.topics(), "the topic")
     seen.until(lambda s: received(s) > received(before) + 50, "canaries of the new topic", 300)
     after = seen.after_cycles(3)
     for outcome in ("lost", "duplicates", "reordered", "moved"):
@@ -82,7 +82,7 @@ def test_copy_that_is_deleted_and_created_again_has_no_duplicates(lab: Lab, seen
     eu = lab.cluster("eu").admin
     before = seen.scrape()
     eu.delete_topic(COPY)
-    wait_for(lambda: COPY in eu.topics(), "the copy", 120)
+    wait_for(lambda: COPY in eu.topics(), "the copy")
     seen.until(lambda s: received(s) > received(before) + 50, "canaries in the new copy", 300)
     after = seen.after_cycles(3)
     assert flow_checks.canary_value(after, US_EU, "duplicates_total") == 0

@@ -61,9 +61,7 @@ def secured(lab_progress: Progress) -> Iterator[Lab]:
         for grant in GRANTS:
             lab.cluster(grant.cluster).admin.grant(APP.name, *arguments(grant))
         lab.mm2.wait_mirroring()
-        wait_for(
-            lambda: f"us.{TOPIC}" in lab.cluster("eu").admin.topics(), "the copy of orders", 60.0
-        )
+        wait_for(lambda: f"us.{TOPIC}" in lab.cluster("eu").admin.topics(), "the copy of orders")
         yield lab
 
 
@@ -114,7 +112,6 @@ def test_each_missing_permission_is_reported_by_name(secured: Lab, grant: AclGra
         wait_for(
             lambda: any(expected in finding for _, _, finding in to_fix(check(secured))),
             f"{expected!r} to be reported",
-            20.0,
         )
     finally:
         admin.grant(APP.name, kind, name, operation)
@@ -146,4 +143,4 @@ def test_readers_of_the_source_are_compared_and_clocks_measured(secured: Lab) ->
     assert [each.finding for each in readers()] == [denied]
     eu.admin.grant("reader", "TOPIC", f"us.{TOPIC}", "READ")
     eu.admin.grant("reader", "GROUP", GROUP, "READ")
-    wait_for(lambda: [each.state for each in readers()] == ["ok"], "equal permissions", 20.0)
+    wait_for(lambda: [each.state for each in readers()] == ["ok"], "equal permissions")

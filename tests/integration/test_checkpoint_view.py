@@ -93,7 +93,7 @@ def compare_offsets(kafka: Any, seen: Watch, lab: Lab) -> dict[str, View]:
             for group, offsets in COMMITS.items()
         )
 
-    wait_for(complete, "a checkpoint of every group and partition", 60)
+    wait_for(complete, "a checkpoint of every group and partition")
     found = {group: exporter_offsets(seen, group) for group in COMMITS}
     assert found == {group: translated_offsets(kafka, lab, group) for group in COMMITS}
     return found
@@ -117,7 +117,6 @@ def test_checkpoints_equal_those_of_kafka_client(kafka: Any, groups: Lab) -> Non
         wait_for(
             lambda: exporter_offsets(seen, "view-head")[moved] == 4000,
             "the group's new checkpoint",
-            60,
         )
         after = compare_offsets(kafka, seen, groups)
         assert {group: after[group] for group in after if group != "view-head"} == {

@@ -101,7 +101,7 @@ def test_lag_of_idle_flow_is_exact(connect: OnConnect, seen: Watch) -> None:
 
 def test_states_equal_those_of_connect_rest_api(connect: OnConnect, seen: Watch) -> None:
     # Connect reassigns tasks because of the new heartbeats topic.
-    wait_for(lambda: set(connect.worker.states().values()) == {"RUNNING"}, "running tasks", 60)
+    wait_for(lambda: set(connect.worker.states().values()) == {"RUNNING"}, "running tasks")
     by_rest = connect.worker.states()
     scrape = seen.until(
         lambda s: all(

@@ -106,12 +106,11 @@ def outcomes(slow_flush: Lab) -> dict[str, Outcome]:
             for carrier in _TARGETS
         }
         for carrier, seen in watching.items():
-            wait_received(seen, carrier, 1, timeout=90)
+            wait_received(seen, carrier, 1)
         flushed = carrier_commits(lab)
         wait_for(
             lambda: all(carrier_commits(lab).get(key) != at for key, at in flushed.items()),
             "a flush",
-            40,
         )
         before = {}
         for carrier, seen in watching.items():
@@ -149,11 +148,10 @@ def wait_caught_up(seen: Watch, carrier: str) -> Scrape:
             and (s.value("mm2_canary_pending", carrier=carrier) or 0) <= _MAX_IN_FLIGHT
         ),
         f"the canaries by {carrier} to catch up",
-        120,
     )
 
 
-def wait_received(seen: Watch, carrier: str, count: float, timeout: float = 60) -> Scrape:
+def wait_received(seen: Watch, carrier: str, count: float, timeout: float = 180.0) -> Scrape:
     return seen.until(
         lambda s: received(s, carrier) >= count, f"{count} canaries by {carrier}", timeout
     )

@@ -139,8 +139,8 @@ def test_silence_of_several_flows_matches_only_these(
         found = alertmanager.call("GET", "/api/v2/alerts")
         return {each["labels"]["flow"]: each["status"]["silencedBy"] for each in found}
 
-    wait_for(lambda: len(silenced()) == 4, "the alerts", 20)
-    wait_for(lambda: bool(silenced()["us->eu"]), "the silence to take effect", 20)
+    wait_for(lambda: len(silenced()) == 4, "the alerts")
+    wait_for(lambda: bool(silenced()["us->eu"]), "the silence to take effect")
     own = [kept["silence"]]
     assert silenced() == {"us->eu": own, "eu->us": own, "us->eu2": [], "xus->eu": []}
 

@@ -85,7 +85,6 @@ def test_canaries_of_two_flows_are_distinguished(seen: Watch) -> None:
     enough = seen.until(
         lambda s: all(flow_checks.canary_value(s, flow, "received_total") >= 150 for flow in FLOWS),
         "150 canaries of each flow",
-        90,
     )
     for flow in FLOWS:
         for outcome in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):

@@ -100,7 +100,6 @@ def test_stop_is_reported_and_start_clears_backlog(lab: Lab, seen: Watch) -> Non
             and s.sli(FLOW, "completeness")[1] == flow_checks.canary_value(s, US_EU, "sent_total")
         ),
         "the canaries of the stop",
-        90,
     )
     sent = flow_checks.canary_value(end, US_EU, "sent_total")
     assert end.sli(FLOW, "completeness") == (sent, sent, 0)

@@ -162,7 +162,7 @@ def test_tail_continues_after_broker_restart(lab_factory: LabFactory) -> None:
         batches += poll_until(tail, lambda: tail.position.get(0) == 5)
         batches += poll_until(tail, lambda: tail.problem is None)
         tail.close()
-        assert client.end_offsets([orders], timeout=10).offsets == {orders: 5}
+        assert client.end_offsets([orders], timeout=60).offsets == {orders: 5}
     assert places(batches) == [(0, offset) for offset in range(5)]
     assert all(batch.restarted is None for batch in batches)
 
@@ -190,4 +190,4 @@ def test_tail_reports_hanging_broker(lab_factory: LabFactory) -> None:
             assert time.monotonic() - started < 30  # librdkafka's default is 60 s
         finally:
             broker.resume()
-        assert client.end_offsets([orders], timeout=30).offsets == {orders: 0}
+        assert client.end_offsets([orders], timeout=60).offsets == {orders: 0}

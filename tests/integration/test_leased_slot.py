@@ -68,7 +68,7 @@ class Replica:
 
     def number(self) -> str:
         """The first number."""
-        wait_for(lambda: bool(self.numbers), "a number", 120)
+        wait_for(lambda: bool(self.numbers), "a number")
         return self.numbers[0]
 
     def kill(self) -> None:

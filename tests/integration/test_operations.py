@@ -190,7 +190,7 @@ def test_reload_keeps_unchanged_flows(lab: Lab, tmp_path: Path, fresh_topic: str
         changed = text.replace("- flow: eu->us", "- flow: eu->us\n  stall_after: 7s")
         config.write_text(changed, encoding="utf-8")
         request = urllib.request.Request(f"{seen.url}/-/reload", method="POST")
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             assert answer.status == 200
             assert "1 flow(s) restarted" in answer.read().decode()
         seen.until(lambda s: reloads(s, "success") == 1, "a reload")

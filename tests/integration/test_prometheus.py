@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 
-def wait_for_series(server: Prometheus, query: str, timeout: float = 60.0) -> list[dict[str, Any]]:
+def wait_for_series(server: Prometheus, query: str, timeout: float = 180.0) -> list[dict[str, Any]]:
     """Wait until *query* returns series; empty after *timeout* seconds."""
     found: list[dict[str, Any]] = []
 

@@ -77,7 +77,7 @@ class Calls:
 
 
 def scrape(url: str) -> str:
-    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
         return str(answer.read().decode())
 
 

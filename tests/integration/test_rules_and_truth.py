@@ -89,7 +89,7 @@ def ask(server: Prometheus, expression: str, at: int) -> float:
     """Value of the only series at *at*, epoch seconds."""
     parameters = urllib.parse.urlencode({"query": expression, "time": at})
     url = f"{server.url}/api/v1/query?{parameters}"
-    with urllib.request.urlopen(url, timeout=10) as reply:
+    with urllib.request.urlopen(url, timeout=60) as reply:
         [found] = json.load(reply)["data"]["result"]
     return float(found["value"][1])
 

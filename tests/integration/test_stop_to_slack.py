@@ -34,10 +34,10 @@ def healthy_lab(lab: Lab, folder: Path, topic: str, flows: list[str]) -> Iterato
             lab.cluster(source).admin.create_topic(topic, 2)
             copies = f"{source}.{topic}"
             admin = lab.cluster(target).admin
-            wait_for(lambda a=admin, c=copies: a.partition_count(c) > 0, "the copy", 60)  # type: ignore[misc]
+            wait_for(lambda a=admin, c=copies: a.partition_count(c) > 0, "the copy")  # type: ignore[misc]
             load = SteadyLoad(lab.cluster(source).librdkafka(), topic, (0, 1))
             stack.enter_context(load)
-        wait_for(lambda: count_copies(lab, topic) > 0, "the first copies", 60)
+        wait_for(lambda: count_copies(lab, topic) > 0, "the first copies")
         running = stack.enter_context(start_alerting_lab(lab, folder, flows, [topic]))
         running.wait_healthy(flows)
         assert running.messages == []
@@ -73,7 +73,7 @@ def test_stop_sends_one_page_and_one_resolved_message(
         # The burn alert is inhibited, because it has the same cause.
         server = running.monitoring.prometheus
         burning = {"MM2FlowStopped", "MM2ErrorBudgetBurn"}
-        wait_for(lambda: burning <= server.firing(), "a burn alert", 60)
+        wait_for(lambda: burning <= server.firing(), "a burn alert")
         lab.mm2.start()
         resolved = running.wait_message(2, "the resolved message")
         assert without_values(resolved.payload) == {
@@ -98,7 +98,7 @@ def test_cluster_down_sends_one_page(lab: Lab, tmp_path: Path, fresh_topic: str)
         assert page.title == "🔥 FIRING page · Cluster eu does not answer."
         server = running.monitoring.prometheus
         roles = 'count(ALERTS{alertname="MM2ClusterUnreachable",alertstate="firing"}) == 2'
-        wait_for(lambda: server.holds(roles), "both roles", 60)
+        wait_for(lambda: server.holds(roles), "both roles")
         lab.cluster("eu").start()
         assert (
             running.wait_message(2, "the resolved message").title

@@ -67,7 +67,7 @@ def mirror(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Mirror]:
     lab.mm2.configure({"us.consumer.isolation.level": isolation})
     lab.mm2.start()
     # Starting may take longer than the short stall_after below.
-    wait_for(lambda: count_copies(lab, topic) > 0, "the copies", 60)
+    wait_for(lambda: count_copies(lab, topic) > 0, "the copies")
     # Topics of earlier tests must not determine the flow's state.
     others = [re.escape(each) for each in left if each not in {topic, "heartbeats"}]
     settings = {
@@ -96,7 +96,7 @@ def compact(lab: Lab, topic: str) -> int:
             produce(us.librdkafka(), topic, Load(1, keys=keys))
         return len(read_topic(us.librdkafka(), topic)) < 200
 
-    wait_for(cleaned, "the cleaner", 60, poll=0.5)
+    wait_for(cleaned, "the cleaner", poll=0.5)
     end = us.admin.end_offsets(topic)[0]
     if end < 1_000:
         produce(us.librdkafka(), topic, Load(1_000 - end, keys=keys))
@@ -271,7 +271,7 @@ def test_recreated_source_topic_is_counted_without_loss(
     produce(us.librdkafka(), topic, Load(30))
     recreated = seen.until(lambda s: recreations(s, topic)["source"] == 1, "a re-creation")
     assert recreations(recreated, topic) == {"source": 1, "target": 0}
-    wait_for(lambda: count_copies(lab, topic) == 130, "the copies of the new topic", 60)
+    wait_for(lambda: count_copies(lab, topic) == 130, "the copies of the new topic")
     done = at_rest(seen, topic, 30)
     assert recreations(done, topic) == {"source": 1, "target": 0}
     assert quality(done, topic) == "live"
@@ -289,7 +289,7 @@ def test_recreated_target_topic_is_counted(lab: Lab, seen: Watch, fresh_topic: s
     assert emptied.value("mm2_target_end_offset", topic=topic) == 0
     at_rest(seen, topic, 40)
     produce(lab.cluster("us").librdkafka(), topic, Load(5, first=40))
-    wait_for(lambda: count_copies(lab, topic) == 5, "the new copies", 60)
+    wait_for(lambda: count_copies(lab, topic) == 5, "the new copies")
     seen.until(lambda s: quality(s, topic) == "live", "a live position")
     done = at_rest(seen, topic, 45)
     assert recreations(done, topic) == {"source": 0, "target": 1}

@@ -52,9 +52,7 @@ class RestoredDisk:
 
 def bounded(seen: Watch) -> Scrape:
     """Wait until the truncation is seen, and check that nothing counts as lag."""
-    seen.until(
-        lambda s: position_qualities(s, US_EU, TOPIC) == {"bounded"}, "a bounded position", 60
-    )
+    seen.until(lambda s: position_qualities(s, US_EU, TOPIC) == {"bounded"}, "a bounded position")
     found = seen.after_cycles(10)
     assert position_qualities(found, US_EU, TOPIC) == {"bounded"}
     assert found.value(POSITION, topic=TOPIC) == 80

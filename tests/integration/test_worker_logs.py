@@ -122,14 +122,14 @@ def fail_task(lab: Lab, file: Path) -> str:
     The first sync of topic settings removes the limit, and a task that is stopped does not fail.
     """
     us, eu = lab.cluster("us"), lab.cluster("eu")
-    wait_for(lambda: bool(eu.admin.partition_count(f"us.{TOPIC}")), "a remote topic", 60.0)
+    wait_for(lambda: bool(eu.admin.partition_count(f"us.{TOPIC}")), "a remote topic")
 
     def has_failed() -> bool:
         eu.admin.set_topic_configs(f"us.{TOPIC}", {"max.message.bytes": "20000"})
         produce(us.librdkafka(), TOPIC, Load(1, value_size=100_000))
         return b"Task is being killed" in file.read_bytes()
 
-    wait_for(has_failed, "a failed task", 180.0, poll=2.0)
+    wait_for(has_failed, "a failed task", poll=2.0)
     (failed,) = failed_tasks(lab, US_EU)
     return failed
 

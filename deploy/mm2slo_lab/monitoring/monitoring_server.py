@@ -64,7 +64,7 @@ def run_server(
 
 def get_json(url: str) -> Any:
     """Return the JSON at *url*."""
-    with urllib.request.urlopen(url, timeout=10) as reply:
+    with urllib.request.urlopen(url, timeout=60) as reply:
         return json.load(reply)
 
 
@@ -74,7 +74,7 @@ def post_json(url: str, content: object = None) -> Any:
     request = urllib.request.Request(
         url, data=body, headers={"Content-Type": "application/json"}, method="POST"
     )
-    with urllib.request.urlopen(request, timeout=10) as reply:
+    with urllib.request.urlopen(request, timeout=60) as reply:
         response = reply.read()
     return json.loads(response) if response.strip() else None
 

@@ -31,7 +31,7 @@ def test_audit_of_topic_with_added_partitions_finds_no_fault(lab: Lab, fresh_top
     wait_copied(lab, US_EU, copy, injector.copied)
     us.admin.add_partitions(fresh_topic, 4)
     injector.plain(keyed(4, 500, first=500))
-    wait_for(lambda: eu.admin.partition_count(copy) == 4, f"four partitions of {copy}", 60)
+    wait_for(lambda: eu.admin.partition_count(copy) == 4, f"four partitions of {copy}")
     wait_copied(lab, US_EU, copy, injector.copied)
     wait_all_committed(lab, US_EU, fresh_topic)
 

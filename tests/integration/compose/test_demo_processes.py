@@ -157,7 +157,7 @@ def test_report_lists_the_audit_of_the_shared_store(demo: Demo) -> None:
     request = urllib.request.Request(
         processes.url("report", 9470, "/audits"), headers={"Authorization": f"Bearer {token}"}
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         assert json.load(answer)["total"] == 1
 
 

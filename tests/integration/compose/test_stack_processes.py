@@ -137,7 +137,7 @@ def test_report_serves_objectives_of_both_flows_to_the_created_token(
     request = urllib.request.Request(
         stack.url("report", 9470, "/slo?limit=100"), headers={"Authorization": f"Bearer {token}"}
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         entries = json.load(answer)["entries"]
     assert {each["flow"]["name"] for each in entries} == set(FLOWS)
 
@@ -147,7 +147,7 @@ def test_alertmanager_delivers_to_slack_service_which_shows_the_message(
 ) -> None:
     stack.wait_healthy("slack")
     stack.wait_log("slack", f"🔥 FIRING page · {TITLE}")
-    with urllib.request.urlopen(stack.url("slack", 8080), timeout=10) as answer:
+    with urllib.request.urlopen(stack.url("slack", 8080), timeout=60) as answer:
         page = answer.read().decode()
     assert page.count("FIRING page") == 1
     assert "No new records." in page

@@ -78,13 +78,13 @@ def monitored_flows(lab: Lab, folder: Path) -> Iterator[AlertingLab]:
                 lab.cluster(alias).admin.create_topic(topic, 2)
             for flow in FLOWS:
                 arrived = partial(is_replicated, lab, flow, topic)
-                wait_for(arrived, f"{topic} of {flow}", 120)
+                wait_for(arrived, f"{topic} of {flow}")
             for alias in CLUSTERS:
                 send = lab.cluster(alias).librdkafka()
                 stack.enter_context(SteadyLoad(send, topic, (0, 1), interval))
             group = f"{topic.removesuffix('s')}-service"
             stack.enter_context(CommittingGroup(lab.cluster("us").librdkafka(), topic, group))
-        wait_for(lambda: count_copies(lab, "orders") > 0, "the first copies", 60)
+        wait_for(lambda: count_copies(lab, "orders") > 0, "the first copies")
         flows = [str(each) for each in FLOWS]
         watched = stack.enter_context(start_alerting_lab(lab, folder, flows, list(TOPICS)))
         watched.wait_healthy(flows)
@@ -143,7 +143,7 @@ def test_pages_show_healthy_and_stopped_flows(
         assert 'class="line"' in panel_html(flow, "Records written and replicated")
         lab.mm2.stop()
         try:
-            wait_for(lambda: len(watched.messages) >= count, "a page for each flow", 90)
+            wait_for(lambda: len(watched.messages) >= count, "a page for each flow")
             server = watched.monitoring.prometheus
             stopped = 'max(mm2_flow_state{state="stopped"}) == 1'
             long = f"count_over_time(({stopped})[10m:1s]) >= {STOPPED}"

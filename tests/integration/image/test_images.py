@@ -41,7 +41,7 @@ UNTIL_READY = 120
 """Seconds; a start takes 2 s of processor time."""
 SCRAPE = """
 from urllib.request import urlopen
-print(urlopen("http://127.0.0.1:9469/metrics", timeout=30).read().decode())
+print(urlopen("http://127.0.0.1:9469/metrics", timeout=60).read().decode())
 """
 WAIT_COMMITTED = """
 from audit_scenario.flow_waits import wait_all_committed

@@ -48,7 +48,7 @@ class AlertingLab:
         """Messages that Slack accepted, in order."""
         return self.monitoring.slack.messages
 
-    def wait_message(self, count: int, what: str, timeout: float = 90.0) -> Message:
+    def wait_message(self, count: int, what: str, timeout: float = 180.0) -> Message:
         """Wait for message number *count* and return it; fails if there are more."""
         wait_for(lambda: len(self.messages) >= count, what, timeout, 0.1)
         assert len(self.messages) == count, self.monitoring.slack.titles()
@@ -68,7 +68,7 @@ class AlertingLab:
                 if each["labels"]["severity"] != "none" and each["status"]["state"] != "suppressed"
             }
 
-        wait_for(lambda: not unsuppressed(), "alerts to be suppressed", 30.0, 0.5)
+        wait_for(lambda: not unsuppressed(), "alerts to be suppressed", 180, 0.5)
 
     def _names(self, severity: str) -> set[str]:
         alerts = (each["labels"] for each in self.monitoring.prometheus.alerts())
@@ -83,10 +83,10 @@ class AlertingLab:
                 f'sli=~"availability|data_freshness"}}[20s])) > 100 '
                 f'and sum(flow:mm2_sli_bad:increase5m{{flow="{flow}"}}) == 0'
             )
-            wait_for(partial(server.holds, good), f"a healthy {flow}", 90.0, 0.5)
+            wait_for(partial(server.holds, good), f"a healthy {flow}", 180, 0.5)
             left = f'min(flow:mm2_slo_budget_remaining:ratio{{flow="{flow}"}}) > 0'
-            wait_for(partial(server.holds, left), f"the budget of {flow}", 90.0, 0.5)
-        wait_for(lambda: not self.active_pages(), "silence", 60.0, 0.5)
+            wait_for(partial(server.holds, left), f"the budget of {flow}", 180, 0.5)
+        wait_for(lambda: not self.active_pages(), "silence", 180, 0.5)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
 
-def wait_copied(lab: Lab, flow: Flow, copy: str, count: int, timeout: float = 90) -> None:
+def wait_copied(lab: Lab, flow: Flow, copy: str, count: int, timeout: float = 180.0) -> None:
     """Wait until the copy holds *count* records."""
     admin = lab.cluster(flow.target).admin
     wait_for(
@@ -24,7 +24,7 @@ def wait_copied(lab: Lab, flow: Flow, copy: str, count: int, timeout: float = 90
     )
 
 
-def wait_all_committed(lab: Lab, flow: Flow, topic: str, timeout: float = 60) -> None:
+def wait_all_committed(lab: Lab, flow: Flow, topic: str, timeout: float = 180.0) -> None:
     """Wait until MirrorMaker 2 has committed the last record of each partition."""
     last = {partition: end - 1 for partition, end in source_ends(lab, flow, topic).items()}
 

@@ -143,11 +143,9 @@ def kill_mirrormaker(topics: ScenarioTopics) -> None:
         # No other topic may have a block to replay.
         wait_committed(topics)
         before = committed_offsets(lab, US_EU, topic)
-        wait_for(
-            lambda: _committed_more(before, committed_offsets(lab, US_EU, topic)), "a flush", 40
-        )
+        wait_for(lambda: _committed_more(before, committed_offsets(lab, US_EU, topic)), "a flush")
         start = count_copies(lab, topic)
-        wait_for(lambda: count_copies(lab, topic) >= start + MIN_REPLAYED, "a block to replay", 30)
+        wait_for(lambda: count_copies(lab, topic) >= start + MIN_REPLAYED, "a block to replay")
         lab.mm2.kill()
         topics.injector(EXPIRED).expire(lab.cluster("us").admin, keyed(2, 200, first=500))
         topics.injector(EXPIRED).plain(keyed(2, 50, first=700))
@@ -172,7 +170,7 @@ def stop_mirrormaker(topics: ScenarioTopics) -> int:
 def wait_committed(topics: ScenarioTopics, *more: str) -> None:
     """Wait until all sent records are committed; MM2 does not commit transaction markers."""
     for name in (*_COMMITTED, *more):
-        wait_all_committed(topics.lab, US_EU, topics.topic(name), 90)
+        wait_all_committed(topics.lab, US_EU, topics.topic(name))
 
 
 @contextmanager

@@ -23,7 +23,7 @@ class HttpPrometheus:
     def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
         address = f"{self._url}/api/v1/{path}?{urlencode(parameters)}"
         try:
-            with urlopen(address, timeout=10) as response:
+            with urlopen(address, timeout=60) as response:
                 return json.load(response)["data"]
         except HTTPError as error:
             with error:

@@ -44,7 +44,7 @@ class Scrape:
     @classmethod
     def fetch(cls, url: str) -> Scrape:
         """Scrape the exporter at *url*; raises OSError if it does not respond."""
-        with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
             text = answer.read().decode()
         return cls(
             {
@@ -115,7 +115,7 @@ class Watch:
                 raise AssertionError(f"waited {timeout:.0f} s for {what}; states {states}")
             pause.wait(0.25)
 
-    def until_ready(self, timeout: float = 120.0) -> Scrape:
+    def until_ready(self, timeout: float = 180.0) -> Scrape:
         """Wait until all flows are ready."""
         return self.until(
             lambda s: (found := s.values("mm2_exporter_flow_ready")) and all(found.values()),
@@ -123,7 +123,7 @@ class Watch:
             timeout,
         )
 
-    def after_cycles(self, count: int = 3, timeout: float = 120.0) -> Scrape:
+    def after_cycles(self, count: int = 3, timeout: float = 180.0) -> Scrape:
         """Wait for *count* more cycles of both clusters."""
         start = _cycles(self.scrape())
         # The cycles in progress at the first scrape do not count.

@@ -82,7 +82,7 @@ def position_qualities(scrape: Scrape, flow: Flow, topic: str) -> set[str]:
 
 
 def until_copied(
-    lab: Lab, seen: Watch, flow: Flow, topic: str, *, copy: str, timeout: float = 90
+    lab: Lab, seen: Watch, flow: Flow, topic: str, *, copy: str, timeout: float = 180.0
 ) -> Scrape:
     """Wait until the position is the source's end, and compare each offset and lag with it.
 
@@ -112,7 +112,7 @@ def until_lag(
     topic: str,
     *,
     copied: Mapping[str, float],
-    timeout: float = 60,
+    timeout: float = 180.0,
 ) -> Scrape:
     """Wait until the lag of each partition is the source's end minus *copied*."""
     at_source = end_offsets(lab.cluster(flow.source).librdkafka(), topic)
@@ -139,7 +139,7 @@ def commit_end_offsets(lab: Lab, flow: Flow, topic: str, group: str) -> dict[int
 
 
 def until_ready_to_fail_over(
-    seen: Watch, flow: Flow, group: str, topic: str, timeout: float = 90
+    seen: Watch, flow: Flow, group: str, topic: str, timeout: float = 180.0
 ) -> Scrape:
     """Wait until a group with all records read is ready, with no checkpoint lag."""
     ready = seen.until(
@@ -159,7 +159,7 @@ def canary_value(scrape: Scrape, flow: Flow, what: str) -> float:
     return value
 
 
-def until_canaries(seen: Watch, flow: Flow, count: int, timeout: float = 90) -> Scrape:
+def until_canaries(seen: Watch, flow: Flow, count: int, timeout: float = 180.0) -> Scrape:
     """Wait for *count* more arrivals; no canary may have any other outcome."""
     start = seen.scrape().value("mm2_canary_received_total", flow=flow.label) or 0
     scrape = seen.until(

@@ -28,7 +28,7 @@ _RECENT: Final = 60.0
 _STEP: Final = 5.0
 
 
-def wait_until_equal(read: Callable[[], object], expected: object, timeout: float = 90.0) -> None:
+def wait_until_equal(read: Callable[[], object], expected: object, timeout: float = 180.0) -> None:
     """Wait until *read* returns *expected*; fails with the last value."""
     given: list[object] = []
 

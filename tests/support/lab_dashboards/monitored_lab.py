@@ -68,10 +68,10 @@ def monitored_lab(
 ) -> Iterator[tuple[AlertingLab, LabDashboards]]:
     """A healthy flow with a recorded budget; *group* has committed once."""
     lab.cluster("us").admin.create_topic(topic, 2)
-    wait_for(lambda: lab.cluster("eu").admin.partition_count(f"us.{topic}") > 0, "the copy", 60)
+    wait_for(lambda: lab.cluster("eu").admin.partition_count(f"us.{topic}") > 0, "the copy")
     send = lab.cluster("us").librdkafka()
     with SteadyLoad(send, topic, (0, 1)):
-        wait_for(lambda: count_copies(lab, topic) > 0, "the first copies", 60)
+        wait_for(lambda: count_copies(lab, topic) > 0, "the first copies")
         commit(send, topic, group, {0: 5, 1: 5})
         with (
             RecordingServer(lambda _: Answer(body=audit_metrics())) as reports,
@@ -94,4 +94,4 @@ def scrape_more(watched: AlertingLab, reports: str) -> None:
         )
     path.write_text(yaml.safe_dump(document), "utf-8")
     server.reload()
-    wait_for(lambda: server.holds('up{job="mm2slo-report"} == 1'), "the audit", 30)
+    wait_for(lambda: server.holds('up{job="mm2slo-report"} == 1'), "the audit")

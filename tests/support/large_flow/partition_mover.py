@@ -57,7 +57,7 @@ class Mover:
         first = self._partitions[0]
         consumer = Consumer({**properties, "group.id": "bench", "log_level": 2})
         partition = TopicPartition(prefix + first.topic, first.partition)
-        _start, end = consumer.get_watermark_offsets(partition, timeout=30)
+        _start, end = consumer.get_watermark_offsets(partition, timeout=60)
         consumer.close()
         return int(end)
 

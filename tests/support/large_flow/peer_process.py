@@ -84,7 +84,7 @@ def consume(target: dict[str, str]) -> None:
 def _at_end(properties: dict[str, str], topic: str) -> Consumer:
     consumer = Consumer({**properties, **_FAST})
     partition = TopicPartition(topic, 0)
-    _start, end = consumer.get_watermark_offsets(partition, timeout=30)
+    _start, end = consumer.get_watermark_offsets(partition, timeout=60)
     consumer.assign([TopicPartition(topic, 0, end)])
     return consumer
 

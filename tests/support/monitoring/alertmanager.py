@@ -75,7 +75,7 @@ class Alertmanager(Running):
 
     def metric(self, name: str, **labels: str) -> float:
         """Sum of one of Alertmanager's metrics over series with *labels*."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as reply:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as reply:
             lines = reply.read().decode().splitlines()
         wanted = [f'{key}="{value}"' for key, value in labels.items()]
         return sum(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def own_metrics(server: Prometheus, name: str) -> dict[str, float]:
     """Values of metric *name* by rule group, without its file; "" for other metrics."""
-    with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as reply:
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=60) as reply:
         lines = reply.read().decode().splitlines()
     found: dict[str, float] = {}
     for line in lines:

@@ -85,7 +85,7 @@ class SloScenario:
     def get(self, path: str, accept: str = "*/*", **query: str) -> requests.Response:
         """Query the service; the status must be 200."""
         answer = requests.get(
-            f"{self.url}{path}", params=query, headers={"Accept": accept}, timeout=30
+            f"{self.url}{path}", params=query, headers={"Accept": accept}, timeout=60
         )
         assert answer.status_code == 200, answer.text
         return answer

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-_TIMEOUT = 30.0
+_TIMEOUT = 60.0
 _US_EU: Final = Flow("us", "eu")
 
 

@@ -85,9 +85,9 @@ def test_slack_page_shows_newest_message_first_and_escapes_markup() -> None:
 def test_slack_stub_rejects_other_payloads_and_keeps_none_of_them(body: bytes) -> None:
     with SlackStub(page=slack_page, on_message=lambda each: slack_page([each])) as stub:
         with pytest.raises(urllib.error.HTTPError) as refusal:
-            urllib.request.urlopen(stub.url, body, timeout=10)
+            urllib.request.urlopen(stub.url, body, timeout=60)
         refusal.value.close()
-        urllib.request.urlopen(stub.url, json.dumps(PAGE).encode(), timeout=10).close()
+        urllib.request.urlopen(stub.url, json.dumps(PAGE).encode(), timeout=60).close()
         assert stub.messages == [PAGE]
     assert refusal.value.code == 400
 

@@ -41,14 +41,14 @@ def environment(tmp_path: Path) -> DemoEnvironment:
 
 
 def fetch(url: str) -> list[str]:
-    with urllib.request.urlopen(url, timeout=30) as response:
+    with urllib.request.urlopen(url, timeout=60) as response:
         return cast("str", response.read().decode()).splitlines()
 
 
 def test_logs_of_demo_arrive_at_the_printed_address(environment: DemoEnvironment) -> None:
     with ship_logs(environment):
         url = environment.extra_urls["logs"]
-        wait_for(lambda: fetch(url)[0].startswith("2 events"), "two events", 60)
+        wait_for(lambda: fetch(url)[0].startswith("2 events"), "two events")
         head, *lines = fetch(url)
     assert head.endswith('in Splunk: index=repl_logs flow="us->eu" level IN (WARN, ERROR)')
     events: dict[str, Any] = {each["sourcetype"]: each for each in map(json.loads, lines)}

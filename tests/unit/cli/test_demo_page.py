@@ -48,14 +48,14 @@ def environment(tmp_path: Path) -> DemoEnvironment:
 
 def wait_ended(before: set[threading.Thread]) -> None:
     """Wait for the threads that are not among *before*; worker threads end after their loop."""
-    wait_for(lambda: set(threading.enumerate()) <= before, "the page's threads to end", 30)
+    wait_for(lambda: set(threading.enumerate()) <= before, "the page's threads to end")
 
 
 def test_report_page_is_served_within_context(environment: DemoEnvironment) -> None:
     before = set(threading.enumerate())
     with serve_report_page(environment):
         page = environment.extra_urls["report"]
-        with urllib.request.urlopen(page, timeout=30) as response:
+        with urllib.request.urlopen(page, timeout=60) as response:
             text = response.read().decode()
     assert "No data for 12 of 12 objectives" in text
     assert f"cannot fetch metrics from exporter {environment.url}" in text

@@ -66,7 +66,7 @@ def amtool(*arguments: str) -> subprocess.CompletedProcess[str]:
     if shutil.which("amtool") is None:
         pytest.skip("amtool is not installed: run make prometheus")
     return subprocess.run(
-        ["amtool", *arguments], capture_output=True, text=True, check=False, timeout=30
+        ["amtool", *arguments], capture_output=True, text=True, check=False, timeout=60
     )
 
 

@@ -113,7 +113,7 @@ def test_traceback_of_the_server_has_the_id(
         try:
             with pytest.raises(urllib.error.HTTPError, match="500"):
                 urllib.request.urlopen(
-                    urllib.request.Request(url, headers={"X-Request-ID": "r-2"}), timeout=30
+                    urllib.request.Request(url, headers={"X-Request-ID": "r-2"}), timeout=60
                 )
         finally:
             server.should_exit = True
@@ -122,7 +122,7 @@ def test_traceback_of_the_server_has_the_id(
     def found() -> list[dict[str, Any]]:
         return [each for each in lines() if each.get("request_id") == "r-2"]
 
-    wait_for(lambda: len(found()) >= 2, "both lines", 30.0)
+    wait_for(lambda: len(found()) >= 2, "both lines")
     messages = {each["message"].splitlines()[0]: each for each in found()}
     assert messages["GET /slo 500"]["level"] == "WARNING"
     assert messages["Exception in ASGI application"]["error.type"] == "RuntimeError"
