@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +14,14 @@ from chromium import Tab, browsing
 from chromium.headless import find_chromium
 from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, sample_details, sample_report
 
+from mm2slo_core.reporting.entry_order import worst_first
+from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import as_html, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mm2slo_core.reporting.slo_report import Report
 
 pytestmark = [
     pytest.mark.long,
@@ -23,11 +29,28 @@ pytestmark = [
 ]
 AXE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "mm2slo" / "axe.min.js"
 REPORT, DETAILS = sample_report(), sample_details()
+OBJECTIVES = 20
+
+
+def fleet_report() -> Report:
+    """`OBJECTIVES` of several flows with names of ordinary length, of every status."""
+    entries = tuple(
+        replace(
+            each,
+            id=f"{each.id}-{number}",
+            objective=replace(each.objective, flow=Flow(f"us-east-{number // 8}", "eu-west")),
+        )
+        for number, each in enumerate(islice(cycle(REPORT.entries), OBJECTIVES))
+    )
+    return replace(REPORT, entries=worst_first(entries), warnings=())
+
+
 PAGES = {
     "page": page(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS),
     "report": as_html(REPORT, DETAILS),
+    "fleet": page(fleet_report()),
 }
-SIZES = {"desktop": (1280, 900), "phone": (360, 780)}
+SIZES = {"desktop": (1280, 900), "phone": (390, 844), "small phone": (360, 780)}
 WIDER_THAN_THE_SCREEN = """
 [...document.querySelectorAll("body *")].filter(each => {
   const box = each.getBoundingClientRect();
@@ -82,6 +105,29 @@ def test_page_fits_screen_without_console_messages(
     assert len(picture) > 20_000, "an empty picture"
 
 
+@pytest.mark.parametrize(("size", "limit"), [("phone", 2_000), ("desktop", 2_800)])
+def test_list_of_20_objectives_is_short(tab: Tab, tmp_path: Path, size: str, limit: int) -> None:
+    open_page(tab, tmp_path, "fleet", size)
+    rows = "[...document.querySelectorAll('tr[data-slo]')].map(each => each.offsetHeight)"
+    heights = tab.ask(rows)
+    assert len(heights) == OBJECTIVES
+    assert sum(heights) <= limit, heights
+    # The rest are flows, other sections and definitions.
+    assert tab.ask("document.documentElement.scrollHeight") <= limit + 4_200
+    assert tab.ask("document.documentElement.scrollWidth <= innerWidth"), "scrolls sideways"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_navigation_shows_every_section(tab: Tab, tmp_path: Path, size: str) -> None:
+    open_page(tab, tmp_path, "page", size)
+    cut = """[...document.querySelectorAll("nav a")].filter(each => {
+      const box = each.getBoundingClientRect();
+      return box.left < 0 || box.right > innerWidth || box.height < 24;
+    }).map(each => each.textContent)"""
+    assert tab.ask("document.querySelectorAll('nav a').length") == 7
+    assert tab.ask(cut) == []
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_page_fits_intermediate_widths(tab: Tab, tmp_path: Path, name: str) -> None:
     open_page(tab, tmp_path, name, "desktop")
@@ -116,6 +162,9 @@ def test_status_filter_works_by_keyboard_without_script(tab: Tab, tmp_path: Path
     assert tab.ask(seen) == ["breached"]
     tab.press("ArrowRight")
     assert tab.ask(seen) == ["at_risk"] * 4
+    for width in (*BETWEEN, *(width for width, _ in SIZES.values())):
+        tab.show(width, 900)
+        assert tab.ask(seen) == ["at_risk"] * 4, width
 
 
 def test_first_tab_stop_skips_to_content(tab: Tab, tmp_path: Path) -> None:
