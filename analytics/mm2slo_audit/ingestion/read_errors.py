@@ -29,6 +29,11 @@ _CAUSES: Final[Mapping[str, tuple[NotAuditedReason, str]]] = {
         NotAuditedReason.UNREACHABLE,
         "the TLS handshake failed: check tls of this cluster",
     ),
+    "PBES2 SecretKeyFactory": (
+        NotAuditedReason.UNREACHABLE,
+        "Java cannot decrypt the private key of this cluster's tls: give a key without a password,"
+        " or one of `openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES`",
+    ),
     "UnknownTopicOrPartitionException": (
         NotAuditedReason.FAILED,
         "the topic was deleted while it was read",

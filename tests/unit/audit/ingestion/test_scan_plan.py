@@ -193,11 +193,19 @@ org.apache.spark.SparkException: Could not poll
 Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized: [secret]
 """
 
+ENCRYPTED_KEY = """\
+Caused by: org.apache.kafka.common.KafkaException: Invalid PEM keystore configs
+Caused by: java.security.NoSuchAlgorithmException: PBES2 SecretKeyFactory not available
+"""
+
 
 def test_explain_read_error_maps_exceptions_to_reasons() -> None:
     denied = explain_read_error("us.a", SPARK_OUTPUT)
     assert denied.reason is NotAuditedReason.AUTHORIZATION
     assert denied.detail.startswith("Spark's user is not authorized to read the topic")
+    encrypted = explain_read_error("us.a", ENCRYPTED_KEY)
+    assert encrypted.reason is NotAuditedReason.UNREACHABLE
+    assert encrypted.detail.startswith("Java cannot decrypt the private key")
     other = explain_read_error("us.a", "java.lang.IllegalStateException: odd\nmore")
     assert other.reason is NotAuditedReason.FAILED
     assert other.detail == "reading it failed: IllegalStateException: odd"
