@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def run_mm2slo(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `mm2slo` with output to *log*; it must exit with 0 after SIGTERM."""
+def run_mm2slo(log: Path, *arguments: str, exit_code: int = 0) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `mm2slo` with output to *log*; it must exit with *exit_code* after SIGTERM."""
     command = [sys.executable, "-m", "mm2slo_cli", *arguments]
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
         try:
             yield process
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0, log.read_text(encoding="utf-8")
+            assert process.wait(120) == exit_code, log.read_text(encoding="utf-8")
         finally:
             process.kill()

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
-_TIMEOUT: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def spark_standalone(
         running.callback(shutil.rmtree, root, ignore_errors=True)
         arguments = ("--host", HOST, "--port", str(port), "--webui-port", str(others[0]))
         _start(running, root, "master", (_MASTER, *arguments))
-        wait_for(lambda: accepts(port), f"the master on port {port}", _TIMEOUT)
+        wait_for(lambda: accepts(port), f"the master on port {port}")
         for number in range(workers):
             folder = root / f"worker-{number}"
             folder.mkdir()
@@ -84,7 +83,7 @@ def _start(
 
 def _wait_registered(log: Path) -> None:
     message = "Successfully registered with master"
-    wait_for(lambda: message in log.read_text(), f"{log.stem} to register", _TIMEOUT)
+    wait_for(lambda: message in log.read_text(), f"{log.stem} to register")
 
 
 def _spark_class() -> Path:
