@@ -26,7 +26,7 @@ from mm2slo_report.web import (
     status_page,
 )
 from mm2slo_report.web.http_responses import ProblemResponse
-from mm2slo_report.web.metrics_route import ServiceMetrics
+from mm2slo_report.web.metrics_route import ProcessMetrics
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
 from mm2slo_report.web.request_guard import OPEN_PATHS, RequestGuard
 from mm2slo_web.request_log import RequestLog
@@ -59,7 +59,7 @@ def create_app(service: ReportService) -> ASGIApp:
         default_response_class=Response,  # handlers set their media type
     )
     app.state.service = service
-    app.state.metrics = ServiceMetrics(service)
+    app.state.metrics = ProcessMetrics()
     for router in _ROUTERS:
         app.include_router(router)
     for kind, problem_of in _PROBLEMS.items():

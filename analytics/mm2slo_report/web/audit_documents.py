@@ -9,7 +9,10 @@ from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 from mm2slo_report.rendering.value_format import utc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mm2slo_core.audit.unit_outcome import LatencyCells
+    from mm2slo_core.topology import Flow
     from mm2slo_store.audit_rows import Run, StoredEvidence, StoredUnit
 
 
@@ -32,12 +35,17 @@ def run_document(run: Run) -> dict[str, Any]:
     }
 
 
-def unit_document(unit: StoredUnit) -> dict[str, Any]:
+def unit_document(unit: StoredUnit, sees: Callable[[Flow], bool]) -> dict[str, Any]:
+    """A topic, with those of its sources whose flow the caller *sees*."""
     reason = unit.not_audited
     return {
         "topic": unit.key.target_topic,
         "cluster": unit.key.target_cluster,
-        "sources": [{"flow": each.flow.label, "topic": each.source_topic} for each in unit.flows],
+        "sources": [
+            {"flow": each.flow.label, "topic": each.source_topic}
+            for each in unit.flows
+            if sees(each.flow)
+        ],
         "not_audited": None
         if reason is None
         else {"reason": reason.reason.value, "detail": reason.detail},

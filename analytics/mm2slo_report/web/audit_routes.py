@@ -69,7 +69,8 @@ def one(request: Request, run: Id) -> Response:
     service = service_of(request)
     found = _run(service, run)
     units = service.records.units(run_id=found.header.id)
-    document = {**run_document(found), "topics": [unit_document(each) for each in units]}
+    topics = [unit_document(each, service.sees) for each in units]
+    document = {**run_document(found), "topics": topics}
     return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
 
 

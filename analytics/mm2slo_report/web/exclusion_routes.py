@@ -277,4 +277,8 @@ def _patterns(service: ReportService, document: dict[str, Any]) -> tuple[str, ..
             raise invalid_parameter(
                 "flows", "a pattern of flows matches no flow", *labels[:20], "us->*", "*"
             )
-    return tuple(dict.fromkeys(value))
+    patterns = tuple(dict.fromkeys(value))
+    # A pattern would also exclude flows that the token is not for.
+    if service.is_scoped:
+        return tuple(flow.label for flow in matching_flows(patterns, service.flows))
+    return patterns

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 from mm2slo_core.catalogue import report_metrics
 from mm2slo_report.web.audit_metrics import audit_families
 from mm2slo_report.web.metric_family import metric_family
+from mm2slo_report.web.report_service import service_of
 from mm2slo_report.web.response_docs import describe_text_responses
 
 if TYPE_CHECKING:
@@ -26,13 +27,11 @@ _UNMATCHED: Final = "unmatched"
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # it has no types
 
 
-class ServiceMetrics(Collector):
-    """The metrics of *service*, with a counter of responses by route and status. Thread-safe."""
+class ProcessMetrics:
+    """Metrics of the process, and a counter of responses by route and status. Thread-safe."""
 
-    def __init__(self, service: ReportService) -> None:
-        self._service = service
+    def __init__(self) -> None:
         self.registry = prometheus_client.CollectorRegistry()
-        self.registry.register(self)
         requests = report_metrics.REPORT_REQUESTS_TOTAL
         self._requests = prometheus_client.Counter(
             requests.name, requests.help, requests.labels, registry=self.registry
@@ -42,6 +41,13 @@ class ServiceMetrics(Collector):
 
     def count(self, route: str | None, status: int) -> None:
         self._requests.labels(route or _UNMATCHED, str(status)).inc()
+
+
+class ServiceMetrics(Collector):
+    """The metrics of audits and of the recorder, as *service* sees them."""
+
+    def __init__(self, service: ReportService) -> None:
+        self._service = service
 
     def describe(self) -> tuple[prometheus_client.Metric, ...]:
         """Nothing: names need not be reserved, and collecting reads the store."""
@@ -77,9 +83,11 @@ class ServiceMetrics(Collector):
 )
 def metrics(request: Request) -> Response:
     """Prometheus text format 0.0.4."""
-    found: ServiceMetrics = request.app.state.metrics
+    of_process: ProcessMetrics = request.app.state.metrics
+    of_service = prometheus_client.CollectorRegistry()
+    of_service.register(ServiceMetrics(service_of(request)))
     return Response(
-        prometheus_client.generate_latest(found.registry),
+        b"".join(map(prometheus_client.generate_latest, (of_service, of_process.registry))),
         headers={
             "Content-Type": prometheus_client.exposition.CONTENT_TYPE_PLAIN_0_0_4,
             "Cache-Control": "no-store",

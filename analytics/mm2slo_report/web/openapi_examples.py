@@ -110,7 +110,7 @@ def examples() -> Mapping[str, Any]:
             "readiness": [group_document(_group())],
         },
         response_docs.AUDITS: {"as_of": utc(_AS_OF), "total": 1, "runs": [run], "next": None},
-        response_docs.AUDIT: {**run, "topics": [unit_document(_unit())]},
+        response_docs.AUDIT: {**run, "topics": [unit_document(_unit(), lambda _: True)]},
         response_docs.EVIDENCE: {
             "run": _run().header.id, "evidence": [evidence_document(_evidence())], "next": None,
         },

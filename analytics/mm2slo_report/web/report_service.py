@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from mm2slo_core.objectives.exclusion_document import matching_flows
 from mm2slo_core.reporting.incidents import may_have_incident
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, whole_minute
 from mm2slo_core.reporting.report_periods import ACCEPTED
@@ -18,8 +20,9 @@ from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
 from mm2slo_report.web.query_parameters import parse_instant
 from mm2slo_report.web.rate_limiter import RateLimiter
 from mm2slo_report.web.report_only_maintenance import ReportOnlyMaintenance
-from mm2slo_report.web.request_guard import CALLER
+from mm2slo_report.web.request_guard import CALLER, TOKEN
 from mm2slo_report.web.result_cache import Cache
+from mm2slo_report.web.scoped_records import ScopedRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -36,12 +39,13 @@ if TYPE_CHECKING:
     from mm2slo_report.web.http_responses import Body, Freshness
     from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus, Records
     from mm2slo_report.web.service_settings import Settings
+    from mm2slo_report.web.tokens import Token
 
     T = TypeVar("T")
 
 _BODIES_BYTES: Final = 24 * 1024 * 1024
-_REPORTS: Final = 6
-_DETAILS: Final = 32
+_REPORTS: Final = 16
+_DETAILS: Final = 64
 _FLOW_STATUS_SECONDS: Final = 10.0
 _SETTLED_MS: Final = 2 * MINUTE_MS
 """Older minutes no longer change."""
@@ -82,6 +86,31 @@ class ReportService:
         self._flows: Cache[tuple[FlowView, ...]] = Cache(seconds=_FLOW_STATUS_SECONDS, capacity=1)
         self._groups: Cache[tuple[GroupView, ...]] = Cache(seconds=_FLOW_STATUS_SECONDS, capacity=1)
         self._limiter = RateLimiter(settings.reports_per_minute)
+        self._scope: tuple[Flow, ...] | None = None
+        """None: all flows."""
+
+    def visible_to(self, token: Token | None) -> ReportService:
+        """This service, or a view of it that knows only the flows of *token*.
+
+        The view shares the caches; their keys contain its flows.
+        """
+        if token is None or token.flows is None:
+            return self
+        view = copy.copy(self)
+        view._scope = matching_flows(token.flows, self.flows)
+        own = [each for each in self.reporter.objectives if each.flow in view._scope]
+        view.reporter = replace(self.reporter, objectives=own)
+        view.records = ScopedRecords(self.records, view._scope, self.flows)
+        return view
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether it is limited to the flows of a token."""
+        return self._scope is not None
+
+    def sees(self, flow: Flow) -> bool:
+        """Whether *flow* may be named."""
+        return self._scope is None or flow in self._scope
 
     @property
     def now(self) -> int:
@@ -123,12 +152,12 @@ class ReportService:
                 return found
             return replace(found, warnings=(*found.warnings, *self.recorder.health.remarks))
 
-        return self._reports.get((as_of, over), build)
+        return self._reports.get((self._scope, as_of, over), build)
 
     def entry(self, slo: str, as_of: int, over: str | None) -> tuple[Entry, Report]:
         """One objective, from a cached report if possible. Raises UnknownObjectiveError."""
         objective = self.reporter.objective(slo)
-        report = self._reports.peek((as_of, over))
+        report = self._reports.peek((self._scope, as_of, over))
         if report is None:
             report = self.reporter.report((objective,), at=as_of, over=over, tolerant=True)
         return next(each for each in report.entries if each.id == slo), report
@@ -136,7 +165,7 @@ class ReportService:
     def detail(self, slo: str, as_of: int, over: str | None) -> Detail:
         """Days and incidents that spent a budget. Raises UnknownObjectiveError."""
         return self._details.get(
-            (slo, as_of, over), lambda: self.reporter.detail(slo, at=as_of, over=over)
+            (self._scope, slo, as_of, over), lambda: self.reporter.detail(slo, at=as_of, over=over)
         )
 
     def costly_details(self, report: Report) -> Iterator[Detail]:
@@ -154,12 +183,14 @@ class ReportService:
     def flow_views(self) -> tuple[FlowView, ...]:
         """Current state of the flows. Raises SliSourceError; ProblemError without an exporter."""
         status = self._require_flow_status()
-        return self._flows.get("", lambda: tuple(status.flows()))
+        found = self._flows.get("", lambda: tuple(status.flows()))
+        return tuple(each for each in found if self.sees(each.flow))
 
     def group_views(self) -> tuple[GroupView, ...]:
         """Current failover readiness of groups. Raises like `flow_views`."""
         status = self._require_flow_status()
-        return self._groups.get("", lambda: tuple(status.groups()))
+        found = self._groups.get("", lambda: tuple(status.groups()))
+        return tuple(each for each in found if self.sees(each.flow))
 
     def freshness(self, at: str | None, as_of: int) -> Freshness:
         """How long clients may reuse a response about *as_of*."""
@@ -176,7 +207,7 @@ class ReportService:
                 self._limiter.take(caller)
             return make()
 
-        return self._bodies.get(key, build)
+        return self._bodies.get((self._scope, key), build)
 
     def clear_caches(self) -> None:
         """Drop cached figures after stored data changed."""
@@ -204,8 +235,9 @@ class ReportService:
 
 
 def service_of(request: Request) -> ReportService:
+    """The service as the caller's token sees it."""
     service: ReportService = request.app.state.service
-    return service
+    return service.visible_to(request.scope[TOKEN])
 
 
 def caller_of(request: Request) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -80,10 +81,12 @@ class TokenFile:
 def _restrict(before: tuple[Token, ...], listed: tuple[Token, ...]) -> tuple[Token, ...]:
     """The *listed* tokens that were valid *before*, with the narrower scope of the two."""
     known = {each.digest: each for each in before}
-    return tuple(
-        Token(each.digest, Scope.READ, each.name)
-        if known[each.digest].scope is Scope.READ
-        else each
-        for each in listed
-        if each.digest in known
-    )
+    return tuple(_narrower(known[each.digest], each) for each in listed if each.digest in known)
+
+
+def _narrower(before: Token, listed: Token) -> Token:
+    flows = listed.flows if before.flows is None else before.flows
+    if before.flows is not None and listed.flows is not None:
+        flows = tuple(each for each in listed.flows if each in before.flows)
+    scope = Scope.READ if before.scope is Scope.READ else listed.scope
+    return replace(listed, scope=scope, flows=flows)

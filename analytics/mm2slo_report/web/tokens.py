@@ -1,8 +1,8 @@
 """Bearer tokens (RFC 6750), listed in a file by their digests.
 
 Each line is `<SHA-256 of the token, 64 hex digits> <scope> <name>`; the scope is `read` or `write`
-(which includes read); `#` starts a comment. Browsers send a token as the password of HTTP Basic,
-for reading only.
+(which includes read), for all flows or, as in `read:us->eu,us->*`, for those that match a pattern;
+`#` starts a comment. Browsers send a token as the password of HTTP Basic, for reading only.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LINE: Final = re.compile(
-    r"(?P<digest>[0-9A-Fa-f]{64})\s+(?P<scope>read|write)(?:\s+(?P<name>\S.*))?", re.ASCII
+    r"(?P<digest>[0-9A-Fa-f]{64})\s+(?P<scope>read|write)(?::(?P<flows>\S+))?(?:\s+(?P<name>\S.*))?",
+    re.ASCII,
 )
+_ARROW: Final = "->"
 
 
 class Scope(StrEnum):
@@ -37,6 +39,8 @@ class Token:
     digest: str = field(repr=False)
     scope: Scope
     name: str
+    flows: tuple[str, ...] | None = None
+    """Patterns of labels, such as `us->eu` and `us->*`; None: all flows."""
 
 
 def parse_tokens(text: str, file: str) -> tuple[Token, ...]:
@@ -62,17 +66,30 @@ def read_tokens(text: str, file: str) -> tuple[tuple[Token, ...], str]:
                 "read or write, then a name; make the digits with: printf %s TOKEN | sha256sum"
             )
             continue
+        flows = None if match["flows"] is None else tuple(match["flows"].split(","))
+        # A pattern in place of the name would grant access to all flows.
+        if _ARROW in (match["name"] or "") or not all(_is_pattern(each) for each in flows or ()):
+            problems.append(
+                f"{file}, line {number}: invalid flows; expected patterns separated by commas, "
+                "after a colon and without spaces, such as read:us->eu,us->*"
+            )
+            continue
         digest = match["digest"].lower()
         if digest in found:
             problems.append(f"{file}, line {number}: duplicate token; remove one of the lines")
             continue
-        found[digest] = Token(digest, Scope(match["scope"]), match["name"] or f"line {number}")
+        name = match["name"] or f"line {number}"
+        found[digest] = Token(digest, Scope(match["scope"]), name, flows)
     if not found and not problems:
         problems.append(
             f"{file} lists no token, so every request would be rejected: add a line, or remove "
             "report.tokens_file"
         )
     return tuple(found.values()), next(iter(problems), "")
+
+
+def _is_pattern(text: str) -> bool:
+    return text == "*" or all(text.partition(_ARROW))
 
 
 def find_token(tokens: Iterable[Token], authorization: str | None, *, basic: bool) -> Token | None:

@@ -78,8 +78,9 @@ class ReportConfig(Section):
     tls: TlsFiles | None = None
     """Certificate and key; null: plain HTTP."""
     tokens_file: FilePath | None = None
-    """File with one line `<SHA-256 of a token, hex> <read or write> <name>` per token; changes take
-    effect within a second. Null: everyone may read and no one may write, on loopback only."""
+    """File with one line `<SHA-256 of a token, hex> <read or write> <name>` per token, or
+    `read:us->eu` for some flows only. Changes take effect within a second. Null: everyone may read
+    and no one may write, on loopback only."""
     hosts: tuple[Text, ...] = ()
     """Accepted host names, in addition to loopback names, that of `listen` and that of
     `alerting.links.report`."""

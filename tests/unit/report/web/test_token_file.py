@@ -78,6 +78,21 @@ def test_invalid_token_file_only_revokes_tokens(
     assert watched.scopes() == {"ana": "write", "eve": "write"}
 
 
+def test_invalid_token_file_only_narrows_flows(watched: WatchedFile) -> None:
+    watched.path.write_text(line("ana", "read:us->eu,us->ap") + line("ben"))
+    assert set(watched.scopes()) == {"ana", "ben"}
+    watched.path.write_text(line("ana", "read:us->eu,eu->us") + line("ben", "read:a->b") + "x\n")
+    watched.scopes()
+    assert {each.name: each.flows for each in watched.file.valid} == {
+        "ana": ("us->eu",), "ben": ("a->b",),
+    }  # fmt: skip
+    watched.path.write_text(line("ana") + line("ben") + "x\n")
+    watched.scopes()
+    assert {each.name: each.flows for each in watched.file.valid} == {
+        "ana": ("us->eu",), "ben": ("a->b",),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("content", [None, b"", b"# empty\n", b"\xff\xfe"])
 def test_missing_or_empty_token_file_revokes_all_tokens(
     watched: WatchedFile, caplog: pytest.LogCaptureFixture, content: bytes | None
