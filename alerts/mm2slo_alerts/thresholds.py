@@ -97,6 +97,11 @@ class Thresholds:
         "How far back the count before the loss is searched: across a day without scrapes, a new "
         "loss is found and an old one does not alert again.",
     )
+    lost_pending: float = _seconds(
+        5 * _MINUTE,
+        "A loss is counted within seconds unless its state record cannot be written. Outlasts a "
+        "restart of the target's brokers.",
+    )
     headroom_ahead: float = _seconds(
         HEADROOM_AHEAD,
         "How far the headroom is extrapolated: time to respond, find the cause and replicate the "

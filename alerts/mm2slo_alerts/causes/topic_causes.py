@@ -20,6 +20,7 @@ from mm2slo_core.catalogue import (
     REPLICATION_LAG_SECONDS,
     RETENTION_HEADROOM_SECONDS,
     RETENTION_LOST_RECORDS_TOTAL,
+    RETENTION_PENDING_LOST_RECORDS,
     STALLED_PARTITIONS,
     TOPIC_CONFIG_DRIFT,
     TOPIC_MISSING,
@@ -52,29 +53,36 @@ def causes(limits: Thresholds) -> tuple[Cause, ...]:
 
 
 def _lost(limits: Thresholds) -> Cause:
-    """Detects a loss in three ways, since a counter's first value is no increase.
+    """Detects a counted loss in three ways, since a counter's first value is no increase.
 
     The counter exceeds its maximum over all replicas before the window; it increases, also after a
-    reset; or it is above 0 when the flow is scraped for the first time.
+    reset; or it is above 0 when the flow is scraped for the first time. A loss that stays pending,
+    because no state record can be written, is detected by its own gauge.
     """
     metric = RETENTION_LOST_RECORDS_TOTAL
     now = by_flow("max", latest(metric, limits), "topic")
-    back = f"[{duration(limits.lost_lookback)}] offset {duration(limits.lost_window)}"
+    window = duration(limits.lost_window)
+    back = f"[{duration(limits.lost_lookback)}] offset {window}"
     past = f"{select(metric)}{back}"
     before = by_flow("max", Vector(f"max_over_time({past})", select(metric).labels), "topic")
     risen = by_flow("max", over("increase", metric, limits.lost_window), "topic")
+    pending = RETENTION_PENDING_LOST_RECORDS
+    uncounted = by_flow("max", over("min_over_time", pending, limits.lost_pending))
+    waited = f"max_over_time({select(pending)}[{window}] offset {window})"
+    earlier = by_flow("max", Vector(waited, select(pending).labels))
     return Cause(
         name="MM2RecordsLost",
         severity=PAGE,
         expr=(
             f"(\n  {now}\n  -\n  {before}\n) > 0\n"
             f"or\n{risen} > 0\n"
-            f"or\n(\n  {now}\n  unless {on(('flow',), now)}\n  present_over_time({past})\n) > 0"
+            f"or\n(\n  {now}\n  unless {on(('flow',), now)}\n  present_over_time({past})\n) > 0\n"
+            f"or\n(\n  {uncounted}\n  -\n  {earlier}\n) > 0\n"
+            f"or\n(\n  {uncounted}\n  unless\n  {earlier}\n) > 0"
         ),
         summary=(
             'About {{ $value | printf "%.0f" }} records of '
-            f"{TOPIC} were removed or skipped before replication in the last "
-            f"{duration(limits.lost_window)}."
+            f"{TOPIC} were removed or skipped before replication in the last {window}."
         ),
         impact="Consumers on {{ $labels.target }} will never see these records.",
         action=(
