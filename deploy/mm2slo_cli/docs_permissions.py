@@ -81,7 +81,8 @@ def _rows(component: Component) -> str:
     rows = []
     for row in REQUIRED_PERMISSIONS:
         if row.component == component:
-            purpose = f"{row.purpose} (`{row.setting}`)" if row.setting else row.purpose
+            settings = " or ".join(f"`{name}`" for name in row.settings)
+            purpose = f"{row.purpose} ({settings})" if settings else row.purpose
             cells = row.role.title, ", ".join(row.operations), row.place, purpose, row.without
             rows.append(_row(cells))
     return "".join(rows)

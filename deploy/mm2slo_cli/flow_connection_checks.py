@@ -15,7 +15,11 @@ from mm2slo_core.connection_checks.permission_check import (
     required_access,
 )
 from mm2slo_core.connection_checks.reader_parity import reader_parity
-from mm2slo_core.connection_checks.required_permissions import Role
+from mm2slo_core.connection_checks.required_permissions import (
+    GROUP_LAG,
+    SYNC_GROUP_OFFSETS,
+    Role,
+)
 from mm2slo_core.mm2_config.observed_settings import (
     RunningConnectors,
     observed_flow,
@@ -36,7 +40,6 @@ if TYPE_CHECKING:
     from mm2slo_kafka.cluster_inspection import ClusterInspection
 
 _INTERNAL = {Role.HEARTBEATS, Role.OFFSET_SYNCS, Role.CHECKPOINTS, Role.OFFSETS, Role.STATES}
-_GROUP_SYNC = "sync.group.offsets.enabled"
 
 
 def check_flow(
@@ -67,7 +70,9 @@ def check_flow(
         others, _ = _connectors(clusters[source], policies.heartbeat_configs, topics[source])
         heartbeats = others.get(policies.heartbeat_connector)
         running = RunningConnectors(by_name, heartbeats, transactional=is_fenced)
-    synced = any(each.settings.get(_GROUP_SYNC) == "true" for each in running.by_name.values())
+    settings = {GROUP_LAG} if config.exporter.group_lag else set()
+    if any(each.settings.get(SYNC_GROUP_OFFSETS) == "true" for each in running.by_name.values()):
+        settings.add(SYNC_GROUP_OFFSETS)
     canaries = {CanaryCarrier.TOPIC: flow.canary.topic, CanaryCarrier.HEARTBEATS: HEARTBEATS_TOPIC}
     resources = FlowResources(
         flow.flow,
@@ -75,7 +80,7 @@ def check_flow(
         flow.topics,
         flow.groups,
         internal,
-        frozenset({_GROUP_SYNC} if synced else ()),
+        frozenset(settings),
         canary_topic=canaries.get(carrier),
         state_topic=None if config.exporter.read_only else config.exporter.state.topic,
         leases_instance=config.exporter.instance is None,

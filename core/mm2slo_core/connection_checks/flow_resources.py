@@ -46,8 +46,8 @@ class AclGrant(NamedTuple):
 class FlowResources:
     """The names of a flow's resources; a role without a name needs no permission.
 
-    *topics* and *groups* are MirrorMaker 2's regular expressions, *settings* its settings that are
-    on and need permissions (`sync.group.offsets.enabled`), *worker_group* is the `group.id` of its
+    *topics* and *groups* are MirrorMaker 2's regular expressions, *settings* those that are on and
+    need permissions (`sync.group.offsets.enabled`), *worker_group* is the `group.id` of its
     workers, *canary_topic* the topic that carries canaries on the source, *leases_instance* whether
     replicas are numbered by a consumer group there. *internal* is None for
     other engines.
@@ -70,7 +70,9 @@ class FlowResources:
     ) -> Iterator[tuple[RequiredPermission, str, tuple[AclPattern, ...]]]:
         """Each permission that *components* need, the cluster, and the resources there."""
         for row in REQUIRED_PERMISSIONS:
-            if row.component in components and row.setting in {None, *self.settings}:
+            if row.component in components and (
+                not row.settings or self.settings.intersection(row.settings)
+            ):
                 for place, cluster in (("source", self.flow.source), ("target", self.flow.target)):
                     if row.place in {place, "both"} and (found := self._patterns(row, cluster)):
                         yield row, cluster, found

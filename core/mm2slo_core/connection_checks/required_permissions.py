@@ -7,7 +7,7 @@ Sources: Kafka's `KafkaApis` and `ControllerApis` (what a request needs), and th
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 Component = Literal["exporter", "audit", "mirrormaker2"]
 ResourceKind = Literal["topic", "group", "cluster", "transactional-id"]
@@ -55,7 +55,7 @@ class Role(Enum):
 class RequiredPermission(NamedTuple):
     """What a component does with a resource, and what is lost without it.
 
-    *place* is the cluster of a flow. *setting* is MirrorMaker 2's setting that makes it necessary.
+    *place* is the cluster of a flow.
     """
 
     component: Component
@@ -64,14 +64,18 @@ class RequiredPermission(NamedTuple):
     operations: tuple[Operation, ...]
     purpose: str
     without: str
-    setting: str | None
+    settings: tuple[str, ...]
+    """Those of which one must be on to make it necessary, if it is not always."""
 
 
-def _row(needed: str, purpose: str, without: str, setting: str | None = None) -> RequiredPermission:
+def _row(needed: str, purpose: str, without: str, *settings: str) -> RequiredPermission:
     component, place, role, *operations = needed.split()
-    row: Any = component, place, Role[role], tuple(operations), purpose, without, setting
+    row: Any = component, place, Role[role], tuple(operations), purpose, without, settings
     return RequiredPermission(*row)
 
+
+GROUP_LAG: Final = "exporter.group_lag"
+SYNC_GROUP_OFFSETS: Final = "sync.group.offsets.enabled"
 
 _NO_STATE = "losses are published as pending, but not counted; no timeline is written"
 _NO_TIMELINE = "after a restart, lag in seconds comes from record timestamps"
@@ -92,7 +96,8 @@ REQUIRED_PERMISSIONS = (
     _row("exporter source GROUPS Describe", "failover readiness, lag",
          "no readiness and no lag of these groups"),
     _row("exporter target GROUPS Describe", "lag; readiness with synced offsets",
-         "no lag on the target; no readiness if offsets are synced"),
+         "no lag on the target; no readiness if offsets are synced", GROUP_LAG,
+         SYNC_GROUP_OFFSETS),
     _row("exporter source CANARY Read Write Create", "canaries",
          "availability by MirrorMaker 2's heartbeats; set `canary: {carrier: off}`"),
     _row("exporter source CANARY_GROUP Read", "a number for each replica, in its canaries",
@@ -129,9 +134,9 @@ REQUIRED_PERMISSIONS = (
     _row("mirrormaker2 target WORKER_GROUP Read", "tasks", "the workers do not start"),
     _row("mirrormaker2 source GROUPS Describe", "checkpoints", "groups cannot fail over"),
     _row("mirrormaker2 target GROUPS Read", "committed offsets", "offsets are not synced",
-         "sync.group.offsets.enabled"),
+         SYNC_GROUP_OFFSETS),
     _row("mirrormaker2 target TOPICS Read", "committed offsets", "offsets are not synced",
-         "sync.group.offsets.enabled"),
+         SYNC_GROUP_OFFSETS),
     _row("mirrormaker2 source CLUSTER Describe", "ACLs of topics", "ACLs are not synced",
          "sync.topic.acls.enabled"),
     _row("mirrormaker2 target CLUSTER Alter", "ACLs of topics", "ACLs are not synced",

@@ -9,7 +9,9 @@ import pytest
 
 from mm2slo_core.connection_checks.flow_resources import FlowResources
 from mm2slo_core.connection_checks.required_permissions import (
+    GROUP_LAG,
     REQUIRED_PERMISSIONS,
+    SYNC_GROUP_OFFSETS,
     Component,
     Operation,
 )
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from mm2slo_core.replication_policy import ReplicationPolicy
 
 FLOW = Flow("us", "eu")
-ALL_SETTINGS = frozenset(row.setting for row in REQUIRED_PERMISSIONS if row.setting)
+ALL_SETTINGS = frozenset(name for row in REQUIRED_PERMISSIONS for name in row.settings)
 
 
 def resources(
@@ -46,7 +48,6 @@ def lines(made: FlowResources, *components: Component) -> list[str]:
 
 def test_exporter_reads_source_and_describes_copies() -> None:
     assert lines(resources(), "exporter") == [
-        "eu group shop-* Describe",
         "eu topic mm2-configs.us.internal Read",
         "eu topic mm2-offsets.us.internal Read",
         "eu topic mm2-status.us.internal Read",
@@ -59,6 +60,12 @@ def test_exporter_reads_source_and_describes_copies() -> None:
         "us topic mm2-offset-syncs.eu.internal Read",
         "us topic orders DescribeConfigs+Read",
     ]
+
+
+@pytest.mark.parametrize("setting", [GROUP_LAG, SYNC_GROUP_OFFSETS])
+def test_exporter_describes_target_groups_for_their_lag_or_synced_offsets(setting: str) -> None:
+    described = set(lines(resources(settings=frozenset({setting})), "exporter"))
+    assert described - set(lines(resources(), "exporter")) == {"eu group shop-* Describe"}
 
 
 def test_canaries_and_timeline_add_writes() -> None:
