@@ -77,8 +77,7 @@ def _lost(limits: Thresholds) -> Cause:
             f"(\n  {now}\n  -\n  {before}\n) > 0\n"
             f"or\n{risen} > 0\n"
             f"or\n(\n  {now}\n  unless {on(('flow',), now)}\n  present_over_time({past})\n) > 0\n"
-            f"or\n(\n  {uncounted}\n  -\n  {earlier}\n) > 0\n"
-            f"or\n(\n  {uncounted}\n  unless\n  {earlier}\n) > 0"
+            f"or\n(\n  {uncounted}\n  - (\n  {earlier}\n  or\n  0 * {uncounted}\n  )\n) > 0"
         ),
         summary=(
             'About {{ $value | printf "%.0f" }} records of '

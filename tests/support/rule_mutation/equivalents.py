@@ -88,6 +88,11 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         r"max by .* \(\[last_over_time -> min_over_time\]\(.*\)\) \(place 2\)",
         "Where the counter rose within the range, the branch above fires first.",
     ),
+    Equivalent(
+        "MM2RecordsLost",
+        r"0 \[\* -> /\] max by .*",
+        "Both are 0 for a pending loss, and without one nothing exceeds 0.",
+    ),
 )
 
 
