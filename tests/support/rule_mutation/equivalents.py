@@ -90,8 +90,8 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
     ),
     Equivalent(
         "MM2RecordsLost",
-        r"0 \[\* -> /\] max by .*",
-        "Both are 0 for a pending loss, and without one nothing exceeds 0.",
+        r"0 (\[\* -> /\] .*|\* (\[max -> min\]|max by .*\((\[min_over_time|.*\[\[5m)).*)",
+        "0 times the pending records, or 0 divided by them, is 0: only its presence counts.",
     ),
 )
 
