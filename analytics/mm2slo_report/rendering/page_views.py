@@ -32,9 +32,17 @@ class FlowView:
     """Seconds since that reading."""
 
 
+@dataclass(frozen=True, slots=True)
+class LagView:
+    """Records that a consumer group has not consumed on a cluster, and the age of the oldest."""
+
+    records: float | None = None
+    seconds: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
-    """Current failover readiness of a consumer group."""
+    """Current failover readiness of a consumer group, and its lag on both clusters."""
 
     flow: Flow
     group: str
@@ -47,6 +55,8 @@ class GroupView:
     """Seconds since the group's committed offsets on the source were read."""
     unreplicated_records: float | None = None
     unreplicated_seconds: float | None = None
+    source_lag: LagView = LagView()
+    target_lag: LagView = LagView()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

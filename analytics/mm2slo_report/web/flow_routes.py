@@ -170,4 +170,8 @@ def group_document(view: GroupView) -> dict[str, Any]:
             "records": whole(view.unreplicated_records),
             "seconds": finite(view.unreplicated_seconds),
         },
+        "lag": {
+            side: {"records": whole(lag.records), "seconds": finite(lag.seconds)}
+            for side, lag in (("source", view.source_lag), ("target", view.target_lag))
+        },
     }

@@ -20,15 +20,17 @@ from mm2slo_core.catalogue import (
     FLOW_LAG_RECORDS,
     FLOW_LAG_SECONDS,
     FLOW_STATE,
+    GROUP_LAG_RECORDS,
+    GROUP_LAG_SECONDS,
     RETENTION_HEADROOM_SECONDS,
 )
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.page_views import FlowView, GroupView
+from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView
 from mm2slo_report.sample_line import parse_sample
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prometheus_client.samples import Sample
 
@@ -39,7 +41,8 @@ _FAMILIES: Final = tuple(
         FAILOVER_GROUP_UNREPLICATED_RECORDS, FAILOVER_GROUP_UNREPLICATED_SECONDS, FAILOVER_READY,
         FAILOVER_REDELIVERY_RECORDS, FAILOVER_UNREPLICATED_AGE_SECONDS,
         FAILOVER_UNREPLICATED_RECORDS, FAILOVER_UNREPLICATED_SECONDS, FLOW_LAG_RECORDS,
-        FLOW_LAG_SECONDS, FLOW_STATE, RETENTION_HEADROOM_SECONDS,
+        FLOW_LAG_SECONDS, FLOW_STATE, GROUP_LAG_RECORDS, GROUP_LAG_SECONDS,
+        RETENTION_HEADROOM_SECONDS,
     )
 )  # fmt: skip
 _OF_GROUP: Final = frozenset(
@@ -50,6 +53,7 @@ _OF_GROUP: Final = frozenset(
         FAILOVER_GROUP_UNREPLICATED_SECONDS,
     )
 )
+_GROUP_LAGS: Final = frozenset({GROUP_LAG_RECORDS.name, GROUP_LAG_SECONDS.name})
 _STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
 """If replicas disagree on a flow's state, the first of these wins."""
 
@@ -129,6 +133,7 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
     reasons: defaultdict[tuple[Flow, str], set[str]] = defaultdict(set)
     lags: dict[tuple[Flow, str, str], float] = {}
     topics: dict[tuple[Flow, str, str], float] = {}
+    unread: dict[tuple[Flow, str, str, str, str], float] = {}
     for each in found:
         flow, group = _flow(each), each.labels.get("group")
         if flow is None or group is None:
@@ -144,12 +149,17 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
         elif each.name == CHECKPOINT_LAG_RECORDS.name:
             topic = (*key, each.labels.get("topic", ""))
             topics[topic] = max(each.value, topics.get(topic, each.value))
+        elif each.name in _GROUP_LAGS:
+            cluster, name = each.labels.get("cluster", ""), each.labels.get("topic", "")
+            part = (*key, cluster, name, each.name)
+            unread[part] = max(each.value, unread.get(part, each.value))
         elif each.name in _OF_GROUP:
             measure = (*key, each.name)
             lags[measure] = max(each.value, lags.get(measure, each.value))
     checkpoint: dict[tuple[Flow, str], float] = {}
     for (flow, group, _), lag in topics.items():
         checkpoint[flow, group] = checkpoint.get((flow, group), 0.0) + lag
+    sides = _group_lags(unread)
     return tuple(
         GroupView(
             flow=flow,
@@ -162,9 +172,26 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
             commits_age=lags.get((flow, group, FAILOVER_COMMITS_AGE_SECONDS.name)),
             unreplicated_records=lags.get((flow, group, FAILOVER_GROUP_UNREPLICATED_RECORDS.name)),
             unreplicated_seconds=lags.get((flow, group, FAILOVER_GROUP_UNREPLICATED_SECONDS.name)),
+            source_lag=sides.get((flow, group, flow.source), LagView()),
+            target_lag=sides.get((flow, group, flow.target), LagView()),
         )
         for (flow, group), verdict in sorted(ready.items())
     )
+
+
+def _group_lags(
+    unread: Mapping[tuple[Flow, str, str, str, str], float],
+) -> dict[tuple[Flow, str, str], LagView]:
+    """Lag of groups by cluster, over topics; its age is unknown if that of a topic is."""
+    found: dict[tuple[Flow, str, str], LagView] = {}
+    for (flow, group, cluster, topic, measure), records in unread.items():
+        if measure != GROUP_LAG_RECORDS.name:
+            continue
+        age = unread.get((flow, group, cluster, topic, GROUP_LAG_SECONDS.name))
+        before = found.get((flow, group, cluster), LagView(0.0, 0.0))
+        oldest = None if age is None or before.seconds is None else max(before.seconds, age)
+        found[flow, group, cluster] = LagView((before.records or 0.0) + records, oldest)
+    return found
 
 
 def _flow(sample: Sample) -> Flow | None:

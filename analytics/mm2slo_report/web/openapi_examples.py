@@ -35,7 +35,7 @@ from mm2slo_report.rendering.json_document import (
     entry_document,
     report_document,
 )
-from mm2slo_report.rendering.page_views import FlowView, GroupView
+from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web import response_docs
 from mm2slo_report.web.audit_documents import evidence_document, run_document, unit_document
@@ -188,6 +188,7 @@ def _group() -> GroupView:
         flow=_FLOW, group="orders", ready=False, reasons=("checkpoint_stale",),
         checkpoint_lag=4_200, redelivery_lower=4_200, redelivery_upper=4_311, commits_age=12.5,
         unreplicated_records=1_183, unreplicated_seconds=20.0,
+        source_lag=LagView(310, 1.2), target_lag=LagView(4_311, 86.0),
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from mm2slo_report.rendering import (
     LatencyView,
     PercentileView,
 )
+from mm2slo_report.rendering.page_views import LagView
 
 if TYPE_CHECKING:
     from mm2slo_core.objectives import Objective
@@ -188,6 +189,8 @@ GROUPS: Final = (
         redelivery_upper=160.0,
         unreplicated_records=1_183.0,
         unreplicated_seconds=20.0,
+        source_lag=LagView(307.0, 42.0),
+        target_lag=LagView(1_490.0, None),
     ),
     GroupView(
         flow=EAST,

@@ -199,6 +199,8 @@ def test_groups_that_are_not_ready_come_first() -> None:
 def test_groups_show_unreplicated_records_and_their_age() -> None:
     html = page(REPORT, readiness=GROUPS)
     assert 'data-label="Unreplicated"><span>1,183</span><small>20 s</small>' in html
+    assert 'data-label="Lag on source"><span>307</span><small>42 s</small>' in html
+    assert 'data-label="Lag on target"><span>1,490</span></td>' in html
 
 
 def test_incident_shows_start_and_end() -> None:

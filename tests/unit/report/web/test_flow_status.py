@@ -8,7 +8,7 @@ import pytest
 from minute_history import FLOW
 from report_service_fixture import REVERSE_FLOW, start_service
 
-from mm2slo_report.rendering.page_views import FlowView, GroupView
+from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.flow_status import (
     ExporterFlowStatus,
@@ -49,6 +49,13 @@ mm2_failover_commits_age_seconds{{{_OF},group="orders"}} 12.5
 mm2_checkpoint_lag_records{{{_OF},group="orders",topic="a"}} 4
 mm2_checkpoint_lag_records{{{_OF},group="orders",topic="b"}} 5
 mm2_checkpoint_lag_records_other{{{_OF},group="orders",topic="b"}} 500
+mm2_group_lag_records{{{_OF},cluster="us",group="orders",topic="a"}} 40
+mm2_group_lag_records{{{_OF},cluster="us",group="orders",topic="b"}} 2
+mm2_group_lag_seconds{{{_OF},cluster="us",group="orders",topic="a"}} 1.5
+mm2_group_lag_seconds{{{_OF},cluster="us",group="orders",topic="b"}} 0.5
+mm2_group_lag_records{{{_OF},cluster="eu",group="orders",topic="a"}} 7
+mm2_group_lag_records{{{_OF},cluster="eu",group="orders",topic="b"}} 1
+mm2_group_lag_seconds{{{_OF},cluster="eu",group="orders",topic="a"}} 3
 mm2_flow_lag_records{{broken
 mm2_flow_lag_records{{{_OF}}} none
 """.splitlines()
@@ -77,6 +84,7 @@ def test_group_views_are_parsed_from_metrics() -> None:
         GroupView(
             flow=FLOW, group="orders", ready=True, checkpoint_lag=9, redelivery_lower=3,
             redelivery_upper=8, commits_age=12.5, unreplicated_records=29, unreplicated_seconds=7.5,
+            source_lag=LagView(42, 1.5), target_lag=LagView(8, None),
         ),
     )  # fmt: skip
 
@@ -139,11 +147,15 @@ def test_readiness_lists_groups_that_are_not_ready_first(service: ServiceFixture
             "group": BAD, "ready": False, "reasons": ["checkpoint_stale"],
             "checkpoint_lag_records": None, "redelivery_records": {"lower": None, "upper": None},
             "commits_age_seconds": None, "unreplicated": {"records": None, "seconds": None},
+            "lag": {side: {"records": None, "seconds": None} for side in ("source", "target")},
         },
         {
             "group": "orders", "ready": True, "reasons": [], "checkpoint_lag_records": 9,
             "redelivery_records": {"lower": 3, "upper": 8}, "commits_age_seconds": 12.5,
             "unreplicated": {"records": 29, "seconds": 7.5},
+            "lag": {
+                "source": {"records": 42, "seconds": 1.5}, "target": {"records": 8, "seconds": None}
+            },
         },
     ]  # fmt: skip
     assert found["unreplicated"] == {"records": 1183, "seconds": 20.5, "age_seconds": 0.5}
