@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ import pytest
 from exporter_watch import watch
 from steady_load import SteadyLoad
 
+from mm2slo_audit.scope import open_clients, read_scopes
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.config import load_config
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import faults
@@ -78,9 +82,23 @@ def fail(lab: Lab, seen: Watch, task: int) -> Failure:
         end = seen.until(
             lambda s: s.sli(FLOW, "data_freshness", "orders")[1] >= slices, f"{SLICES} slices"
         )
+        assert_audit_finds_nothing_lost(lab, held)
     finally:
         faults.repair_task(lab, US_EU, TOPIC)
     return Failure(task, held, start, end)
+
+
+def assert_audit_finds_nothing_lost(lab: Lab, waiting: frozenset[int]) -> None:
+    """Audits judge records up to the position of their own partition as lost or replicated."""
+    config, now = load_config(lab.config_yaml()), round(time.time() * 1000)
+    with open_clients(config) as clients:
+        (scope,) = read_scopes(config, [FLOW], [TOPIC], Window(now - 600_000, now), clients).scopes
+    copied = {each.partition: each.end for each in scope.partitions}
+    for each in scope.flows[0].partitions:
+        assert each.next_offset is not None
+        assert each.next_offset <= copied[each.partition]
+        if each.partition in waiting:
+            assert copied[each.partition] < each.end
 
 
 def is_overdue(scrape: Scrape, partitions: frozenset[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Scopes of topics with several flows, and of compacted topics."""
+"""Scopes of topics with several flows, of compacted topics, and the verdicts at a position."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from fake_clusters import LoggedCluster
 from mm2slo_audit.scope.audit_units import Feed, Unit
 from mm2slo_audit.scope.cluster_topics import TopicSettings
 from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
+from mm2slo_audit.scope.known_position import Commit
+from mm2slo_audit.scope.sync_history import SyncHistory, SyncPoint
 from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading, assemble_scope
+from mm2slo_core.audit.audit_record import AuditRecord
 from mm2slo_core.audit.audit_scope import Comparison, UnitScope, Window
+from mm2slo_core.audit.conclusion import Conclusion, conclude
 from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.reference import judge
 from mm2slo_core.config import load_config
+from mm2slo_core.timeline_record import Side
+from mm2slo_core.topology import TopicPartition
 
 CONFIG = load_config(
     """
@@ -60,3 +69,49 @@ def test_assemble_scope_compacted_topic_compares_latest() -> None:
     found = scope(TopicSettings(compacted=True, tombstones_kept=day))
     assert (found.comparison, found.tombstones_kept) == (Comparison.LATEST, day)
     assert scope(kept).tombstones_kept == 0
+
+
+SENT = range(1_000, 11_000, 1_000)
+"""Timestamps of ten records in each partition."""
+WINDOW = Window(0, 20_000)
+TAKEN_AT = 100.0
+"""When all of them are older than `max_pending`, epoch s."""
+
+
+def verdicts(copied: tuple[int, ...], *commits: int) -> tuple[dict[Verdict, int], Conclusion]:
+    """The audit of a topic of which each partition has so many copies and such a commit."""
+    feed = Feed(CONFIG.flows[1], "t")
+    source = LoggedCluster("t", [(0, SENT)] * len(copied))
+    target = LoggedCluster("t", [(0, SENT[:count]) for count in copied])
+    # Heartbeats and canaries arrive, by another task.
+    known = {TopicPartition("heartbeats", 0): Commit(5_000, TAKEN_AT)}
+    known |= {TopicPartition("t", n): Commit(each, TAKEN_AT) for n, each in enumerate(commits)}
+    first = SyncHistory()
+    first.add(SyncPoint(0, 0, 1.0))
+    internals = CommitsAndSyncs(known, {key: first for key in known if key.topic == "t"})
+    reading = FeedReading(feed, len(copied), source.readings(TAKEN_AT), internals, None)
+    unit = UnitReading(Unit("eu", "t", (feed,)), len(copied), target.readings(TAKEN_AT), (reading,))
+    records = [
+        AuditRecord(0, 0, side, partition, offset, SENT[offset], 100 * partition + offset, None, 1)
+        for partition, count in enumerate(copied)
+        for side, end in ((Side.SOURCE, len(SENT)), (Side.TARGET, count))
+        for offset in range(end)
+    ]
+    outcome = judge(records, (), assemble_scope(unit, WINDOW).scope, Sample(1.0))
+    return {verdict: n for verdict, n in outcome.counts.items() if n}, conclude([outcome], ())
+
+
+def test_records_of_idle_topic_are_lost_once_its_position_passed_them() -> None:
+    counts, conclusion = verdicts((7,), 6)
+    assert counts == {Verdict.MATCHED: 7, Verdict.OVERDUE: 3}
+    assert conclusion.complete_up_to == SENT[7]
+    counts, conclusion = verdicts((7,), 9)
+    assert counts == {Verdict.MATCHED: 7, Verdict.LOST: 3}
+    assert conclusion.complete_up_to == WINDOW.end
+
+
+def test_records_of_failed_task_are_not_lost_while_another_task_progresses() -> None:
+    counts, conclusion = verdicts((4, 10), 3, 9)
+    assert counts == {Verdict.MATCHED: 14, Verdict.OVERDUE: 6}
+    assert conclusion.exit_code == 1
+    assert conclusion.complete_up_to == SENT[4]
