@@ -66,8 +66,9 @@ evidence are compared by count.
 _COVERAGE = """\
 ## Bounds of a 1 % sample
 
-How many samples, each with its own salt, had a 95 % Clopper-Pearson interval that contains the
-rate in all records. Required: 94 % of 2,000 in plain Python, 183 of 200 in Spark.
+How many samples, each with its own salt, had a 95 % interval that contains the value of all
+records. Samples with fewer than ten broken keys have no interval of their records (0 to 100 %).
+Required: 95 % of 1,000 in plain Python, 183 of 200 in Spark.
 """
 
 _LATENCY = """\
@@ -97,13 +98,14 @@ def _lines(figures: Figures) -> Iterator[str]:
     yield f"during the audit had {figures.clean:,} matched records and no fault."
     yield ""
     yield _COVERAGE
-    yield "| judged by | figure | true rate | samples | mean n | inside | share |"
+    yield "| judged by | bound | true value | samples | mean upper bound | inside | share |"
     yield "|---|---|---|---|---|---|---|"
     for who, coverages in figures.coverage.items():
         for what, each in coverages.items():
+            shown = "{:.0f} ms" if what.startswith("latency") else "{:.2%}"
             yield (
-                f"| {who} | {what} | {each.true:.2%} | {each.salts:,} | {each.mean_n:.1f}"
-                f" | {each.inside:,} | {each.share:.1%} |"
+                f"| {who} | {what} | {shown.format(each.true)} | {each.samples:,}"
+                f" | {shown.format(each.mean_upper)} | {each.inside:,} | {each.share:.1%} |"
             )
     yield ""
     yield _LATENCY

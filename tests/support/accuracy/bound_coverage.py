@@ -1,127 +1,153 @@
-"""How often the bounds of a sample contain the true rate of all records."""
+"""How often the bounds of a sample contain the true value of all records."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from generated_units import Drawing, Faults, Generated, generate
 
-from mm2slo_core.audit.confidence_bounds import clopper_pearson
+from accuracy.latency_bounds import cells_of, nearest_rank
+from mm2slo_audit.run.stated_bounds import compute_stated_bounds
+from mm2slo_core.audit.confidence_bounds import Interval
+from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile, percentile_name
+from mm2slo_core.audit.record_rates import record_rates
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.reference import judge
+from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 RATE: Final = 0.01
-_FAULTS: Final = Faults(
-    lost=60, moved=60, duplicate=60, replays=(150,), unauditable=0, expired=0, tail=0, keys=300
-)
-_SOURCE: Final = (Verdict.MATCHED, Verdict.LOST, Verdict.ALTERED, Verdict.MOVED)
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """Events among the records of a sample or a census."""
-
-    events: int
-    n: int
-
-    @property
-    def rate(self) -> float:
-        """Share of events."""
-        return self.events / self.n
+FAULTS: Final = Faults(
+    lost=60, altered=0, moved=60, duplicate=60, out_of_order=300, identical=0, replays=(150,),
+    unauditable=0, expired=0, tail=300, keys=300,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of *salts* samples had bounds that contain the true rate."""
+    """How many samples had a bound that contains the true value, and one half as wide."""
 
-    salts: int
-    inside: int
     true: float
-    mean_n: float
+    samples: int
+    inside: int
+    inside_half: int
+    mean_upper: float
 
     @property
     def share(self) -> float:
         """Share of samples inside."""
-        return self.inside / self.salts
+        return self.inside / self.samples
 
 
-def population() -> Generated:
-    """24,000 source records with a loss of 1 %, 1,200 keys."""
-    return generate(7, partitions=4, size=6_000, faults=_FAULTS)
+def population(faults: Faults = FAULTS) -> Generated:
+    """24,000 source records, 1,200 keys; by default 1 % are lost."""
+    return generate(7, partitions=4, size=6_000, faults=faults)
 
 
-def truths(generated: Generated) -> dict[str, Drawn]:
-    """Events in all records, from the simulation."""
-    counts = generated.counts
-    source = sum(counts[verdict] for verdict in _SOURCE)
-    key = {(each.side, each.partition, each.offset): each.key_hash for each in generated.records}
-    split = {key[place] for place in generated.truth.places[Verdict.MOVED]}
-    sides = Counter(
-        found for found in {(each.side, each.key_hash) for each in generated.records} if found[1]
-    )
-    keys = Counter(key_hash for _, key_hash in sides)
-    both = {key_hash for key_hash, count in keys.items() if count == 2}
-    duplicates = counts[Verdict.DUPLICATE] + counts[Verdict.REPLAY]
-    return {
-        "loss": Drawn(counts[Verdict.LOST], source),
-        "duplicates": Drawn(duplicates, source),
-        "keys split": Drawn(len(split & both), len(both)),
+def true_values(generated: Generated) -> dict[str, float]:
+    """By bound: the value for all records, from the simulation."""
+    counts = Counter(generated.counts)
+    absent = counts[Verdict.LOST] + counts[Verdict.OVERDUE]
+    copied = counts[Verdict.MATCHED] + counts[Verdict.MOVED]
+    again = counts[Verdict.DUPLICATE] + counts[Verdict.REPLAY]
+    homes = {
+        each.key_hash: each.partition for each in generated.records if each.side is Side.SOURCE
     }
-
-
-def drawn(outcome: UnitOutcome) -> dict[str, Drawn]:
-    """Events in a sample."""
-    counts = outcome.counts
-    source = sum(counts.get(verdict, 0) for verdict in _SOURCE)
-    duplicates = counts.get(Verdict.DUPLICATE, 0) + counts.get(Verdict.REPLAY, 0)
+    del homes[None]
+    strays: defaultdict[int | None, list[bool]] = defaultdict(list)
+    for each in generated.records:
+        if each.side is Side.TARGET and each.key_hash in homes:
+            strays[each.key_hash].append(each.partition != homes[each.key_hash])
+    overtook = _count_overtaking(generated)
+    latencies = sorted(generated.end_to_end)
     return {
-        "loss": Drawn(counts.get(Verdict.LOST, 0), source),
-        "duplicates": Drawn(duplicates, source),
-        "keys split": Drawn(outcome.affinity.keys_split, outcome.affinity.keys),
+        "loss": absent / (copied + absent),
+        "duplication": again / copied,
+        "moved": counts[Verdict.MOVED] / (copied + absent),
+        "broken affinity": sum(map(any, strays.values())) / len(strays),
+        "copies in another partition than their key": (
+            sum(map(sum, strays.values())) / sum(map(len, strays.values()))
+        ),
+        "broken order": len(overtook) / len(homes),
+        "records out of order within their key": overtook.total()
+        / sum(each.side is Side.SOURCE and each.key_hash is not None for each in generated.records),
+    } | {f"latency {percentile_name(q)}": nearest_rank(latencies, q) for q in PERCENTILES}
+
+
+def _count_overtaking(generated: Generated) -> Counter[int]:
+    """By key: records whose copy precedes that of an earlier record of the key."""
+    copies: dict[tuple[int, int], int] = {}
+    for each in generated.records:
+        if each.side is Side.TARGET:
+            copies.setdefault((each.partition, each.fingerprint), each.offset)
+    newest: dict[int, int] = {}
+    overtook: Counter[int] = Counter()
+    for each in generated.records:
+        copy = copies.get((each.partition, each.fingerprint))
+        if each.side is Side.SOURCE and each.key_hash is not None and copy is not None:
+            overtook[each.key_hash] += copy < newest.get(each.key_hash, 0)
+            newest[each.key_hash] = max(copy, newest.get(each.key_hash, 0))
+    return +overtook
+
+
+def bounds(outcome: UnitOutcome, sample: Sample) -> dict[str, Interval]:
+    """The bounds that an audit reports of a sample."""
+    found = {
+        each.name: Interval(each.lower, each.upper)
+        for each in compute_stated_bounds(outcome, sample)
     }
+    if moved := record_rates(outcome.counts, census=False).get(Verdict.MOVED):
+        found["moved"] = moved.interval(census=False)
+    cells = cells_of(outcome, "end_to_end")
+    for q in PERCENTILES:
+        if bracket := percentile(cells, q, sampled=True):
+            found[f"latency {percentile_name(q)}"] = Interval(bracket.lower or 0.0, bracket.upper)
+    return found
 
 
 class Tally:
-    """Counts samples whose bounds contain the true rates."""
+    """Counts samples whose bounds contain the true values."""
 
-    def __init__(self, true: dict[str, Drawn]) -> None:
+    def __init__(self, true: Mapping[str, float]) -> None:
         self._true = true
-        self._samples = 0
-        self._inside: Counter[str] = Counter()
-        self._looked_at: Counter[str] = Counter()
+        self._found: defaultdict[str, list[Interval]] = defaultdict(list)
 
-    def add(self, outcome: UnitOutcome) -> None:
+    def add(self, outcome: UnitOutcome, sample: Sample) -> None:
         """Add the outcome of one sample."""
-        self._samples += 1
-        for what, found in drawn(outcome).items():
-            # Without records the bounds are 0 and 1.
-            true = self._true[what].rate
-            holds = not found.n or clopper_pearson(found.events, found.n).contains(true)
-            self._inside[what] += holds
-            self._looked_at[what] += found.n
+        for what, interval in bounds(outcome, sample).items():
+            self._found[what].append(interval)
 
     def coverage(self) -> dict[str, Coverage]:
-        """The coverage of all samples."""
+        """The coverage of all samples that have such a bound."""
         return {
             what: Coverage(
-                self._samples, self._inside[what], true.rate, self._looked_at[what] / self._samples
+                true,
+                len(found),
+                sum(each.contains(true) for each in found),
+                sum(_half(each).contains(true) for each in found),
+                sum(each.upper for each in found) / len(found),
             )
             for what, true in self._true.items()
+            if (found := self._found[what])
         }
 
 
 def coverage(generated: Generated, salts: Iterable[int]) -> dict[str, Coverage]:
     """Draw a sample for each salt, judge it in plain Python, and check its bounds."""
-    tally, drawing = Tally(truths(generated)), Drawing(generated.records)
+    tally, drawing = Tally(true_values(generated)), Drawing(generated.records)
     for salt in salts:
         sample = Sample(RATE, salt)
-        tally.add(judge(drawing.draw(sample), (), generated.scope, sample))
+        tally.add(judge(drawing.draw(sample), generated.polls, generated.scope, sample), sample)
     return tally.coverage()
+
+
+def _half(interval: Interval) -> Interval:
+    quarter = (interval.upper - interval.lower) / 4
+    return Interval(interval.lower + quarter, interval.upper - quarter)

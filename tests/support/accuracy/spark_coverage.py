@@ -10,7 +10,7 @@ from audit_spark import poll_frame, record_frame
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from accuracy.bound_coverage import RATE, Coverage, Tally, truths
+from accuracy.bound_coverage import RATE, Coverage, Tally, true_values
 from mm2slo_audit.engine import judge
 from mm2slo_audit.engine.fingerprint_columns import is_sampled
 from mm2slo_core.audit.record_sample import Sample
@@ -31,7 +31,7 @@ def coverage_in_spark(
     """`coverage`, computed by Spark."""
     records = record_frame(spark, generated.records).persist()
     polls = poll_frame(spark, ())
-    tally = Tally(truths(generated))
+    tally = Tally(true_values(generated))
     for start in range(0, len(salts), _AT_ONCE):
         some = salts[start : start + _AT_ONCE]
         drawn = [
@@ -40,8 +40,9 @@ def coverage_in_spark(
         ]
         scopes = [replace(generated.scope, index=index) for index in range(len(some))]
         together = reduce(DataFrame.unionByName, drawn).persist()
-        for outcome in judge(spark, together, polls, scopes, Sample(RATE)):
-            tally.add(outcome)
+        judged = judge(spark, together, polls, scopes, Sample(RATE))
+        for salt, outcome in zip(some, judged, strict=True):
+            tally.add(outcome, Sample(RATE, salt))
         together.unpersist()
     records.unpersist()
     return tally.coverage()
