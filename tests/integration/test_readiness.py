@@ -81,11 +81,8 @@ def _has_copies(lab: Lab, count: int) -> bool:
     return count_copies(lab, TOPIC) >= count
 
 
-def _has_checkpoints(lab: Lab, commits: dict[str, dict[int, int]]) -> bool:
-    return all(
-        {number: mark.upstream_offset for number, mark in checkpoints(lab, group).items()} == wanted
-        for group, wanted in commits.items()
-    )
+def _has_checkpoints(lab: Lab, *groups: str) -> bool:
+    return all(len(checkpoints(lab, group)) == 2 for group in groups)
 
 
 @pytest.fixture(scope="module")
@@ -94,24 +91,24 @@ def groups(lab: Lab) -> Iterator[Lab]:
     us = lab.cluster("us")
     us.admin.create_topic(TOPIC, 2)
     send = us.librdkafka()
-    produce(send, TOPIC, Load(2_000, partition=0, value_size=10))
-    produce(send, TOPIC, Load(500, partition=1, value_size=10))
-    wait_for(lambda: count_copies(lab, TOPIC) == 2_500, "the first copies")
-    # A new group restarts the checkpoint task, so all groups commit before the burst.
-    for group in COMMITS:
-        commit(send, TOPIC, group, COMMITS[IDLE])
-    wait_for(lambda: _has_checkpoints(lab, dict.fromkeys(COMMITS, COMMITS[IDLE])), "groups")
-    produce(send, TOPIC, Load(3_500, partition=1, first=500, value_size=10))
-    produce(send, TOPIC, Load(106_000, partition=0, first=2_000, value_size=10))
+    # Groups that are far behind get their checkpoints before the rest is sent: a task that starts
+    # again and replicates from its last commit makes MirrorMaker 2 forget older offset syncs.
+    produce(send, TOPIC, Load(14_000, partition=0, value_size=10))
+    produce(send, TOPIC, Load(4_000, partition=1, value_size=10))
+    wait_for(partial(_has_copies, lab, 18_000), "the first copies")
+    for group in (IDLE, HUNDRED_THOUSAND):
+        commit(send, TOPIC, group, COMMITS[group])
+    wait_for(partial(_has_checkpoints, lab, IDLE, HUNDRED_THOUSAND), "the first checkpoints")
+    produce(send, TOPIC, Load(94_000, partition=0, first=14_000, value_size=10))
     # MirrorMaker 2 has at most ten offset syncs in flight, so a burst leaves wide gaps between
     # them. The last records are sent in steps, with the syncs of a flow that keeps up.
     for first in range(108_000, 110_000, 100):
         wait_for(partial(_has_copies, lab, first + COUNTS[1]), "copies")
         produce(send, TOPIC, Load(100, partition=0, first=first, value_size=10))
-    wait_for(lambda: count_copies(lab, TOPIC) >= sum(COUNTS.values()), "all copies")
-    for group, committed in COMMITS.items():
-        commit(send, TOPIC, group, committed)
-    wait_for(lambda: _has_checkpoints(lab, COMMITS), "checkpoints of the committed offsets")
+    wait_for(partial(_has_copies, lab, sum(COUNTS.values())), "all copies")
+    for group in (HEAD, THOUSAND):
+        commit(send, TOPIC, group, COMMITS[group])
+    wait_for(partial(_has_checkpoints, lab, HEAD, THOUSAND), "the last checkpoints")
     yield lab
     if not lab.mm2.running:
         lab.mm2.start()
