@@ -51,6 +51,11 @@ class TailRecord(NamedTuple):
     value: bytes | None
     headers: Headers | None
 
+    @property
+    def written_at(self) -> float:
+        """When it was written, in epoch seconds; 0 if that is unknown."""
+        return (self.timestamp_ms or 0) / 1000
+
 
 class Batch(NamedTuple):
     """Result of one poll. With `restarted`, clear state first: all `records` come after it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,11 @@ from mm2slo_core.mm2_config.observed_settings import (
     overridden_settings,
     setting_differences,
 )
-from mm2slo_core.records import ConnectorConfig, DecodeError, TaskFencing, Tombstone, decode_config
+from mm2slo_core.records import DecodeError
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 from mm2slo_core.timeline_size import timeline_estimate
 from mm2slo_core.topic_selection import TopicRole, replication_policy
+from mm2slo_exporter.readers.connector_configs import ConnectorConfigs
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
@@ -66,10 +68,10 @@ def check_flow(
     running = RunningConnectors()
     if internal is not None:
         configs = internal.connect_configs.topic
-        by_name, is_fenced = _connectors(clusters[target], configs, topics[target])
-        others, _ = _connectors(clusters[source], policies.heartbeat_configs, topics[source])
-        heartbeats = others.get(policies.heartbeat_connector)
-        running = RunningConnectors(by_name, heartbeats, transactional=is_fenced)
+        own = _connectors(clusters[target], configs, topics[target])
+        others = _connectors(clusters[source], policies.heartbeat_configs, topics[source])
+        heartbeats = others.by_name.get(policies.heartbeat_connector)
+        running = RunningConnectors(own.by_name, heartbeats, transactional=bool(own.fenced))
     settings = {GROUP_LAG} if config.exporter.group_lag else set()
     if any(each.settings.get(SYNC_GROUP_OFFSETS) == "true" for each in running.by_name.values()):
         settings.add(SYNC_GROUP_OFFSETS)
@@ -145,32 +147,17 @@ def _access_results(
 
 def _connectors(
     cluster: ClusterInspection, topic: str, existing: Container[str]
-) -> tuple[dict[str, ConnectorConfig], bool]:
-    """The connectors in the configuration topic, and whether a worker has fenced tasks.
-
-    Nothing is found in a topic that cannot be read.
-    """
+) -> ConnectorConfigs:
+    """The connectors in the configuration topic; none if it cannot be read."""
     read = Access("topic", topic, "Read")
-    found: dict[str, ConnectorConfig] = {}
-    is_fenced = False
+    found = ConnectorConfigs()
     if topic not in existing or not cluster.answers([read]).get(read, True):
-        return found, is_fenced
-    try:
-        records = list(read_to_end(cluster.client, topic))
-    except TimeoutError:
-        return found, is_fenced
-    for record in records:
-        try:
-            decoded = decode_config(record.key, record.value)
-        except DecodeError:
-            continue
-        if isinstance(decoded, ConnectorConfig):
-            found[decoded.connector] = decoded
-        elif isinstance(decoded, TaskFencing):
-            is_fenced = True
-        elif isinstance(decoded, Tombstone) and decoded.key.task is None:
-            found.pop(decoded.key.connector, None)
-    return found, is_fenced
+        return found
+    with suppress(TimeoutError):
+        for record in read_to_end(cluster.client, topic):
+            with suppress(DecodeError):
+                found.apply(record)
+    return found
 
 
 def _setting_results(

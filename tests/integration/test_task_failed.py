@@ -53,7 +53,8 @@ class Failure:
 
 def assignments(seen: Watch) -> Mapping[int, tuple[TopicPartition, ...]]:
     """Partitions of each task, as the exporter read them from MirrorMaker 2's configs topic."""
-    return dict(seen.exporter._flows._runners[FLOW]._internals._store._assignments)
+    store = seen.exporter._flows._runners[FLOW]._internals._store
+    return store._configs.assignments[store._source_connector]
 
 
 def task_of(seen: Watch, partition: TopicPartition) -> int:

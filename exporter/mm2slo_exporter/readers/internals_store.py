@@ -8,37 +8,28 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from enum import StrEnum
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.mm2_config.observed_settings import RunningConnectors
 from mm2slo_core.records import (
     Checkpoint,
-    ConnectorConfig,
     ConnectState,
     DecodeError,
-    OffsetSync,
     SourceOffset,
-    TaskAssignment,
-    TaskFencing,
     TaskStatus,
     Tombstone,
-    decode_config,
     decode_status,
 )
 from mm2slo_core.state_record import StateKey, decode_state
 from mm2slo_core.transactional_commits import TransactionalCommits
-from mm2slo_exporter.observation import InternalsView, NewestCheckpoint, NewestSync
-from mm2slo_exporter.readers.restarted_translation import RestartedTranslation
+from mm2slo_exporter.observation import InternalsView, NewestCheckpoint
+from mm2slo_exporter.readers.connector_configs import ConnectorConfigs
+from mm2slo_exporter.readers.offset_syncs import OffsetSyncs
 from mm2slo_exporter.state_records.saved_state import SavedState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mm2slo_core.flow_offsets import Bounds, Head
-    from mm2slo_core.group_evidence import OffsetMap
-    from mm2slo_core.records import ConnectorStatus
     from mm2slo_core.state_record import State
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.tailed_topic import TailRecord
@@ -56,13 +47,6 @@ class InternalTopic(StrEnum):
     """The connector configurations of the opposite flow, which writes the heartbeats."""
     STATE = "state"
     """That of mm2slo itself."""
-
-
-class _Clearable(Protocol):
-    """State that is dropped when its topic is read from its start again."""
-
-    def clear(self) -> None:
-        """Drop everything."""
 
 
 class InternalsStore:
@@ -93,38 +77,41 @@ class InternalsStore:
         self._heartbeat_connector = heartbeat_connector
         self._malformed = malformed
         self._lock = threading.Lock()
-        self._syncs: dict[TopicPartition, NewestSync] = {}
-        self._runs: dict[TopicPartition, SyncRuns] = {}
-        self._dense = dense
-        self._detects_transactions = detects_transactions
+        self._syncs = OffsetSyncs(
+            self._lock, dense=dense, forgetful=forgetful_connector is not None
+        )
         self._forgetful_connector = forgetful_connector
-        self._restarted = RestartedTranslation() if forgetful_connector else None
+        self._detects_transactions = detects_transactions
         self._committed: dict[TopicPartition, int] = {}
         self._commits = TransactionalCommits()
         self._checkpoints: defaultdict[str, dict[TopicPartition, NewestCheckpoint]] = defaultdict(
             dict
         )
         self._states: dict[tuple[str, int | None], str] = {}
-        self._assignments: dict[int, tuple[TopicPartition, ...]] = {}
-        self._settings: dict[str, ConnectorConfig] = {}
-        self._fenced = False
-        self._heartbeats: dict[str, ConnectorConfig] = {}
+        self._configs = ConnectorConfigs(connectors)
+        self._heartbeats = ConnectorConfigs()
         self._state_records: dict[StateKey, State] = {}
         self._saved: SavedState | None = SavedState()
         """None after a change."""
-        self._appliers = {
-            InternalTopic.OFFSET_SYNCS: self._apply_sync,
-            InternalTopic.COMMITTED_OFFSETS: self._apply_committed,
-            InternalTopic.CHECKPOINTS: self._apply_checkpoint,
-            InternalTopic.STATUS: self._apply_status,
-            InternalTopic.CONNECTOR_CONFIGS: self._apply_config,
-            InternalTopic.HEARTBEAT_CONFIGS: self._apply_heartbeat_config,
-            InternalTopic.STATE: self._apply_state,
+        self._topics: dict[
+            InternalTopic, tuple[Callable[[TailRecord], None], tuple[Callable[[], None], ...]]
+        ] = {
+            InternalTopic.OFFSET_SYNCS: (self._syncs.apply, (self._syncs.clear,)),
+            InternalTopic.COMMITTED_OFFSETS: (
+                self._apply_committed,
+                (self._committed.clear, self._commits.clear),
+            ),
+            InternalTopic.CHECKPOINTS: (self._apply_checkpoint, (self._checkpoints.clear,)),
+            InternalTopic.STATUS: (self._apply_status, (self._states.clear,)),
+            InternalTopic.CONNECTOR_CONFIGS: (self._configs.apply, (self._configs.clear,)),
+            InternalTopic.HEARTBEAT_CONFIGS: (self._heartbeats.apply, (self._heartbeats.clear,)),
+            InternalTopic.STATE: (self._apply_state, (self._state_records.clear,)),
         }
+        """How a record is applied, and what is cleared when the topic is read again."""
 
     def apply(self, topic: InternalTopic, records: Iterable[TailRecord]) -> None:
         """Apply records in log order; malformed records are counted and skipped."""
-        apply = self._appliers[topic]
+        apply, _clear = self._topics[topic]
         with self._lock:
             for record in records:
                 try:
@@ -140,65 +127,40 @@ class InternalsStore:
 
     def clear(self, topic: InternalTopic) -> None:
         """Clear the state of a topic that is read from its start again."""
-        held: dict[InternalTopic, tuple[_Clearable, ...]] = {
-            InternalTopic.OFFSET_SYNCS: (self._syncs, self._runs),
-            InternalTopic.COMMITTED_OFFSETS: (self._committed, self._commits),
-            InternalTopic.CHECKPOINTS: (self._checkpoints,),
-            InternalTopic.STATUS: (self._states,),
-            InternalTopic.CONNECTOR_CONFIGS: (self._assignments, self._settings),
-            InternalTopic.HEARTBEAT_CONFIGS: (self._heartbeats,),
-            InternalTopic.STATE: (self._state_records,),
-        }
         with self._lock:
-            for container in held[topic]:
-                container.clear()
-            if self._restarted is not None and topic is InternalTopic.OFFSET_SYNCS:
-                self._restarted.clear()
+            for clear in self._topics[topic][1]:
+                clear()
             self._saved = None
 
     def view(self, waiting_for: tuple[str, ...]) -> InternalsView:
         """Copy the current state."""
         with self._lock:
-            if self._dense and self._is_transactional:
-                self._dense = False
-                for runs in self._runs.values():
-                    runs.assume_sparse()
+            is_transactional = self._is_transactional
+            if is_transactional:
+                self._syncs.assume_sparse()
             if self._saved is None:
                 self._saved = SavedState.of(self._state_records)
-            checkpoint_connectors = (
-                config.settings.get("sync.group.offsets.enabled") == "true"
-                for config in self._settings.values()
-            )
+            settings = [each.settings for each in self._configs.by_name.values()]
+            tasks = {task for name, task in self._states if name == self._source_connector}
             return InternalsView(
-                syncs=dict(self._syncs),
-                offset_map=self.offset_map,
+                syncs=dict(self._syncs.newest),
+                offset_map=self._syncs.offset_map,
                 committed=dict(self._committed),
                 checkpoints={group: dict(found) for group, found in self._checkpoints.items()},
                 states=dict(self._states),
-                assigned=self._assigned(),
+                assigned=self._configs.assigned(self._source_connector, tasks),
                 connectors=RunningConnectors(
-                    dict(self._settings),
-                    self._heartbeats.get(self._heartbeat_connector),
-                    self._is_transactional,
+                    dict(self._configs.by_name),
+                    self._heartbeats.by_name.get(self._heartbeat_connector),
+                    is_transactional,
                 ),
-                sync_group_offsets=any(checkpoint_connectors),
-                translation_restarted_at=(
-                    None if self._restarted is None else self._restarted.restarted_at
+                sync_group_offsets=any(
+                    each.get("sync.group.offsets.enabled") == "true" for each in settings
                 ),
+                translation_restarted_at=self._syncs.restarted_at,
                 saved=self._saved,
                 waiting_for=waiting_for,
             )
-
-    def offset_map(self, partition: TopicPartition) -> OffsetMap | None:
-        """Offset translation by the offset syncs; None without any."""
-        with self._lock:
-            runs = self._runs.get(partition)
-        if runs is None:
-            return None
-        restarted, reaches = self._restarted, runs.reaches
-        if restarted is not None and restarted.restarted_at is not None:
-            reaches = partial(restarted.reaches, partition)
-        return _LockedOffsetMap(runs, reaches, self._lock)
 
     @property
     def _is_transactional(self) -> bool:
@@ -206,39 +168,11 @@ class InternalsStore:
 
         Fenced tasks are a hint only: the record remains when it is switched off.
         """
-        return self._detects_transactions and self._fenced and self._commits.found is True
-
-    def _assigned(self) -> frozenset[TopicPartition] | None:
-        """Partitions of all existing tasks; None while no assignment is known.
-
-        Configurations of removed tasks stay in the topic; the status topic lists existing tasks.
-        """
-        if not self._assignments:
-            return None
-        existing = {task for name, task in self._states if name == self._source_connector}
-        return frozenset(
-            partition
-            for task, partitions in self._assignments.items()
-            if task in existing or not existing
-            for partition in partitions
+        return (
+            self._detects_transactions
+            and self._source_connector in self._configs.fenced
+            and self._commits.found is True
         )
-
-    def _apply_sync(self, record: TailRecord) -> None:
-        found = OffsetSync.decode(record.key, record.value)
-        if isinstance(found, Tombstone):
-            self._syncs.pop(found.key, None)
-            self._runs.pop(found.key, None)
-            if self._restarted is not None:
-                self._restarted.remove(found.key)
-            return
-        partition, upstream, downstream = found
-        self._syncs[partition] = NewestSync(upstream, downstream, _seconds(record))
-        if self._restarted is not None:
-            self._restarted.add(found, _seconds(record))
-        runs = self._runs.get(partition)
-        if runs is None:
-            runs = self._runs[partition] = SyncRuns(dense=self._dense)
-        runs.add(upstream, downstream)
 
     def _apply_committed(self, record: TailRecord) -> None:
         found = SourceOffset.decode(record.key, record.value)
@@ -252,7 +186,7 @@ class InternalsStore:
         else:
             self._committed[key.topic_partition] = found.offset
             self._commits.add(
-                record.partition, record.offset, _seconds(record), key.topic_partition
+                record.partition, record.offset, record.written_at, key.topic_partition
             )
 
     def _apply_checkpoint(self, record: TailRecord) -> None:
@@ -264,7 +198,7 @@ class InternalsStore:
                 del self._checkpoints[found.key.group]
             return
         self._checkpoints[found.group][found.topic_partition] = NewestCheckpoint(
-            found.upstream_offset, found.downstream_offset, _seconds(record)
+            found.upstream_offset, found.downstream_offset, record.written_at
         )
 
     def _apply_status(self, record: TailRecord) -> None:
@@ -276,40 +210,9 @@ class InternalsStore:
         elif found.connector in self._connectors:
             task = found.task if isinstance(found, TaskStatus) else None
             self._states[found.connector, task] = found.state
-            self._note_restart(found, record)
-
-    def _note_restart(self, found: ConnectorStatus | TaskStatus, record: TailRecord) -> None:
-        if self._restarted is None or not isinstance(found, TaskStatus):
-            return
-        if found.connector == self._forgetful_connector and found.state is ConnectState.RUNNING:
-            newest = (
-                OffsetSync(partition, each.upstream, each.downstream)
-                for partition, each in self._syncs.items()
-            )
-            self._restarted.restart(_seconds(record), newest)
-
-    def _apply_config(self, record: TailRecord) -> None:
-        found = decode_config(record.key, record.value)
-        if isinstance(found, ConnectorConfig):
-            if found.connector in self._connectors:
-                self._settings[found.connector] = found
-        elif isinstance(found, TaskFencing):
-            self._fenced |= found.connector == self._source_connector
-        elif isinstance(found, TaskAssignment):
-            if found.connector == self._source_connector:
-                self._assignments[found.task] = found.partitions
-        elif isinstance(found, Tombstone):
-            if found.key.task is None:
-                self._settings.pop(found.key.connector, None)
-            elif found.key.connector == self._source_connector:
-                self._assignments.pop(found.key.task, None)
-
-    def _apply_heartbeat_config(self, record: TailRecord) -> None:
-        found = decode_config(record.key, record.value)
-        if isinstance(found, ConnectorConfig):
-            self._heartbeats[found.connector] = found
-        elif isinstance(found, Tombstone) and found.key.task is None:
-            self._heartbeats.pop(found.key.connector, None)
+            is_task_start = task is not None and found.state is ConnectState.RUNNING
+            if is_task_start and found.connector == self._forgetful_connector:
+                self._syncs.checkpoint_task_started(record.written_at)
 
     def _apply_state(self, record: TailRecord) -> None:
         key = StateKey.decode(record.key)
@@ -320,35 +223,3 @@ class InternalsStore:
             self._state_records.pop(key, None)
         else:
             self._state_records[key] = decode_state(key, record.value)
-
-
-class _LockedOffsetMap:
-    """An offset map that is read while the tail adds to it."""
-
-    __slots__ = ("_lock", "_reaches", "_runs")
-
-    def __init__(
-        self, runs: SyncRuns, reaches: Callable[[int], bool], lock: threading.Lock
-    ) -> None:
-        self._runs = runs
-        self._reaches = reaches
-        self._lock = lock
-
-    def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
-        with self._lock:
-            return self._runs.target_bounds(upstream_offset, head)
-
-    def redelivery_bounds(
-        self, upstream_offset: int, downstream_offset: int, head: Head | None = None
-    ) -> Bounds | None:
-        with self._lock:
-            return self._runs.redelivery_bounds(upstream_offset, downstream_offset, head)
-
-    def reaches(self, upstream_offset: int) -> bool:
-        with self._lock:
-            return self._reaches(upstream_offset)
-
-
-def _seconds(record: TailRecord) -> float:
-    """When a record was written; MirrorMaker 2 always sets timestamps."""
-    return (record.timestamp_ms or 0) / 1000

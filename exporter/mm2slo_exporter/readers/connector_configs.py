@@ -1,0 +1,76 @@
+"""The connectors that a configuration topic of Connect (`mm2-configs`) contains."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from mm2slo_core.records import (
+    ConnectorConfig,
+    TaskAssignment,
+    TaskFencing,
+    Tombstone,
+    decode_config,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container
+
+    from mm2slo_core.topology import TopicPartition
+    from mm2slo_kafka.tailed_topic import TailRecord
+
+
+class ConnectorConfigs:
+    """Settings, assignments and fencing of connectors, built record by record."""
+
+    def __init__(self, only: Container[str] | None = None) -> None:
+        """*only*: names of connectors; None: all."""
+        self._only = only
+        self.by_name: dict[str, ConnectorConfig] = {}
+        self.fenced: set[str] = set()
+        """Those whose tasks a worker with exactly-once support has fenced at some time."""
+        self.assignments: defaultdict[str, dict[int, tuple[TopicPartition, ...]]] = defaultdict(
+            dict
+        )
+        """Partitions by connector and task."""
+
+    def apply(self, record: TailRecord) -> None:
+        """Take a record. Raises DecodeError."""
+        found = decode_config(record.key, record.value)
+        if found is None:
+            return
+        connector = found.key.connector if isinstance(found, Tombstone) else found.connector
+        if self._only is not None and connector not in self._only:
+            return
+        if isinstance(found, ConnectorConfig):
+            self.by_name[connector] = found
+        elif isinstance(found, TaskFencing):
+            self.fenced.add(connector)
+        elif isinstance(found, TaskAssignment):
+            self.assignments[connector][found.task] = found.partitions
+        elif found.key.task is None:
+            self.by_name.pop(connector, None)
+        else:
+            self.assignments[connector].pop(found.key.task, None)
+
+    def clear(self) -> None:
+        """Drop everything but fencing, which is a hint that stays."""
+        self.by_name.clear()
+        self.assignments.clear()
+
+    def assigned(
+        self, connector: str, tasks: Collection[int | None]
+    ) -> frozenset[TopicPartition] | None:
+        """Partitions of the existing *tasks*, of all if none is known; None without assignments.
+
+        Configurations of removed tasks stay in the topic.
+        """
+        found = self.assignments.get(connector)
+        if not found:
+            return None
+        return frozenset(
+            partition
+            for task, partitions in found.items()
+            if task in tasks or not tasks
+            for partition in partitions
+        )
