@@ -21,7 +21,6 @@ class GroupListing(NamedTuple):
     group: str
     state: str
     type: str
-    is_simple: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,6 @@ def list_groups(handles: HandleFactory, admin: AdminClient, timeout: float) -> G
                 found.group_id,
                 found.state.name.lower() if found.state else "unknown",
                 found.type.name.lower() if found.type else "unknown",
-                found.is_simple_consumer_group,
             )
             for found in result.valid
         ),

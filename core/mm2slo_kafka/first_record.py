@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError
+from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
@@ -46,19 +46,11 @@ _SETTINGS: dict[str, str] = {
 }
 
 
-class TimestampType(StrEnum):
-    """Whether the producer or the broker set a record's timestamp."""
-
-    CREATE_TIME = "create_time"
-    LOG_APPEND_TIME = "log_append_time"
-
-
 class FirstRecord(NamedTuple):
     """A data record's offset and time; `timestamp_ms` is None for records without one (v0)."""
 
     offset: int
     timestamp_ms: int | None
-    timestamp_type: TimestampType | None
 
 
 class ReadFailure(StrEnum):
@@ -259,12 +251,4 @@ def _settle_partition(
 
 def _record(message: Message, offset: int) -> FirstRecord:
     kind, timestamp_ms = message.timestamp()
-    if kind == 0:  # TIMESTAMP_NOT_AVAILABLE
-        return FirstRecord(offset, None, None)
-    return FirstRecord(
-        offset,
-        timestamp_ms,
-        TimestampType.LOG_APPEND_TIME
-        if kind == TIMESTAMP_LOG_APPEND_TIME
-        else TimestampType.CREATE_TIME,
-    )
+    return FirstRecord(offset, timestamp_ms if kind else None)  # 0: TIMESTAMP_NOT_AVAILABLE

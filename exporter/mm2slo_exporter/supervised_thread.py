@@ -44,9 +44,9 @@ class SupervisedThread:
         loop: Loop,
         subject: str,
         run: Callable[[], None],
-        *,
         stopping: threading.Event,
         on_failure: Callable[[Loop], None],
+        *,
         first_backoff: float = _FIRST_BACKOFF_SECONDS,
     ) -> None:
         """*subject* is what the loop works on, for log and thread name: a flow or a cluster."""

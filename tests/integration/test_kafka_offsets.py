@@ -10,7 +10,7 @@ import pytest
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_record import FirstRecord, ReadFailure, TimestampType
+from mm2slo_kafka.first_record import FirstRecord, ReadFailure
 from mm2slo_kafka.group_offsets import Committed
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
@@ -163,7 +163,7 @@ def test_record_below_log_start_is_first_remaining_record(
     produce(broker.librdkafka(), fresh_topic, Load(10, timestamp=1_700_000_000.5))
     broker.admin.delete_records(fresh_topic, {0: 6})
     found = us.first_record_at_or_after(TopicPartition(fresh_topic, 0), 2, 10)
-    assert found == FirstRecord(6, 1_700_000_000_500, TimestampType.CREATE_TIME)
+    assert found == FirstRecord(6, 1_700_000_000_500)
 
 
 def test_offsets_by_time_fall_back_to_the_end(
@@ -240,7 +240,7 @@ def test_sent_record_keeps_timestamp(lab: Lab, us: ClusterClient, fresh_topic: s
         )
     assert results == [Delivered(fresh_topic, 1, 0, 1_700_000_000_999)]
     found = us.first_record_at_or_after(TopicPartition(fresh_topic, 1), 0, 1)
-    assert found == FirstRecord(0, 1_700_000_000_999, TimestampType.CREATE_TIME)
+    assert found == FirstRecord(0, 1_700_000_000_999)
 
 
 def test_send_to_missing_topic_fails_without_creating_it(

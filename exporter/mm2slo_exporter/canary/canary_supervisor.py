@@ -54,7 +54,7 @@ class CanarySupervisor:
         self._stopping = threading.Event()
         self._on_failure = on_failure
         self._thread = SupervisedThread(
-            Loop.CANARY, "", self._supervise, stopping=self._stopping, on_failure=on_failure
+            Loop.CANARY, "", self._supervise, self._stopping, on_failure
         )
         self._pipe_lock = threading.Lock()
         self._connection: Connection | None = None

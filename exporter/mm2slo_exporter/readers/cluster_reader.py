@@ -77,11 +77,7 @@ class ClusterReader:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
-            Loop.CLUSTER,
-            client.alias,
-            self._run,
-            stopping=self._stopping,
-            on_failure=health.record_loop_failure,
+            Loop.CLUSTER, client.alias, self._run, self._stopping, health.record_loop_failure
         )
         self.view = ClusterView()
 

@@ -91,9 +91,7 @@ class FlowReader:
         self._every = every
         self._clock = clock
         self._stopping = threading.Event()
-        self._thread = SupervisedThread(
-            Loop.FLOW, name, self._run, stopping=self._stopping, on_failure=on_failure
-        )
+        self._thread = SupervisedThread(Loop.FLOW, name, self._run, self._stopping, on_failure)
 
     def start(self) -> None:
         self._thread.start()

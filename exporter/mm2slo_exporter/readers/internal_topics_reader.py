@@ -100,11 +100,7 @@ class InternalTopicsReader:
         self._is_started = False
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
-            Loop.INTERNALS,
-            client.alias,
-            self._run,
-            stopping=self._stopping,
-            on_failure=health.record_loop_failure,
+            Loop.INTERNALS, client.alias, self._run, self._stopping, health.record_loop_failure
         )
 
     def follow(self, subscription: Subscription) -> None:

@@ -49,11 +49,7 @@ class ProbeReader:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
-            Loop.PROBES,
-            name,
-            self._run,
-            stopping=self._stopping,
-            on_failure=health.record_loop_failure,
+            Loop.PROBES, name, self._run, self._stopping, health.record_loop_failure
         )
         self.answers: Mapping[TopicPartition, TailProbe] = {}
 

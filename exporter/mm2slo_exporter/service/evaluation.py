@@ -39,11 +39,7 @@ class Evaluator:
         self._health = health
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
-            Loop.EVALUATE,
-            "",
-            self._run,
-            stopping=self._stopping,
-            on_failure=health.record_loop_failure,
+            Loop.EVALUATE, "", self._run, self._stopping, health.record_loop_failure
         )
 
     def start(self) -> None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_core.mm2_config.observed_settings import SettingDifference
     from mm2slo_exporter.canary.canary_events import Event
-    from mm2slo_exporter.flow_plan import FlowPlan
     from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, TailProbe
     from mm2slo_exporter.service.cluster_handles import ClusterHandle, FlowClusters
     from mm2slo_exporter.service.flow_policies import FlowPolicies
@@ -65,7 +64,6 @@ class FlowRunner:
         self._deliver = deliver
         self._events: list[Event] = []
         self._events_lock = threading.Lock()
-        self._stopping = threading.Event()
         started_at = time.time()
         self.tracker: FlowTracker = FlowTracker(
             self.flow,
@@ -94,7 +92,7 @@ class FlowRunner:
                 target=self._side(flow_clusters.target),
             ),
             self,
-            self._plan,
+            lambda source: policies.plan(source.topics),
             lambda seen: deliver(self, seen),
             every=exporter.poll_interval,
             on_failure=health.record_loop_failure,
@@ -134,7 +132,6 @@ class FlowRunner:
             self._writer.start()
 
     def stop(self) -> None:
-        self._stopping.set()
         stops = [self._probes.stop, self._reader.stop, self._internals.stop]
         if self._writer is not None:
             stops.append(self._writer.stop)
@@ -233,9 +230,6 @@ class FlowRunner:
             self._health,
             starts_every=self._exporter.start_offsets_interval,
         )
-
-    def _plan(self, source: ClusterView) -> FlowPlan:
-        return self.policies.plan(source.topics)
 
     def _lookups(self) -> tuple[tuple[int, TopicPartition, int], ...]:
         """Canaries to look up on a compacted source before they count as lost."""

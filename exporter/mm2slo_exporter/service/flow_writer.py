@@ -125,11 +125,7 @@ class FlowWriter:
 
     def _thread(self, loop: Loop, run: Callable[[], None]) -> SupervisedThread:
         return SupervisedThread(
-            loop,
-            self._flow.label,
-            run,
-            stopping=self._stopping,
-            on_failure=self._health.record_loop_failure,
+            loop, self._flow.label, run, self._stopping, self._health.record_loop_failure
         )
 
     def _prepare(self) -> None:

@@ -68,11 +68,7 @@ class TimelineHistory:
         self._wanted: queue.SimpleQueue[AbstractSet[str]] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
-            Loop.HISTORY,
-            flow.label,
-            self._run,
-            stopping=self._stopping,
-            on_failure=health.record_loop_failure,
+            Loop.HISTORY, flow.label, self._run, self._stopping, health.record_loop_failure
         )
 
     def start(self) -> None:

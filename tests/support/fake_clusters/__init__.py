@@ -73,4 +73,4 @@ class LoggedCluster:
     def _record(self, key: TopicPartition, offset: int) -> FirstRecord | None:
         start, times = self.logs[key.partition]
         at = max(offset, start) - start
-        return FirstRecord(start + at, times[at], None) if at < len(times) else None
+        return FirstRecord(start + at, times[at]) if at < len(times) else None

@@ -21,8 +21,8 @@ def supervised(
         Loop.PROBES,
         "us->eu",
         run,
-        stopping=stopping,
-        on_failure=failures.append,
+        stopping,
+        failures.append,
         first_backoff=backoff,
     )
 

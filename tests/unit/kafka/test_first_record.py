@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.first_record import FirstRecord, ReadFailure, TimestampType
+from mm2slo_kafka.first_record import FirstRecord, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def test_first_record_at_offset_has_offset_and_timestamp(
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b", b"c"])
     found = client.first_record_at_or_after(TopicPartition(topic, 0), 1, 3)
-    assert found == FirstRecord(1, 1_700_000_000_123, TimestampType.CREATE_TIME)
+    assert found == FirstRecord(1, 1_700_000_000_123)
 
 
 def test_first_record_in_range_of_transaction_marker_is_none(

@@ -40,10 +40,7 @@ class Cluster:
     def groups(self, _timeout: float) -> GroupsReading:
         self.asked += 1
         self.on_ask(self.asked)
-        listed = (
-            GroupListing(group, state, "classic", is_simple=False)
-            for group, state in self.members.items()
-        )
+        listed = (GroupListing(group, state, "classic") for group, state in self.members.items())
         return GroupsReading(tuple(listed), ())
 
 

@@ -81,9 +81,9 @@ class Cluster:
     def groups(self) -> GroupsReading:
         self._note("groups")
         listings = [
-            GroupListing("app", self.app_state, "classic", is_simple=False),
-            GroupListing("old", "empty", "classic", is_simple=False),
-            *(GroupListing(name, "empty", "classic", is_simple=False) for name in self.more_groups),
+            GroupListing("app", self.app_state, "classic"),
+            GroupListing("old", "empty", "classic"),
+            *(GroupListing(name, "empty", "classic") for name in self.more_groups),
         ]
         shown = tuple(each for each in listings if each.group not in self.hidden_groups)
         return GroupsReading(shown, ())

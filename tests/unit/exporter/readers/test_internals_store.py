@@ -9,7 +9,7 @@ import pytest
 
 from mm2slo_core.flow_offsets import Bounds
 from mm2slo_core.records import Checkpoint, OffsetSync
-from mm2slo_core.state_record import LastUnreplicated, StateKey, StateKind, encode_state
+from mm2slo_core.state_record import RecoveryPoint, StateKey, StateKind, encode_state
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import NewestCheckpoint, NewestSync
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
@@ -23,7 +23,7 @@ CHECKPOINTS, STATUS = InternalTopic.CHECKPOINTS, InternalTopic.STATUS
 CONFIGS, HEARTBEAT_CONFIGS = InternalTopic.CONNECTOR_CONFIGS, InternalTopic.HEARTBEAT_CONFIGS
 STATE = InternalTopic.STATE
 NAMES = ("syncs", "committed", "checkpoints", "states", "assigned", "connectors")
-RECOVERY = encode_state(LastUnreplicated(5, 1.0, 9.0))
+RECOVERY = encode_state(RecoveryPoint(5, 1.0, 9.0))
 SOURCE, MARKS = "MirrorSourceConnector", "MirrorCheckpointConnector"
 BEATS = "MirrorHeartbeatConnector"
 FENCING = (b"tasks-fencing-MirrorSourceConnector", b'{"tasks":1}')

@@ -11,7 +11,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ProbeSpan, TailProbe
 from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered, tail_probe
-from mm2slo_kafka.first_record import FirstRecord, FirstRecords, ReadFailure, TimestampType
+from mm2slo_kafka.first_record import FirstRecord, FirstRecords, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
 
@@ -63,7 +63,7 @@ class Source:
 
 
 def first(offset: int) -> FirstRecord:
-    return FirstRecord(offset, offset * 1000, TimestampType.CREATE_TIME)
+    return FirstRecord(offset, offset * 1000)
 
 
 def reader(source: Source, health: Health | None = None) -> ProbeReader:

@@ -22,7 +22,7 @@ from mm2slo_exporter.observation import NewestSync
 from mm2slo_exporter.readers.probe_reader import ProbeReader
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_kafka.first_record import FirstRecord, FirstRecords, TimestampType
+from mm2slo_kafka.first_record import FirstRecord, FirstRecords
 from mm2slo_kafka.partition_offsets import OffsetReading
 
 if TYPE_CHECKING:
@@ -78,11 +78,7 @@ class SourcePartition:
         for partition, (start, end) in ranges.items():
             known = range(max(start, self.start), min(end, self.end))
             offset = next((each for each in known if self.is_record[each]), None)
-            found[partition] = (
-                None
-                if offset is None
-                else FirstRecord(offset, offset * 1000, TimestampType.CREATE_TIME)
-            )
+            found[partition] = None if offset is None else FirstRecord(offset, offset * 1000)
         self.delete(self.deleted_during_probe)
         return FirstRecords(found)
 
