@@ -91,7 +91,7 @@ class Verdict(NamedTuple):
         return next(reasons) == next(reasons)
 
 
-class LastUnreplicated(NamedTuple):
+class RecoveryPoint(NamedTuple):
     """The unreplicated records and seconds of a flow when its source was last read."""
 
     records: int | None
@@ -99,7 +99,7 @@ class LastUnreplicated(NamedTuple):
     read_at: float
 
 
-State: TypeAlias = TopicLosses | Verdict | LastUnreplicated
+State: TypeAlias = TopicLosses | Verdict | RecoveryPoint
 
 
 def encode_state(state: State) -> bytes:
@@ -121,7 +121,7 @@ def encode_state(state: State) -> bytes:
                 "t": (state.checkpoint_at, state.commits_at),
                 "u": state.unreplicated,
             }
-        case LastUnreplicated():
+        case RecoveryPoint():
             fields = {"u": (state.records, state.seconds), "t": state.read_at}
     return _dump({"v": VERSION, **fields}).encode()
 
@@ -137,7 +137,7 @@ def decode_state(key: StateKey, value: bytes) -> State:
                 return _verdict(key.name, found)
             case StateKind.RECOVERY:
                 records, seconds = found["u"]
-                return LastUnreplicated(records, seconds, float(found["t"]))
+                return RecoveryPoint(records, seconds, float(found["t"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise unexpected_shape(_KIND, f"{key.kind} record: {error!r}") from None
 

@@ -8,13 +8,17 @@ they would be most of all series.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mm2slo_core.catalogue import Granularity
-    from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
+    from mm2slo_core.state_record import RecoveryPoint
+    from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesOf, SeriesTable
     from mm2slo_exporter.state.flow_report import GroupState
 
 
@@ -38,47 +42,30 @@ def _redelivery(view: FlowView, _granularity: Granularity) -> list[Series]:
     ]
 
 
-def _commits_age(view: FlowView, _granularity: Granularity) -> list[Series]:
-    return [
-        ((*view.labels, group.group), view.report.at - group.commits_at)
-        for group in _groups(view)
-        if group.commits_at is not None
-    ]
+def _of_groups(get: Callable[[GroupState], float | None]) -> SeriesOf:
+    """A value of each group of which it is known."""
+
+    def series(view: FlowView, _granularity: Granularity) -> list[Series]:
+        found = ((group.group, get(group)) for group in _groups(view))
+        return [((*view.labels, name), value) for name, value in found if value is not None]
+
+    return series
 
 
-def _unreplicated_records(view: FlowView, _granularity: Granularity) -> list[Series]:
-    point = view.report.recovery_point
-    return view.flow_series(None if point is None else point.unreplicated.records)
+def _of_recovery_point(get: Callable[[RecoveryPoint, float], float | None]) -> SeriesOf:
+    """A value of the recovery point at the time of the report."""
+
+    def series(view: FlowView, _granularity: Granularity) -> list[Series]:
+        point = view.report.recovery_point
+        return view.flow_series(None if point is None else get(point, view.report.at))
+
+    return series
 
 
-def _unreplicated_seconds(view: FlowView, _granularity: Granularity) -> list[Series]:
-    point = view.report.recovery_point
-    return view.flow_series(None if point is None else point.unreplicated.seconds)
-
-
-def _unreplicated_age(view: FlowView, _granularity: Granularity) -> list[Series]:
-    point = view.report.recovery_point
-    return view.flow_series(None if point is None else view.report.at - point.read_at)
-
-
-def _group_unreplicated_records(view: FlowView, _granularity: Granularity) -> list[Series]:
-    return [
-        ((*view.labels, group.group), group.unreplicated.records)
-        for group in _groups(view)
-        if group.unreplicated.records is not None
-    ]
-
-
-def _group_unreplicated_seconds(view: FlowView, _granularity: Granularity) -> list[Series]:
-    return [
-        ((*view.labels, group.group), group.unreplicated.seconds)
-        for group in _groups(view)
-        if group.unreplicated.seconds is not None
-    ]
-
-
-def _ready(view: FlowView, _granularity: Granularity) -> list[Series]:
-    return [((*view.labels, group.group), int(group.readiness.ready)) for group in _groups(view)]
+def _commits_age(view: FlowView, granularity: Granularity) -> list[Series]:
+    return _of_groups(
+        lambda group: None if group.commits_at is None else view.report.at - group.commits_at
+    )(view, granularity)
 
 
 def _blocked(view: FlowView, _granularity: Granularity) -> list[Series]:
@@ -92,12 +79,14 @@ def _blocked(view: FlowView, _granularity: Granularity) -> list[Series]:
 SERIES: Final[SeriesTable] = {
     catalogue.FAILOVER_REDELIVERY_RECORDS: _redelivery,
     catalogue.FAILOVER_COMMITS_AGE_SECONDS: _commits_age,
-    catalogue.FAILOVER_UNREPLICATED_RECORDS: _unreplicated_records,
-    catalogue.FAILOVER_UNREPLICATED_SECONDS: _unreplicated_seconds,
-    catalogue.FAILOVER_UNREPLICATED_AGE_SECONDS: _unreplicated_age,
-    catalogue.FAILOVER_GROUP_UNREPLICATED_RECORDS: _group_unreplicated_records,
-    catalogue.FAILOVER_GROUP_UNREPLICATED_SECONDS: _group_unreplicated_seconds,
-    catalogue.FAILOVER_READY: _ready,
+    catalogue.FAILOVER_UNREPLICATED_RECORDS: _of_recovery_point(lambda point, _at: point.records),
+    catalogue.FAILOVER_UNREPLICATED_SECONDS: _of_recovery_point(lambda point, _at: point.seconds),
+    catalogue.FAILOVER_UNREPLICATED_AGE_SECONDS: _of_recovery_point(
+        lambda point, at: at - point.read_at
+    ),
+    catalogue.FAILOVER_GROUP_UNREPLICATED_RECORDS: _of_groups(attrgetter("unreplicated.records")),
+    catalogue.FAILOVER_GROUP_UNREPLICATED_SECONDS: _of_groups(attrgetter("unreplicated.seconds")),
+    catalogue.FAILOVER_READY: _of_groups(lambda group: int(group.readiness.ready)),
     catalogue.FAILOVER_BLOCKED: _blocked,
     catalogue.EXPORTER_HIDDEN_GROUPS: _hidden,
 }

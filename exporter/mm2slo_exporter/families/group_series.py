@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue import Granularity
-from mm2slo_exporter.state.group_lag import combine_unread
+from mm2slo_exporter.state.lag_sum import sum_lags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
     from mm2slo_exporter.families.label_cache import Labels
-    from mm2slo_exporter.state.group_lag import GroupLag, UnreadRecords
+    from mm2slo_exporter.state.group_lag import GroupLag
+    from mm2slo_exporter.state.lag_sum import LagSum
 
 
 def _groups(view: FlowView) -> Iterator[tuple[Labels, GroupLag]]:
@@ -21,13 +22,13 @@ def _groups(view: FlowView) -> Iterator[tuple[Labels, GroupLag]]:
         yield (*view.labels, group.cluster, group.group), group
 
 
-def _unread(view: FlowView, granularity: Granularity) -> Iterator[tuple[Labels, UnreadRecords]]:
+def _unread(view: FlowView, granularity: Granularity) -> Iterator[tuple[Labels, LagSum]]:
     for labels, group in _groups(view):
         if granularity >= Granularity.TOPIC:
             for topic, unread in group.by_topic.items():
                 yield (*labels, topic), unread
         else:
-            yield labels, combine_unread(group.by_topic.values())
+            yield labels, sum_lags(group.by_topic.values())
 
 
 def _records(view: FlowView, granularity: Granularity) -> list[Series]:

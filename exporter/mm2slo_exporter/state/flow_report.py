@@ -12,8 +12,8 @@ from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.stall_watch import Progress
-from mm2slo_core.state_record import Verdict
-from mm2slo_exporter.state.recovery_point import NOTHING_KNOWN, Unreplicated
+from mm2slo_core.state_record import RecoveryPoint, Verdict
+from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, LagSum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_core.topology import Flow, TopicPartition
     from mm2slo_exporter.state.group_lag import GroupLag
-    from mm2slo_exporter.state.recovery_point import RecoveryPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ class GroupState:
     checkpoint_lag_by_topic: Mapping[str, int]
     commits_at: float | None = None
     """When the group's committed offsets on the source were last read."""
-    unreplicated: Unreplicated = NOTHING_KNOWN
+    unreplicated: LagSum = UNKNOWN_LAG
     """Of the partitions on which the group commits, when the source was last read."""
 
     @property
@@ -154,7 +153,7 @@ class GroupState:
             replace(self.readiness, partitions=()),
             self.checkpoint_at,
             self.commits_at,
-            (self.unreplicated.records, self.unreplicated.seconds),
+            self.unreplicated,
         )
 
     @classmethod
@@ -166,7 +165,7 @@ class GroupState:
             saved.checkpoint_at,
             {},
             saved.commits_at,
-            Unreplicated(*saved.unreplicated),
+            LagSum(*saved.unreplicated),
         )
 
 

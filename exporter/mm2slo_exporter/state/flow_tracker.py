@@ -16,6 +16,7 @@ from mm2slo_core.mm2_config.observed_settings import (
 )
 from mm2slo_core.replication_lag import SmoothedRate, catch_up_seconds
 from mm2slo_core.stall_watch import Progress
+from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
@@ -34,7 +35,6 @@ from mm2slo_exporter.state.group_lag import FlowGroupLags
 from mm2slo_exporter.state.group_states import GroupJudge
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.partition_reading import FlowRules
-from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
 from mm2slo_exporter.state.slice_indicators import SliceIndicators
 from mm2slo_exporter.state.source_topics import source_topics
 
@@ -162,9 +162,8 @@ class FlowTracker:
         lag = _sum(p.lag_records for p in partitions) if ready else None
         lag_seconds = _largest(p.lag_seconds for p in partitions) if ready else None
         if lag is not None and seen.source_readable and seen.source_offsets is not None:
-            self._recovery_point = RecoveryPoint(
-                Unreplicated(lag, lag_seconds), seen.source_offsets.requested_at
-            )
+            read_at = seen.source_offsets.requested_at
+            self._recovery_point = RecoveryPoint(lag, lag_seconds, read_at)
         return FlowReport(
             flow=self.flow.flow,
             info=self.info,
@@ -272,10 +271,7 @@ def _restored_groups(seen: Observation) -> tuple[GroupState, ...]:
 
 
 def _restored_point(seen: Observation) -> RecoveryPoint | None:
-    found = seen.internals.saved.unreplicated
-    if seen.source_readable or found is None:
-        return None
-    return RecoveryPoint(Unreplicated(found.records, found.seconds), found.read_at)
+    return None if seen.source_readable else seen.internals.saved.recovery_point
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

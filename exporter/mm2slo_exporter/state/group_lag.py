@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mm2slo_core.arrival_history import ArrivalHistory
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_exporter.observation import empty_mapping
+from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, LagSum, sum_lags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from mm2slo_core.topology import Flow, TopicPartition
     from mm2slo_exporter.observation import ClusterView, Observation, OffsetsRead
@@ -21,20 +22,13 @@ _MAX_POINTS: Final = 16
 bytes for each partition on which a group lags."""
 
 
-class UnreadRecords(NamedTuple):
-    """Records that a group has not committed, and the age of the oldest one; None if unknown."""
-
-    records: int | None
-    seconds: float | None
-
-
 @dataclass(frozen=True, slots=True)
 class GroupLag:
     """A consumer group on one cluster, when its committed offsets were last read."""
 
     group: str
     cluster: str
-    by_topic: Mapping[str, UnreadRecords] = field(default_factory=empty_mapping)
+    by_topic: Mapping[str, LagSum] = field(default_factory=empty_mapping)
     """By source topic, on the target as well."""
     state: str | None = None
     members: int | None = None
@@ -43,7 +37,7 @@ class GroupLag:
 class _Measured(NamedTuple):
     commits: Mapping[TopicPartition, int]
     read_at: float | None
-    by_topic: Mapping[str, UnreadRecords]
+    by_topic: Mapping[str, LagSum]
 
 
 class FlowGroupLags:
@@ -113,36 +107,25 @@ class GroupLagTracker:
 
     def _measure(
         self, at: float, ends: OffsetsRead, commits: Mapping[TopicPartition, int]
-    ) -> Mapping[str, UnreadRecords]:
-        by_topic: dict[str, list[UnreadRecords]] = {}
+    ) -> Mapping[str, LagSum]:
+        by_topic: dict[str, list[LagSum]] = {}
         for partition, commit in commits.items():
             topic = self._topics.get(partition.topic)
             if topic is not None:
                 by_topic.setdefault(topic, []).append(self._unread(at, ends, partition, commit))
-        return {topic: combine_unread(found) for topic, found in by_topic.items()}
+        return {topic: sum_lags(found) for topic, found in by_topic.items()}
 
     def _unread(
         self, at: float, ends: OffsetsRead, partition: TopicPartition, commit: int
-    ) -> UnreadRecords:
+    ) -> LagSum:
         end = ends.ends.get(partition)
         if end is None or commit > end:  # truncated or re-created
-            return UnreadRecords(None, None)
+            return UNKNOWN_LAG
         oldest = max(commit, ends.starts.get(partition, 0))
         if oldest >= end:
-            return UnreadRecords(0, 0.0)
+            return LagSum(0, 0.0)
         arrival = self._arrivals.history(partition).arrived(oldest)
-        return UnreadRecords(end - oldest, None if arrival is None else at - arrival.likely)
-
-
-def combine_unread(found: Iterable[UnreadRecords]) -> UnreadRecords:
-    """The sum of the records and the greatest age; unknown if known ones are 0 and others not."""
-    every = list(found)
-    records = sum(each.records or 0 for each in every)
-    seconds = max((each.seconds or 0.0 for each in every), default=0.0)
-    return UnreadRecords(
-        records if records or all(each.records is not None for each in every) else None,
-        seconds if seconds > 0 or all(each.seconds is not None for each in every) else None,
-    )
+        return LagSum(end - oldest, None if arrival is None else at - arrival.likely)
 
 
 class _Arrivals:

@@ -12,7 +12,7 @@ from mm2slo_core.time_slices import CheckpointSample
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_report import GroupState
 from mm2slo_exporter.state.group_inputs import GroupInputs, collect_inputs, gather_evidence
-from mm2slo_exporter.state.recovery_point import NOTHING_KNOWN, sum_unreplicated
+from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, LagSum, sum_lags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -112,14 +112,15 @@ def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: Readiness
     written = [each.checkpoint.at for each in evidence if each.checkpoint is not None]
     newest = max(written, default=None)
     partitions = inputs.last_states(each.source for each in evidence)
+    known = [each for each in partitions if each is not None]
     state = GroupState(
         group,
         readiness,
         newest,
         dict(lag_by_topic),
-        unreplicated=(
-            NOTHING_KNOWN if None in partitions else sum_unreplicated(filter(None, partitions))
-        ),
+        unreplicated=sum_lags(LagSum(each.lag_records, each.lag_seconds) for each in known)
+        if len(known) == len(partitions)
+        else UNKNOWN_LAG,
     )
     return _Judged(inputs, state, _holds(seen, group, newest, inputs, limits))
 

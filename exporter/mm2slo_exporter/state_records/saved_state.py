@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mm2slo_core.state_record import LastUnreplicated, State, StateKey, TopicLosses, Verdict
+from mm2slo_core.state_record import RecoveryPoint, State, StateKey, TopicLosses, Verdict
 from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ class SavedState:
     topic_ids: Mapping[str, str | None] = field(default_factory=dict)
     """Of the logs that the losses refer to."""
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    unreplicated: LastUnreplicated | None = None
+    recovery_point: RecoveryPoint | None = None
 
     @classmethod
     def of(cls, records: Mapping[StateKey, State]) -> SavedState:
         losses: dict[TopicPartition, SavedLoss] = {}
         topic_ids: dict[str, str | None] = {}
         verdicts: dict[str, Verdict] = {}
-        unreplicated = None
+        recovery_point = None
         for key, state in records.items():
             match state:
                 case TopicLosses():
@@ -39,6 +39,6 @@ class SavedState:
                     losses |= {TopicPartition(topic, n): v for n, v in state.partitions.items()}
                 case Verdict():
                     verdicts[key.name] = state
-                case LastUnreplicated():
-                    unreplicated = state
-        return cls(dict(records), losses, topic_ids, verdicts, unreplicated)
+                case RecoveryPoint():
+                    recovery_point = state
+        return cls(dict(records), losses, topic_ids, verdicts, recovery_point)

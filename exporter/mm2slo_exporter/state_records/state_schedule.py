@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.state_record import (
-    LastUnreplicated,
+    RecoveryPoint,
     State,
     StateKey,
     StateKind,
@@ -73,10 +73,8 @@ class StateSchedule:
             yield from found.split(self._flow, topic)
         if not report.ready:
             return
-        if (point := report.recovery_point) is not None:
-            records, seconds = point.unreplicated.records, point.unreplicated.seconds
-            unreplicated = LastUnreplicated(records, seconds, point.read_at)
-            yield StateKey(self._flow, StateKind.RECOVERY, ""), unreplicated
+        if report.recovery_point is not None:
+            yield StateKey(self._flow, StateKind.RECOVERY, ""), report.recovery_point
         for group in report.groups:
             yield self._group(group.group), group.verdict
         if seen.source_readable and seen.source.groups_complete:
@@ -95,7 +93,7 @@ class StateSchedule:
 
 def _is_urgent(state: State | None, held: State | None) -> bool:
     match state:
-        case TopicLosses() | LastUnreplicated():
+        case TopicLosses() | RecoveryPoint():
             return True
         case Verdict():
             return not state.is_same(held)

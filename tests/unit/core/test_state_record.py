@@ -10,7 +10,7 @@ from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.group_readiness import Blocked, BlockReason, GroupReadiness
 from mm2slo_core.records.decode_errors import DecodeError
 from mm2slo_core.state_record import (
-    LastUnreplicated,
+    RecoveryPoint,
     State,
     StateKey,
     StateKind,
@@ -50,7 +50,7 @@ STATES = st.one_of(
     ),
     st.builds(Verdict, READINESS, st.none() | TIME, st.none() | TIME,
               st.tuples(MAYBE, st.none() | TIME)),
-    st.builds(LastUnreplicated, MAYBE, st.none() | TIME, TIME),
+    st.builds(RecoveryPoint, MAYBE, st.none() | TIME, TIME),
 )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def key_of(state: State) -> StateKey:
     kinds = {
         TopicLosses: StateKind.LOSSES,
         Verdict: StateKind.GROUP,
-        LastUnreplicated: StateKind.RECOVERY,
+        RecoveryPoint: StateKind.RECOVERY,
     }
     return StateKey("us-to-eu", kinds[type(state)], "shop/é")
 

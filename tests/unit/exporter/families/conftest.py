@@ -19,6 +19,7 @@ from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.sli_counters import Sli, SliCount, SliKey
 from mm2slo_core.stall_watch import Progress
+from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.collection_health import Durations, HealthReport, Stage
@@ -36,8 +37,8 @@ from mm2slo_exporter.state.flow_report import (
     TimelineState,
     TopicState,
 )
-from mm2slo_exporter.state.group_lag import GroupLag, UnreadRecords
-from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
+from mm2slo_exporter.state.group_lag import GroupLag
+from mm2slo_exporter.state.lag_sum import LagSum
 from mm2slo_exporter.supervised_thread import Loop
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ GROUPS = (
         checkpoint_at=9_980.0,
         checkpoint_lag_by_topic={"orders": 12, "payments": 3},
         commits_at=9_987.5,
-        unreplicated=Unreplicated(18, 7.5),
+        unreplicated=LagSum(18, 7.5),
     ),
     GroupState(
         group="audit",
@@ -200,12 +201,12 @@ GROUP_LAGS = (
     GroupLag(
         "billing",
         "us",
-        {"orders": UnreadRecords(12, 1.5), "payments": UnreadRecords(3, None)},
+        {"orders": LagSum(12, 1.5), "payments": LagSum(3, None)},
         "stable",
         2,
     ),
-    GroupLag("audit", "eu", {"orders": UnreadRecords(None, None)}, "empty", 0),
-    GroupLag("target-only", "eu", {"orders": UnreadRecords(0, 0.0)}),
+    GroupLag("audit", "eu", {"orders": LagSum(None, None)}, "empty", 0),
+    GroupLag("target-only", "eu", {"orders": LagSum(0, 0.0)}),
 )
 REPORT = FlowReport(
     flow=Flow("us", "eu"),
@@ -258,7 +259,7 @@ REPORT = FlowReport(
     },
     lag_records=20,
     lag_seconds=300.25,
-    recovery_point=RecoveryPoint(Unreplicated(20, 300.25), 9_999.5),
+    recovery_point=RecoveryPoint(20, 300.25, 9_999.5),
     catch_up_seconds=12.5,
     timeline=TimelineState(writer=True, records_total=44, bytes_total=5_000),
     history_since=940.0,

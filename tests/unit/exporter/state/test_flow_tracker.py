@@ -16,6 +16,7 @@ from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.sli_counters import Sli, SliCount, SliKey
 from mm2slo_core.stall_watch import Progress
+from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.canary.canary_events import (
@@ -36,7 +37,6 @@ from mm2slo_exporter.state.flow_report import (
     TopicState,
 )
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +121,7 @@ def test_report_of_flow_without_canaries() -> None:
         lag_records=20,
         lag_seconds=1005.0 - (999.8 + 10 / 30 * (1004.9 - 999.8)),
         recovery_point=RecoveryPoint(
-            Unreplicated(20, 1005.0 - (999.8 + 10 / 30 * (1004.9 - 999.8))), read_at=1004.8
+            20, 1005.0 - (999.8 + 10 / 30 * (1004.9 - 999.8)), read_at=1004.8
         ),
         catch_up_seconds=None,
         stalled=(),

@@ -8,13 +8,14 @@ import pytest
 from flow_observations import Scene
 
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_exporter.state.group_lag import FlowGroupLags, GroupLag, UnreadRecords
+from mm2slo_exporter.state.group_lag import FlowGroupLags, GroupLag
+from mm2slo_exporter.state.lag_sum import LagSum
 
 ORDERS, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 
 
-def unread(records: int, seconds: float) -> UnreadRecords:
-    return UnreadRecords(records, cast("float", pytest.approx(seconds)))
+def unread(records: int, seconds: float) -> LagSum:
+    return LagSum(records, cast("float", pytest.approx(seconds)))
 
 
 class Groups:
@@ -28,7 +29,7 @@ class Groups:
 
     def read(
         self, *, end: int, commit: int | None, copies: int = 0, target_commit: int | None = None
-    ) -> dict[str, UnreadRecords]:
+    ) -> dict[str, LagSum]:
         """Read both clusters once, 10 s later; the lag on the topic by cluster."""
         self.at += 10.0
         self.log.end, self.log.target_end = end, copies
@@ -47,8 +48,8 @@ class Groups:
 def test_lag_counts_records_and_age_on_both_clusters() -> None:
     groups = Groups()
     assert groups.read(end=100, commit=100, copies=90, target_commit=90) == {
-        "us": UnreadRecords(0, 0.0),
-        "eu": UnreadRecords(0, 0.0),
+        "us": LagSum(0, 0.0),
+        "eu": LagSum(0, 0.0),
     }
     found = groups.read(end=200, commit=150, copies=190, target_commit=90)
     # Records arrive evenly between the request of a poll and the response of the next one.
@@ -68,7 +69,7 @@ def test_lag_holds_until_the_commits_are_read_again() -> None:
 
 def test_lag_in_seconds_of_records_before_the_first_reading_is_unknown() -> None:
     groups = Groups()
-    assert groups.read(end=100, commit=40)["us"] == UnreadRecords(60, None)
+    assert groups.read(end=100, commit=40)["us"] == LagSum(60, None)
     assert groups.read(end=200, commit=100)["us"] == unread(100, 10.2)
 
 
@@ -80,7 +81,7 @@ def test_lag_of_commit_below_log_start_counts_what_is_left() -> None:
 
 def test_lag_of_commit_beyond_the_end_is_unknown() -> None:
     # The topic was truncated or re-created.
-    assert Groups().read(end=100, commit=120)["us"] == UnreadRecords(None, None)
+    assert Groups().read(end=100, commit=120)["us"] == LagSum(None, None)
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -6,10 +6,11 @@ import pytest
 from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import NewestCheckpoint
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
+from mm2slo_exporter.state.lag_sum import LagSum
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 0)
 
@@ -36,16 +37,14 @@ def flow() -> FlowTracker:
 
 def test_recovery_point_is_exact_while_source_answers(scene: Scene, flow: FlowTracker) -> None:
     caught_up = flow.update(scene.look(1000.0))
-    assert caught_up.recovery_point == RecoveryPoint(Unreplicated(0, 0.0), read_at=999.8)
+    assert caught_up.recovery_point == RecoveryPoint(0, 0.0, read_at=999.8)
     scene.logs[ORDERS].end, scene.logs[PAY].end = 130, 107
     flow.update(scene.look(1005.0))
     report = flow.update(scene.look(1010.0))
-    assert report.recovery_point == RecoveryPoint(
-        Unreplicated(37, report.lag_seconds), read_at=1009.8
-    )
+    assert report.recovery_point == RecoveryPoint(37, report.lag_seconds, read_at=1009.8)
     (app,) = report.groups
     # The group does not read pay.
-    assert app.unreplicated == Unreplicated(30, report.topics[0].partitions[0].lag_seconds)
+    assert app.unreplicated == LagSum(30, report.topics[0].partitions[0].lag_seconds)
 
 
 def test_recovery_point_is_last_known_while_source_is_away(scene: Scene, flow: FlowTracker) -> None:
@@ -57,7 +56,7 @@ def test_recovery_point_is_last_known_while_source_is_away(scene: Scene, flow: F
     assert (report.lag_records, report.lag_seconds) == (None, None)
     assert report.recovery_point == before.recovery_point
     assert report.recovery_point is not None
-    assert report.recovery_point.unreplicated.records == 30
+    assert report.recovery_point.records == 30
     assert [group.unreplicated for group in report.groups] == [before.groups[0].unreplicated]
     assert report.groups[0].unreplicated.records == 30
 
@@ -73,4 +72,4 @@ def test_recovery_point_of_group_without_any_reading_of_source_is_unknown(
     scene.look(995.0)
     scene.source_readable = False
     (app,) = flow.update(scene.look(1000.0)).groups
-    assert app.unreplicated == Unreplicated(None, None)
+    assert app.unreplicated == LagSum(None, None)
