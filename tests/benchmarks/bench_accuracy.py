@@ -22,7 +22,7 @@ from accuracy.latency_bounds import known, widths
 from accuracy.spark_coverage import coverage_in_spark
 from accuracy.verdict_scores import Tally
 from audit_spark import poll_frame, record_frame, start
-from generated_units import generate
+from generated_units import Faults, generate
 from generated_units.generated_unit import POLL_MS
 
 from mm2slo_audit.engine import judge as judge_in_spark
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Part = TypeVar("Part")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
 CENSUS = Sample(1.0)
+FAULTS = Faults(late=20, moved_again=4)
 SALTS = {"plain Python": 1_000, "Spark": 200}
 REACH = {"plain Python": 0.95, "Spark": 183 / 200}
 SEEDS = {"generated, judged in plain Python": range(20), "generated, judged by Spark": range(3)}
@@ -52,7 +53,7 @@ def say(line: str) -> None:
 def classes() -> dict[str, Tally]:
     tallies = {who: Tally() for who in SEEDS}
     for who, outcome, seed in judged():
-        generated = generate(seed)
+        generated = generate(seed, faults=FAULTS)
         tallies[who].add(outcome, generated.truth.named(), generated.counts)
     return tallies
 
@@ -60,11 +61,11 @@ def classes() -> dict[str, Tally]:
 def judged() -> Iterator[tuple[str, UnitOutcome, int]]:
     python, spark = SEEDS
     for seed in SEEDS[python]:
-        data = generate(seed)
+        data = generate(seed, faults=FAULTS)
         yield python, judge(data.records, data.polls, data.scope, CENSUS), seed
     session = start()
     for seed in SEEDS[spark]:
-        data = generate(seed)
+        data = generate(seed, faults=FAULTS)
         records, polls = record_frame(session, data.records), poll_frame(session, data.polls)
         found = judge_in_spark(session, records, polls, [data.scope], CENSUS, evidence_cap=None)
         yield spark, found[0], seed

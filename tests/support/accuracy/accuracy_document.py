@@ -45,7 +45,8 @@ which takes some minutes, and requires Java and, at first, the network for Kafka
 ## Source of the true verdicts
 
 - **Generated** (`tests/support/generated_units`): simulates a flow record by record and records
-  every loss, duplicate, replay, move, alteration, overtaking and arrival time.
+  every loss, duplicate, replay, move, second copy of a moved record, alteration, overtaking, late
+  arrival and arrival time.
 - **Lab** (`tests/support/audit_scenario`): two Kafka clusters and MirrorMaker 2. A transform of
   the flow (`Filter` with `HasHeaderKey`) drops marked records, so MirrorMaker 2 loses them. Altered
   and moved records are dropped this way and then written to the target directly, as are foreign

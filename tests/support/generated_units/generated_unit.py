@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fault_injection import Found, Place, Truth
 
-from generated_units.simulated_partition import START, Faults, Lane, Written, arrivals, simulate
+from generated_units.simulated_partition import (
+    START,
+    STEP_MS,
+    Faults,
+    Lane,
+    Written,
+    arrivals,
+    simulate,
+)
 from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
@@ -57,7 +65,7 @@ def generate(
     chosen = faults or Faults()
     lanes = [simulate(number, size, chosen, draw) for number in range(partitions)]
     taken_at = max(each.sent[-1].timestamp for each in lanes) + 400
-    _move(lanes, draw)
+    _move(lanes, chosen.moved_again, draw)
     _judge_age(lanes, taken_at)
     targets = [_target(lane, lanes, draw) for lane in lanes]
     scope = UnitScope(
@@ -73,6 +81,8 @@ def generate(
         taken_at=taken_at,
         max_pending=MAX_PENDING_MS,
     )
+    if chosen.late:
+        scope = replace(scope, earlier=(_earlier(scope, lanes, chosen.late),))
     records = [each for lane in lanes for each in _records(lane)]
     polls = [
         poll
@@ -95,10 +105,10 @@ def generate(
     )
 
 
-def _move(lanes: list[Lane], draw: random.Random) -> None:
+def _move(lanes: list[Lane], again: int, draw: random.Random) -> None:
     """Write moved records into the next lane, outside replayed blocks."""
     for lane in lanes:
-        other = lanes[(lane.number + 1) % len(lanes)]
+        other, left = lanes[(lane.number + 1) % len(lanes)], again
         for offset, verdict in lane.verdicts.items():
             if verdict is not Verdict.MOVED:
                 continue
@@ -108,7 +118,10 @@ def _move(lanes: list[Lane], draw: random.Random) -> None:
                 for place, each in enumerate(other.written)
                 if each.verdict is None and each.record.timestamp >= moved.record.timestamp
             ]
-            other.written.insert(draw.choice(places[:_NEAR]), moved)
+            place = draw.choice(places[:_NEAR])
+            copies = [moved, replace(moved, verdict=Verdict.DUPLICATE)][: 1 + bool(left)]
+            other.written[place:place] = copies
+            left -= len(copies) - 1
 
 
 def _judge_age(lanes: list[Lane], taken_at: int) -> None:
@@ -117,6 +130,39 @@ def _judge_age(lanes: list[Lane], taken_at: int) -> None:
             old = taken_at - lane.record(offset).timestamp > MAX_PENDING_MS
             if verdict is Verdict.PENDING and old:
                 lane.verdicts[offset] = Verdict.OVERDUE
+
+
+def _earlier(scope: UnitScope, lanes: list[Lane], late: int) -> UnitScope:
+    """An audit of the first halves, while the flow was stopped; notes what it found overdue."""
+    half = len(lanes[0].sent) // 2
+    taken_at = lanes[0].sent[half].timestamp
+    stopped = half - MAX_PENDING_MS // STEP_MS - late
+    targets = []
+    for lane in lanes:
+        plain = [
+            (at, each.origin)
+            for at, each in enumerate(lane.written)
+            if each.verdict is None and each.origin is not None
+        ]
+        end = next(at for at, origin in plain if origin >= lane.log_start + stopped)
+        targets.append(TargetPartition(lane.number, 0, 0, end))
+        lane.late |= {
+            origin
+            for at, origin in plain
+            if at >= end and taken_at - lane.record(origin).timestamp > MAX_PENDING_MS
+        }
+    (flow,) = scope.flows
+    sources = tuple(
+        replace(each, end=each.log_start + half, next_offset=each.log_start + stopped)
+        for each in flow.partitions
+    )
+    return replace(
+        scope,
+        flows=(replace(flow, partitions=sources),),
+        partitions=tuple(targets),
+        window=Window(START, taken_at),
+        taken_at=taken_at,
+    )
 
 
 def _source_scope(lane: Lane) -> SourcePartition:
@@ -164,6 +210,7 @@ def _truth(lanes: Sequence[Lane]) -> Truth:
     for lane in lanes:
         for offset, verdict in lane.verdicts.items():
             truth.add(verdict, Side.SOURCE, [Place(lane.number, offset)])
+        truth.add(Verdict.LATE, Side.SOURCE, [Place(lane.number, each) for each in lane.late])
         for offset, each in enumerate(lane.written):
             place = Place(lane.number, offset)
             if each.verdict in SURPLUS or each.verdict is Verdict.UNAUDITABLE:
@@ -179,7 +226,8 @@ def _counts(lanes: Sequence[Lane], truth: Truth, *, expired: int) -> dict[Verdic
     unmatched = sum(
         verdict is not Verdict.OUT_OF_ORDER for lane in lanes for verdict in lane.verdicts.values()
     )
-    counts[Verdict.MATCHED] = sum(len(lane.sent) for lane in lanes) - unmatched
+    late = sum(len(lane.late) for lane in lanes)
+    counts[Verdict.MATCHED] = sum(len(lane.sent) for lane in lanes) - unmatched - late
     counts[Verdict.EXPIRED] = expired
     return counts
 

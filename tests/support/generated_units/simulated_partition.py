@@ -28,6 +28,8 @@ class Faults:
     lost: int = 20
     altered: int = 20
     moved: int = 20
+    moved_again: int = 0
+    """Moved records with a second copy, which is a duplicate."""
     duplicate: int = 20
     extra: int = 20
     out_of_order: int = 20
@@ -40,6 +42,8 @@ class Faults:
     """On the source: missing before the first sync; on the target: without a source record."""
     tail: int = 400
     """Source records beyond the position; half of them are copied."""
+    late: int = 0
+    """Copies that an earlier audit, while the flow was stopped, found overdue."""
     keys: int = 40
     """Number of keys in the partition."""
 
@@ -67,7 +71,9 @@ class Lane:
     """On the source, by offset from `log_start` on; epoch ms."""
     written: list[Written] = field(default_factory=list)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
-    """Verdicts by source offset, except matched."""
+    """Verdicts by source offset, except matched and late."""
+    late: set[int] = field(default_factory=set)
+    """Source offsets."""
 
     def record(self, offset: int) -> Sent:
         """The record at a source offset."""
