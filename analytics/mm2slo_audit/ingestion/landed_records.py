@@ -19,7 +19,7 @@ from mm2slo_audit.ingestion.connector_rows import read_records
 from mm2slo_audit.ingestion.connector_security import connector_options
 from mm2slo_audit.ingestion.log_start_refresh import refresh_log_starts
 from mm2slo_audit.ingestion.poll_rows import poll_frame
-from mm2slo_audit.ingestion.read_errors import NO_CONNECTOR, explain_read_error, extract_root_cause
+from mm2slo_audit.ingestion.read_errors import explain_read_error, extract_root_cause
 from mm2slo_audit.ingestion.run_folders import (
     Manifest,
     delete_folder,
@@ -31,8 +31,7 @@ from mm2slo_audit.ingestion.run_folders import (
 from mm2slo_audit.ingestion.scan_plan import group_by_flows, plan_scans
 from mm2slo_audit.ingestion.scan_progress import ScanProgress
 from mm2slo_audit.scope import open_clients
-from mm2slo_audit.session.connector_jars import CONNECTOR
-from mm2slo_core.user_errors import UserError
+from mm2slo_audit.session.spark_errors import find_spark_problem
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 if TYPE_CHECKING:
@@ -87,8 +86,8 @@ def land(
     *run* names the folder of this run; an existing one is replaced. *clients* read log starts if
     retention deletes records during the read; None: opens its own. *on_read* gets the number of
     offsets read so far. Payloads never leave Spark. Units that cannot be read are in `failed`.
-    Raises UserError if the directory is not writable, a TLS file cannot be read, or Spark has no
-    Kafka connector.
+    Raises UserError if the directory is not writable or a TLS file cannot be read, and Spark's
+    exceptions about its disk and jars.
     """
     landing = _Landing(spark, kafka_scopes, config, sample, ScanProgress(on_read))
     landing.clients = clients
@@ -159,11 +158,8 @@ class _Landing:
             landed = self._read(scopes, path)
         except (PySparkException, Py4JJavaError) as error:
             message = str(error)
-            if any(mark in message for mark in NO_CONNECTOR):
-                raise UserError(
-                    "Spark has no Kafka connector: run spark-submit with"
-                    f" --packages {CONNECTOR}, or with its jars (docs/audit-air-gap.md)"
-                ) from None
+            if find_spark_problem(message):
+                raise
             if len(scopes) > 1:
                 # One topic may fail the read of all others.
                 logger.warning(

@@ -46,7 +46,6 @@ _CAUSES: Final[Mapping[str, tuple[NotAuditedReason, str]]] = {
 _EXCEPTION: Final = re.compile(
     r"(?:Caused by: )?((?:\w+\.)+\w*(?:Exception|Error)): ([^\n]{1,200})"
 )
-NO_CONNECTOR: Final = ("KAFKA_DATA_SOURCE_NOT_ENABLED", "Failed to find data source: kafka")
 
 
 def explain_read_error(topic: str, message: str) -> NotAudited:

@@ -182,6 +182,8 @@ def _judge(
                 outcomes += engine.judge(landed, [scope], sample)
             except AuditEngineError as problem:
                 failed.append(_not_audited(scope, NotAuditedReason.FAILED, str(problem)))
+        if not outcomes:
+            raise
     return tuple(_unit(outcome, landed, sample) for outcome in outcomes), tuple(failed)
 
 

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
+from mm2slo_audit.session.connector_jars import CONNECTOR
+
 _MAX_LENGTH: Final = 400
 _GONE: Final = (
     "Spark's JVM ended: check its memory (audit.spark.driver_memory), the disk of its temporary"
     " files (spark.local.dir), and its last log lines"
 )
+_PROBLEMS: Final = {
+    ("No space left on device", "Disk quota exceeded"): (
+        "no space left on the disk of audit.directory or of Spark's temporary files"
+        " (spark.local.dir)"
+    ),
+    ("KAFKA_DATA_SOURCE_NOT_ENABLED", "Failed to find data source: kafka"): (
+        f"Spark has no Kafka connector: run spark-submit with --packages {CONNECTOR}, or with its"
+        " jars (docs/audit-air-gap.md)"
+    ),
+    ("NoClassDefFoundError", "NoSuchMethodError", "NoSuchFieldError", "AbstractMethodError",
+     "IncompatibleClassChangeError", "UnsupportedClassVersionError"): (
+        f"Spark's jars do not fit each other: expected Spark 4.0.x and the jars of {CONNECTOR}"
+        " (docs/audit-air-gap.md)"
+    ),
+}  # fmt: skip
 
 
 def spark_exceptions() -> tuple[type[Exception], ...]:
@@ -29,9 +46,19 @@ def describe_spark_error(error: Exception) -> str:
     if isinstance(error, (Py4JNetworkError, ConnectionError, EOFError)):
         return _GONE
     try:
+        if problem := find_spark_problem(str(error)):
+            return problem
         text = str(error.java_exception if isinstance(error, Py4JJavaError) else error)
     except (Py4JNetworkError, OSError):
         return _GONE
     lines = [line.strip() for line in text.splitlines()]
     reason = next((line for line in lines if line and not line.startswith("at ")), "")
     return reason[:_MAX_LENGTH] + " ..." * (len(reason) > _MAX_LENGTH) or "no reason given"
+
+
+def find_spark_problem(text: str) -> str | None:
+    """A sentence if Spark's disk or jars are the cause in *text*, the text of an exception."""
+    for marks, problem in _PROBLEMS.items():
+        if any(mark in text for mark in marks):
+            return problem
+    return None

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_audit.session.connector_jars import air_gap_advice
+from mm2slo_audit.session.spark_errors import find_spark_problem
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def explain_start_failure(lines: Sequence[str], reason: str, master: str) -> Use
             " DEFAULT_ARTIFACT_REPOSITORY to a mirror, or spark.jars.ivySettings in"
             f" audit.spark.conf to an Ivy settings file); {air_gap_advice()}"
         )
+    if problem := find_spark_problem("\n".join([reason, *lines])):
+        return UserError(f"Spark did not start with master {master}: {problem}")
     reasons = [line.strip() for line in lines if any(mark in line for mark in _REASONS)]
     detail = "; ".join(dict.fromkeys(reasons[:_SHOWN])) or reason
     return UserError(f"Spark did not start with master {master}: {detail}")

@@ -1,8 +1,9 @@
-"""An audit of the lab interrupted by a signal or killed while Spark reads leaves nothing behind."""
+"""Audits of the lab that end early: by a signal, a full disk, wrong jars."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from audit_scenario.audit_process import FAST_SPARK
 from topic_reader import count_copies
 
+from mm2slo_audit.session import SparkOptions
+from mm2slo_audit.session.connector_jars import connector_properties
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_store import RunState, Store
@@ -55,6 +58,20 @@ def landed(folder: Path) -> list[Path]:
     return list((folder / "records").glob("flow=*/window=*/run=*"))
 
 
+def audit_command(topic: str, folder: Path) -> list[str]:
+    # Java makes its own files in java.io.tmpdir, Spark in spark.local.dir.
+    scratch = folder / "scratch"
+    java = f"{FAST_SPARK['spark.driver.extraJavaOptions']} -Djava.io.tmpdir={scratch}"
+    spark = {**FAST_SPARK, "spark.driver.extraJavaOptions": java, "spark.local.dir": str(scratch)}
+    return [
+        *(sys.executable, "-m", "mm2slo_cli", "audit", "--config", str(folder / "mm2slo.yaml")),
+        *("--flow", "us->eu", "--topic", topic, "--since", "1h", "--sample", "100%"),
+        *("--store", str(folder / "store.db"), "--directory", str(folder / "records")),
+        *("--master", "local[1]"),
+        *(part for each in spark.items() for part in ("--spark-conf", "=".join(each))),
+    ]
+
+
 @pytest.mark.parametrize(
     "number",
     [
@@ -69,18 +86,8 @@ def test_interrupted_audit_leaves_only_its_run_entry(
     (tmp_path / "mm2slo.yaml").write_text(lab.config_yaml(), encoding="utf-8")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    # Java makes its own files in java.io.tmpdir, Spark in spark.local.dir.
-    java = f"{FAST_SPARK['spark.driver.extraJavaOptions']} -Djava.io.tmpdir={scratch}"
-    spark = {**FAST_SPARK, "spark.driver.extraJavaOptions": java, "spark.local.dir": str(scratch)}
-    command = [
-        *(sys.executable, "-m", "mm2slo_cli", "audit", "--config", str(tmp_path / "mm2slo.yaml")),
-        *("--flow", "us->eu", "--topic", topic, "--since", "1h", "--sample", "100%"),
-        *("--store", str(tmp_path / "store.db"), "--directory", str(tmp_path / "records")),
-        *("--master", "local[1]"),
-        *(part for each in spark.items() for part in ("--spark-conf", "=".join(each))),
-    ]
     process = subprocess.Popen(
-        command,
+        audit_command(topic, tmp_path),
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -113,3 +120,37 @@ def test_interrupted_audit_leaves_only_its_run_entry(
         assert errors.splitlines()[-1].startswith(f"interrupted by {number.name}: ")
         assert landed(tmp_path) == []
         assert [each.name for each in scratch.iterdir() if "hsperf" not in each.name] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [("disk", "no space left on the disk of audit.directory"), ("jars", "Spark's jars do not fit")],
+)
+def test_audit_with_full_disk_or_wrong_jars_is_one_sentence_and_exit_code_2(
+    lab: Lab, topic: str, tmp_path: Path, wrong: str, expected: str
+) -> None:
+    (tmp_path / "mm2slo.yaml").write_text(lab.config_yaml(), encoding="utf-8")
+    for name in ("scratch", "records", "jars"):
+        (tmp_path / name).mkdir()
+    command = audit_command(topic, tmp_path)
+    if wrong == "disk":
+        mount = 'mount -t tmpfs -o size=64k tmpfs "$0" && exec "$@"'
+        unshare = ("unshare", "--map-root-user", "--mount", "sh", "-c", mount)
+        command = [*unshare, str(tmp_path / "records"), *command]
+        if subprocess.run([*unshare, str(tmp_path / "records"), "true"], check=False).returncode:
+            pytest.skip("this user may not mount a file system of its own")
+    else:
+        for each in connector_properties(SparkOptions())["spark.jars"].split(","):
+            shutil.copy(each, tmp_path / "jars")
+        (clients,) = (tmp_path / "jars").glob("*kafka-clients*")
+        clients.write_bytes(b"")
+        command += ["--jars", str(tmp_path / "jars")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    assert run.returncode == 2, run.stderr
+    assert "Traceback" not in run.stderr
+    assert f"reading failed: {expected}" in " ".join(run.stderr.splitlines()[-1].split())
+    with Store.open(tmp_path / "store.db") as store:
+        (failed,) = store.runs()
+        assert failed.state is RunState.FAILED
+    assert landed(tmp_path) == []

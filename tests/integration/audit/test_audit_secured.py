@@ -10,6 +10,7 @@ import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -185,8 +186,11 @@ def read_pages(address: str) -> Iterator[tuple[str, bytes]]:
     kinds = ("sql?details=true&planDescription=true", "environment", "jobs", "stages", "executors")
     known = [f"{address}/", *(f"{api}/{application['id']}/{kind}" for kind in kinds)]
     for page in known:
-        with urlopen(page) as answer:
-            content = answer.read()
+        try:
+            with urlopen(page) as answer:
+                content = answer.read()
+        except HTTPError as refused:  # pages of executors that have ended
+            content = refused.read()
         yield page, content
         linked = re.findall(rb'href="(/(?!static|api)[^"#]*)"', content)
         new = {f"{address}{each.decode()}".replace("&amp;", "&") for each in linked}

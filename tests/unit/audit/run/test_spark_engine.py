@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from audit_runs import CONFIG
 from generated_units import Faults, generate
+from pyspark.errors import PySparkException
 
 from mm2slo_audit.engine.record_schema import RECORD_SCHEMA
+from mm2slo_audit.ingestion import landed_records
 from mm2slo_audit.ingestion.run_folders import run_folder
-from mm2slo_audit.run.audit_ports import Landed
+from mm2slo_audit.run.audit_ports import Landed, RunScope
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.spark_engine import SparkEngine, tune_for_short_run
+from mm2slo_audit.scope import KafkaScopes
 from mm2slo_audit.session import SparkOptions
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_sample import Sample
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from mm2slo_core.audit.audit_scope import UnitScope
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -91,3 +98,24 @@ def test_tune_for_short_run_sets_fast_compiler_only_for_local_master() -> None:
     assert quick == "-Xss4m -XX:TieredStopAtLevel=1"
     cluster = SparkOptions(master="spark://host:7077")
     assert tune_for_short_run(cluster) is cluster
+
+
+def test_land_without_disk_space_fails_at_once_instead_of_topic_by_topic(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = generate(1, partitions=1, size=400, faults=FEW).scope
+    scopes = KafkaScopes((scope, replace(scope, index=1)))
+    attempts = []
+
+    def fail(_landing: object, scopes: Sequence[UnitScope], _path: str) -> None:
+        attempts.append(len(scopes))
+        raise PySparkException(
+            "Job aborted. Caused by: java.io.IOException: No space left on device"
+        )
+
+    monkeypatch.setattr(landed_records._Landing, "_read", fail)
+    engine = SparkEngine(spark, CONFIG, str(tmp_path))
+    run_scope = RunScope(scopes.scopes, (), scopes)
+    with pytest.raises(AuditEngineError, match=r"^reading failed: no space left on the disk of"):
+        engine.land(run_scope, Sample(1.0), "run", lambda _read: None)
+    assert attempts == [2]

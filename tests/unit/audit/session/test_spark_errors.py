@@ -5,16 +5,25 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from mm2slo_audit.session.spark_errors import describe_spark_error
 
+WRITE_FAILED = """An error occurred while calling o71.parquet.
+: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to file:/out.
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$
+Caused by: java.io.IOException: No space left on device
+"""
+OTHER_JARS = """An error occurred while calling o60.load.
+: java.lang.NoClassDefFoundError: org/apache/kafka/common/serialization/ByteArraySerializer
+"""
+
 
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
         (Py4JNetworkError("Answer from Java side is empty"), "Spark's JVM ended: check its memory"),
         (ConnectionRefusedError(111, "Connection refused"), "Spark's JVM ended"),
-        (
-            ValueError("\n\tat Main\n No space left on device \n\tat more"),
-            "No space left on device",
-        ),
+        (ValueError("\n\tat Main\n no reason \n\tat more"), "no reason"),
+        (ValueError(WRITE_FAILED), "no space left on the disk of audit.directory or of Spark's"),
+        (ValueError(OTHER_JARS), "Spark's jars do not fit each other: expected Spark 4.0.x and"),
+        (ValueError("Failed to find data source: kafka."), "Spark has no Kafka connector: run"),
         (ValueError("x" * 500), f"{'x' * 400} ..."),
         (ValueError(""), "no reason given"),
     ],

@@ -12,6 +12,7 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 
 from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_audit.session.start_errors import explain_start_failure
 from mm2slo_core.user_errors import UserError
 
 
@@ -57,3 +58,14 @@ def test_spark_session_unreachable_master_raises_one_sentence(
     assert jvm.poll() is not None
     assert jvm.stdout is not None
     jvm.stdout.close()
+
+
+def test_start_failure_on_full_disk_names_the_disk() -> None:
+    lines = (
+        "ERROR SparkContext: Error initializing SparkContext.",
+        "java.io.IOException: No space left on device",
+    )
+    assert str(explain_start_failure(lines, "no reason given", "local[2]")) == (
+        "Spark did not start with master local[2]: no space left on the disk of audit.directory or"
+        " of Spark's temporary files (spark.local.dir)"
+    )
