@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.consumer_groups import GroupsReading
-    from mm2slo_kafka.first_record import FirstRecord, FirstRecords
+    from mm2slo_kafka.first_record import FirstRecords
     from mm2slo_kafka.group_offsets import GroupOffsets, GroupRead
     from mm2slo_kafka.kafka_errors import ErrorKind
     from mm2slo_kafka.offset_requests import Leaders
@@ -95,15 +95,6 @@ class ClusterClient:
         """Id and partition count of each topic, and the errors by topic."""
         with self._admin.request() as admin:
             return topic_metadata.identify_topics(self.handles, admin, topics, timeout)
-
-    def topic_ids(self, topics: Iterable[str], timeout: float = _TIMEOUT) -> dict[str, str]:
-        """Ids of the topics that exist, are authorized, and have an id (brokers 2.8+)."""
-        found, _errors = self.identify(topics, timeout)
-        return {
-            topic: identity.topic_id
-            for topic, identity in found.items()
-            if identity.topic_id is not None
-        }
 
     def start_identify(self, topic: str, timeout: float = _TIMEOUT) -> Future[TopicIdentity | None]:
         """Describe one topic without waiting; the result is None when it does not exist."""
@@ -198,18 +189,6 @@ class ClusterClient:
     ) -> FirstRecords:
         """The first data record in [offset, end) of each partition; see `FirstRecords`."""
         return self._first_record_reader(isolation).read(ranges, timeout)
-
-    def first_record_at_or_after(
-        self,
-        partition: TopicPartition,
-        offset: int,
-        end: int,
-        isolation: Isolation = "read_uncommitted",
-        timeout: float = _TIMEOUT,
-    ) -> FirstRecord | None:
-        """The first data record in [offset, end); None without one."""
-        answer = self.first_records({partition: (offset, end)}, isolation, timeout)
-        return answer.one(partition, self.alias)
 
     def _offset_reader(self, isolation: Isolation) -> OffsetReader:
         with self._lock:

@@ -78,25 +78,7 @@ class FirstRecords:
     found: dict[TopicPartition, FirstRecord | None] = field(default_factory=dict)
     failures: dict[TopicPartition, ReadFailure] = field(default_factory=dict)
 
-    def one(self, partition: TopicPartition, cluster: str) -> FirstRecord | None:
-        """The result for one partition; raises KafkaOperationError for its failure."""
-        reason = self.failures.get(partition)
-        if reason is None:
-            return self.found[partition]
-        raise KafkaOperationError(
-            _KIND_OF_FAILURE.get(reason, ErrorKind.OTHER),
-            cluster=cluster,
-            operation=f"reading the first record of {partition}",
-            detail=reason,
-        )
 
-
-_KIND_OF_FAILURE = {
-    ReadFailure.DEADLINE: ErrorKind.TIMEOUT,
-    ReadFailure.OFFSET_OUT_OF_RANGE: ErrorKind.OFFSET_OUT_OF_RANGE,
-    ReadFailure.UNKNOWN_TOPIC: ErrorKind.UNKNOWN_TOPIC,
-    ReadFailure.AUTHORIZATION: ErrorKind.AUTHORIZATION,
-}
 _FAILURE_OF_KIND = {
     ErrorKind.UNKNOWN_TOPIC: ReadFailure.UNKNOWN_TOPIC,
     ErrorKind.AUTHORIZATION: ReadFailure.AUTHORIZATION,

@@ -100,7 +100,7 @@ def test_open_transaction_limits_only_last_stable_offset(
         assert us.end_offsets([orders], "read_committed").offsets == {orders: 5}
         answer = us.first_records({orders: (5, 8)}, "read_committed")
         assert answer.failures == {orders: ReadFailure.NOT_VISIBLE}
-        found = us.first_record_at_or_after(orders, 5, 8, "read_uncommitted")
+        found = us.first_records({orders: (5, 8)}, "read_uncommitted").found[orders]
         assert found is not None
         assert found.offset == 5
         transaction.commit()
@@ -122,11 +122,11 @@ def test_aborted_batch_is_visible_to_read_uncommitted_only(
     wait_for(
         lambda: us.end_offsets([orders], "read_committed").offsets == {orders: 5}, "the marker"
     )
-    assert us.first_record_at_or_after(orders, 0, 5, "read_committed") is None
-    uncommitted = us.first_record_at_or_after(orders, 2, 5, "read_uncommitted")
+    assert us.first_records({orders: (0, 5)}, "read_committed").found[orders] is None
+    uncommitted = us.first_records({orders: (2, 5)}, "read_uncommitted").found[orders]
     assert uncommitted is not None
     assert uncommitted.offset == 2
-    assert us.first_record_at_or_after(orders, 4, 5, "read_uncommitted") is None
+    assert us.first_records({orders: (4, 5)}, "read_uncommitted").found[orders] is None
 
 
 def test_record_at_compaction_gap_is_next_record(
@@ -146,13 +146,13 @@ def test_record_at_compaction_gap_is_next_record(
         time.sleep(0.1)  # segment.ms: the next record rolls the segment
 
     def first() -> FirstRecord | None:
-        return us.first_record_at_or_after(orders, 0, 60)
+        return us.first_records({orders: (0, 60)}).found[orders]
 
     wait_for(lambda: (found := first()) is not None and found.offset > 0, "compaction")
     found = first()
     assert found is not None
     assert us.start_offsets([orders]).offsets == {orders: 0}
-    assert us.first_record_at_or_after(orders, 0, found.offset) is None
+    assert us.first_records({orders: (0, found.offset)}).found[orders] is None
 
 
 def test_record_below_log_start_is_first_remaining_record(
@@ -162,7 +162,9 @@ def test_record_below_log_start_is_first_remaining_record(
     broker.admin.create_topic(fresh_topic, 1, KEEP_ALL)
     produce(broker.librdkafka(), fresh_topic, Load(10, timestamp=1_700_000_000.5))
     broker.admin.delete_records(fresh_topic, {0: 6})
-    found = us.first_record_at_or_after(TopicPartition(fresh_topic, 0), 2, 10)
+    found = us.first_records({TopicPartition(fresh_topic, 0): (2, 10)}).found[
+        TopicPartition(fresh_topic, 0)
+    ]
     assert found == FirstRecord(6, 1_700_000_000_500)
 
 
@@ -214,9 +216,9 @@ def test_create_topic_twice_succeeds_and_recreated_topic_has_new_id(
     assert us.create_topic(fresh_topic, partitions=2, config={"cleanup.policy": "compact"})
     assert not us.create_topic(fresh_topic, partitions=2)
     wait_for(lambda: us.topic_exists(fresh_topic), "the topic in the broker's metadata")
-    before = us.topic_ids([fresh_topic])
+    before = us.identify([fresh_topic])[0]
     lab.cluster("us").admin.recreate_topic(fresh_topic)
-    after = us.topic_ids([fresh_topic])
+    after = us.identify([fresh_topic])[0]
     assert before.keys() == after.keys() == {fresh_topic}
     assert before != after
 
@@ -239,7 +241,9 @@ def test_sent_record_keeps_timestamp(lab: Lab, us: ClusterClient, fresh_topic: s
             on_delivery=results.append,
         )
     assert results == [Delivered(fresh_topic, 1, 0, 1_700_000_000_999)]
-    found = us.first_record_at_or_after(TopicPartition(fresh_topic, 1), 0, 1)
+    found = us.first_records({TopicPartition(fresh_topic, 1): (0, 1)}).found[
+        TopicPartition(fresh_topic, 1)
+    ]
     assert found == FirstRecord(0, 1_700_000_000_999)
 
 

@@ -85,7 +85,7 @@ def test_denied_operations_raise_authorization_errors(lab_factory: LabFactory) -
             records += len(tail.poll(10, 0.2).records)
         assert tail.problem is None
         tail.close()
-        found = client.first_record_at_or_after(opened, 1, 4)
+        found = client.first_records({opened: (1, 4)}).found[opened]
         assert found is not None
         assert found.offset == 1
 

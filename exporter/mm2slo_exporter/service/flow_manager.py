@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.config.flow_config import PolicyKind
 from mm2slo_core.user_errors import UserError
+from mm2slo_exporter.canary.canary_spec import canary_spec
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
-from mm2slo_exporter.service.canary_spec_builder import canary_spec
 from mm2slo_exporter.service.cluster_handles import ClusterHandles, FlowClusters, check_clients
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 from mm2slo_exporter.service.flow_runner import FlowRunner
 from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
-from mm2slo_exporter.service.report_age import stale_after
 from mm2slo_exporter.thread_shutdown import run_in_parallel
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
@@ -27,6 +26,12 @@ if TYPE_CHECKING:
     from mm2slo_exporter.collection_health import Health
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import FlowReport
+
+
+_STALE_ROUNDS = 3
+"""A report older than this many polls no longer shows the current state."""
+_STALE_SECONDS = 15.0
+"""At least: a round takes 10 s if both clusters time out."""
 
 
 class FlowManager:
@@ -71,7 +76,7 @@ class FlowManager:
     @property
     def stale_after(self) -> float:
         """Age in seconds from which a report is stale."""
-        return stale_after(self.config.exporter.poll_interval)
+        return max(_STALE_ROUNDS * self.config.exporter.poll_interval, _STALE_SECONDS)
 
     def _is_stale(self, report: FlowReport) -> bool:
         return self._clock() - report.at > self.stale_after

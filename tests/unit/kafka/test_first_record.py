@@ -3,11 +3,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import pytest
-
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.first_record import FirstRecord, ReadFailure
-from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from tests.unit.kafka.conftest import MockCluster
@@ -19,7 +16,7 @@ def test_first_record_at_offset_has_offset_and_timestamp(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b", b"c"])
-    found = client.first_record_at_or_after(TopicPartition(topic, 0), 1, 3)
+    found = client.first_records({TopicPartition(topic, 0): (1, 3)}).found[TopicPartition(topic, 0)]
     assert found == FirstRecord(1, 1_700_000_000_123)
 
 
@@ -29,7 +26,7 @@ def test_first_record_in_range_of_transaction_marker_is_none(
     mock_cluster.write_transaction(topic, [b"a"], commit=True)
     orders = TopicPartition(topic, 0)
     assert client.end_offsets([orders]).offsets == {orders: 2}
-    assert client.first_record_at_or_after(orders, 1, 2) is None
+    assert client.first_records({orders: (1, 2)}).found[orders] is None
 
 
 def test_first_record_beyond_range_is_none(
@@ -37,11 +34,19 @@ def test_first_record_beyond_range_is_none(
 ) -> None:
     mock_cluster.write_transaction(topic, [b"a"], commit=True)
     mock_cluster.write(topic, [b"b"])
-    assert client.first_record_at_or_after(TopicPartition(topic, 0), 1, 2) is None
+    assert (
+        client.first_records({TopicPartition(topic, 0): (1, 2)}).found[TopicPartition(topic, 0)]
+        is None
+    )
 
 
 def test_first_record_in_empty_range_sends_no_request(dead_client: ClusterClient) -> None:
-    assert dead_client.first_record_at_or_after(TopicPartition("orders", 0), 7, 7) is None
+    assert (
+        dead_client.first_records({TopicPartition("orders", 0): (7, 7)}).found[
+            TopicPartition("orders", 0)
+        ]
+        is None
+    )
 
 
 def test_first_records_of_several_partitions_returns_one_per_partition(
@@ -68,9 +73,9 @@ def test_first_record_at_offset_beyond_log_end_is_out_of_range(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b"])
-    with pytest.raises(KafkaOperationError) as caught:
-        client.first_record_at_or_after(TopicPartition(topic, 0), 40, 50)
-    assert caught.value.kind is ErrorKind.OFFSET_OUT_OF_RANGE
+    orders = TopicPartition(topic, 0)
+    answer = client.first_records({orders: (40, 50)})
+    assert answer.failures == {orders: ReadFailure.OFFSET_OUT_OF_RANGE}
 
 
 def test_first_records_of_unreachable_cluster_fail_at_deadline(

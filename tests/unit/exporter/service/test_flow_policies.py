@@ -12,7 +12,7 @@ from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.internal_topics import PlacedTopic
 from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
 from mm2slo_core.topic_selection import TopicRole, replication_policy
-from mm2slo_exporter.service.canary_spec_builder import canary_spec
+from mm2slo_exporter.canary.canary_spec import canary_spec
 from mm2slo_exporter.service.flow_manager import shares_target
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 
