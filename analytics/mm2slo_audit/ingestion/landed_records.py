@@ -32,6 +32,7 @@ from mm2slo_audit.ingestion.scan_plan import group_by_flows, plan_scans
 from mm2slo_audit.ingestion.scan_progress import ScanProgress
 from mm2slo_audit.scope import open_clients
 from mm2slo_audit.session.spark_errors import find_spark_problem
+from mm2slo_core.config.notices import unapplied_client_settings
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def land(
     Raises UserError if the directory is not writable or a TLS file cannot be read, and Spark's
     exceptions about its disk and jars.
     """
+    for sentence in unapplied_client_settings(config):
+        logger.warning("%s", sentence)
     landing = _Landing(spark, kafka_scopes, config, sample, ScanProgress(on_read))
     landing.clients = clients
     folders: dict[int, str] = {}

@@ -41,7 +41,8 @@ def notices(config: Config) -> tuple[str, ...]:
     return tuple(_notices(config))
 
 
-def _notices(config: Config) -> Iterator[str]:
+def unapplied_client_settings(config: Config) -> Iterator[str]:
+    """One sentence for each cluster with settings that the audit cannot apply."""
     for alias, cluster in config.clusters.items():
         _known, unknown = java_settings(cluster.client)
         if unknown:
@@ -49,6 +50,10 @@ def _notices(config: Config) -> Iterator[str]:
                 f"clusters.{alias}.client: {', '.join(unknown)} not applied by the audit, because "
                 "Kafka's Java client has no equivalent"
             )
+
+
+def _notices(config: Config) -> Iterator[str]:
+    yield from unapplied_client_settings(config)
     if config.exporter.read_only:
         yield (
             "exporter.read_only: no canary, state and timeline are written; availability is "

@@ -21,6 +21,7 @@ from mm2slo_audit.scope import KafkaScopes
 from mm2slo_audit.session import SparkOptions
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,8 +101,11 @@ def test_tune_for_short_run_sets_fast_compiler_only_for_local_master() -> None:
     assert tune_for_short_run(cluster) is cluster
 
 
-def test_land_without_disk_space_fails_at_once_instead_of_topic_by_topic(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_land_names_unapplied_settings_and_fails_at_once_on_full_disk(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     scope = generate(1, partitions=1, size=400, faults=FEW).scope
     scopes = KafkaScopes((scope, replace(scope, index=1)))
@@ -114,8 +118,14 @@ def test_land_without_disk_space_fails_at_once_instead_of_topic_by_topic(
         )
 
     monkeypatch.setattr(landed_records._Landing, "_read", fail)
-    engine = SparkEngine(spark, CONFIG, str(tmp_path))
+    us = CONFIG.clusters["us"].model_copy(update={"client": {"ssl.crl.location": Secret("c.pem")}})
+    config = CONFIG.model_copy(update={"clusters": {**CONFIG.clusters, "us": us}})
+    engine = SparkEngine(spark, config, str(tmp_path))
     run_scope = RunScope(scopes.scopes, (), scopes)
     with pytest.raises(AuditEngineError, match=r"^reading failed: no space left on the disk of"):
         engine.land(run_scope, Sample(1.0), "run", lambda _read: None)
     assert attempts == [2]
+    assert caplog.messages == [
+        "clusters.us.client: ssl.crl.location not applied by the audit, because Kafka's Java client"
+        " has no equivalent"
+    ]
