@@ -139,10 +139,10 @@ def test_incident_starts_and_ends_within_the_scenario(outage: Outage) -> None:
         (incident,) = detail["incidents"]
         start, end = (datetime.fromisoformat(incident[name]) for name in ("start", "end"))
         assert as_of - timedelta(minutes=8) < start < end < as_of
-        assert incident["bad"] == detail["entry"]["events"]["bad"] > 0
+        assert incident["bad_events"] == detail["entry"]["events"]["bad"] > 0
         # By minute: more than one point in the chart.
         assert len(detail["days"]) >= 2
-        assert sum(each["bad"] for each in detail["days"]) == incident["bad"]
+        assert sum(each["bad_events"] for each in detail["days"]) == incident["bad_events"]
 
 
 def test_q_exits_and_leaves_no_processes(outage: Outage) -> None:

@@ -165,25 +165,27 @@ def test_budget_coverage_and_status_equal_values_from_counts(
 ) -> None:
     for instant in scenario.instants:
         entry = entry_of(scenario.lists[instant], flow, name)
-        reported, budget, objective = events_of(entry), entry["budget"], entry["objective"]
+        reported, budget, objective = events_of(entry), entry["budget"], entry["objective_ratio"]
         minutes = (instant - scenario.known_since) // MINUTE
         # The budget is that of 28 days with events at the rate of the observed minutes.
         allowed = reported["total"] * (1 - objective) * WINDOW_MINUTES / minutes
         assert budget["total_events"] == pytest.approx(allowed)
         assert budget["remaining_events"] == pytest.approx(allowed - reported["bad"])
-        assert budget["consumed"] == pytest.approx(reported["bad"] / allowed)
-        assert budget["remaining"] == pytest.approx(1 - reported["bad"] / allowed)
+        assert budget["consumed_ratio"] == pytest.approx(reported["bad"] / allowed)
+        assert budget["remaining_ratio"] == pytest.approx(1 - reported["bad"] / allowed)
         assert budget["total_seconds"] == pytest.approx(WINDOW_MINUTES * MINUTE * (1 - objective))
         assert budget["remaining_seconds"] == pytest.approx(
-            budget["remaining"] * budget["total_seconds"]
+            budget["remaining_ratio"] * budget["total_seconds"]
         )
-        assert entry["sli_value"] == reported["good"] / reported["total"]
-        assert entry["burn_rate"]["1h"] == pytest.approx(budget["consumed"] * WINDOW_MINUTES / 60)
+        assert entry["sli_ratio"] == reported["good"] / reported["total"]
+        assert entry["burn_rate"]["1h"] == pytest.approx(
+            budget["consumed_ratio"] * WINDOW_MINUTES / 60
+        )
         burning = any(each["state"] == "burning" for each in entry["alerts"])
         assert entry["status"] == ("at_risk" if burning else "met")
         assert entry["coverage"] == {
             "ratio": 1.0,
-            "last_hour": 1.0,
+            "last_hour_ratio": 1.0,
             "samples": minutes,
             "expected_samples": minutes,
             "known_since": utc(scenario.known_since),
@@ -195,12 +197,12 @@ def test_budget_coverage_and_status_equal_values_from_counts(
 def test_incident_covers_outage(scenario: SloScenario, flow: Flow) -> None:
     detail = scenario.details[scenario.end, slo(flow, "availability")]
     (incident,) = detail["incidents"]
-    assert incident["bad"] == events_of(detail["entry"])["bad"]
+    assert incident["bad_events"] == events_of(detail["entry"])["bad"]
     points = scenario.histories[slo(flow, "availability")]["points"]
     bad = [each for each in points if each["bad"]]
     assert incident["start"] == bad[0]["start"] == utc(scenario.before_kill)
     assert incident["end"] == bad[-1]["end"]
-    assert sum(each["bad"] for each in detail["days"]) == incident["bad"]
+    assert sum(each["bad_events"] for each in detail["days"]) == incident["bad_events"]
 
 
 def test_query_with_past_time_equals_answer_at_that_time(scenario: SloScenario) -> None:
@@ -216,7 +218,7 @@ def test_query_with_past_time_equals_answer_at_that_time(scenario: SloScenario) 
             entry_of(scenario.lists[each], flow, "availability")
             for each in (scenario.before_kill, scenario.end)
         )
-        assert (before["status"], before["budget"]["remaining"]) == ("met", 1)
+        assert (before["status"], before["budget"]["remaining_ratio"]) == ("met", 1)
         # More than a minute of outage in an hour exceeds the factor of the fast pair.
         assert (end["status"], end["status_pair"]) == ("at_risk", "fast")
 

@@ -1,9 +1,7 @@
-"""Reports as JSON, CSV, Markdown and HTML (pure functions)."""
+"""Reports as CSV, Markdown and HTML (pure functions)."""
 
 from mm2slo_report.rendering.csv_report import COLUMNS, as_csv
 from mm2slo_report.rendering.html_report import CONTENT_SECURITY_POLICY, as_html, page
-from mm2slo_report.rendering.json_document import detail_document, entry_document, report_document
-from mm2slo_report.rendering.json_report import as_json
 from mm2slo_report.rendering.markdown_report import as_markdown
 from mm2slo_report.rendering.page_views import (
     AuditView,
@@ -27,10 +25,6 @@ __all__ = [
     "References",
     "as_csv",
     "as_html",
-    "as_json",
     "as_markdown",
-    "detail_document",
-    "entry_document",
     "page",
-    "report_document",
 ]

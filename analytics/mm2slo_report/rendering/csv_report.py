@@ -7,7 +7,8 @@ import io
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.catalogue import WINDOW_SECONDS
-from mm2slo_report.rendering.json_document import cost_document, entry_document
+from mm2slo_report.rendering.entry_models import Entry
+from mm2slo_report.rendering.report_models import ObjectiveIncident
 from mm2slo_report.rendering.value_format import plain
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _PATHS: Final = {
     "target": "flow.target",
     "sli": "sli.type",
     "tier": "sli.tier",
-    "objective": "objective",
+    "objective_ratio": "objective_ratio",
     "period": "window.name",
     "window_kind": "window.kind",
     "window_start": "window.start",
@@ -33,7 +34,7 @@ _PATHS: Final = {
     "status": "status",
     "status_reason": "status_reason",
     "status_pair": "status_pair",
-    "sli_value": "sli_value",
+    "sli_ratio": "sli_ratio",
     "is_current": "is_current",
     "stale_since": "stale_since",
     "good": "events.good",
@@ -42,8 +43,8 @@ _PATHS: Final = {
     "unknown": "events.unknown",
     "excluded": "events.excluded",
     "allowed_error_ratio": "budget.allowed_error_ratio",
-    "budget_consumed": "budget.consumed",
-    "budget_remaining": "budget.remaining",
+    "budget_consumed_ratio": "budget.consumed_ratio",
+    "budget_remaining_ratio": "budget.remaining_ratio",
     "budget_total_events": "budget.total_events",
     "budget_remaining_events": "budget.remaining_events",
     "budget_total_seconds": "budget.total_seconds",
@@ -51,27 +52,27 @@ _PATHS: Final = {
     "budget_is_estimate": "budget.is_estimate",
     **{f"burn_rate_{name}": f"burn_rate.{name}" for name in WINDOW_SECONDS},
     "time_to_exhaustion_seconds": "time_to_exhaustion_seconds",
-    "projected_at_window_end": "projected_at_window_end",
-    "coverage": "coverage.ratio",
-    "coverage_last_hour": "coverage.last_hour",
+    "projected_remaining_ratio": "projected_remaining_ratio",
+    "coverage_ratio": "coverage.ratio",
+    "coverage_last_hour_ratio": "coverage.last_hour_ratio",
     "samples": "coverage.samples",
     "expected_samples": "coverage.expected_samples",
     "known_since": "coverage.known_since",
-    "previous_sli_value": "trend_vs_previous_window.sli_value",
-    "previous_budget_remaining": "trend_vs_previous_window.remaining",
+    "previous_sli_ratio": "trend_vs_previous_window.sli_ratio",
+    "previous_budget_remaining_ratio": "trend_vs_previous_window.remaining_ratio",
     "audited_up_to": "audit.audited_up_to",
     "audit": "audit.sentence",
     "owner": "owner",
     "spec_hash": "spec_hash",
     "warnings": "warnings",
     "errors": "errors",
-    "previous_coverage": "trend_vs_previous_window.coverage",
+    "previous_coverage_ratio": "trend_vs_previous_window.coverage_ratio",
 }
 _INCIDENT: Final = {
     "incident_start": "start",
     "incident_end": "end",
-    "incident_bad": "bad",
-    "incident_consumed": "consumed",
+    "incident_bad_events": "bad_events",
+    "incident_consumed_ratio": "consumed_ratio",
     "incident_equivalent_minutes": "equivalent_minutes",
 }
 _IDENTITY: Final = frozenset({"id", "flow", "sli", "tier"})
@@ -92,11 +93,12 @@ def as_csv(report: Report, costs: Sequence[Cost] = ()) -> str:
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
     for entry in report.entries:
-        document = entry_document(entry)
+        document = Entry.of(entry).model_dump(mode="json")
         row = [_cell(_at(document, path)) for path in _PATHS.values()]
         writer.writerow([*row, "objective", *("" for _ in _INCIDENT)])
     for cost in costs:
-        found = {name: _cell(value) for name, value in cost_document(cost).items()}
+        document = ObjectiveIncident.of(cost).model_dump(mode="json")
+        found = {name: _cell(value) for name, value in document.items()}
         row = [found[name] if name in _IDENTITY else "" for name in _PATHS]
         incident = [found[name] for name in _INCIDENT.values()]
         writer.writerow([*row, "incident", *incident])

@@ -22,8 +22,8 @@ from mm2slo_report.rendering import (
 )
 from mm2slo_report.rendering.burn_down_chart import burn_down, used
 from mm2slo_report.rendering.display_status import flow_display_status, flow_text, worst_status
+from mm2slo_report.rendering.entry_models import NO_REFERENCES
 from mm2slo_report.rendering.flow_map import MapFlow, flow_map
-from mm2slo_report.rendering.json_document import NO_REFERENCES
 from mm2slo_report.rendering.page_views import FlowView
 from mm2slo_report.rendering.term_definitions import DEFINITIONS
 

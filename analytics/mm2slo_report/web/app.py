@@ -56,7 +56,6 @@ def create_app(service: ReportService) -> ASGIApp:
         openapi_url="/openapi.json",
         dependencies=[Depends(reject_unknown_parameters)],
         redirect_slashes=False,
-        default_response_class=Response,  # handlers set their media type
     )
     app.state.service = service
     app.state.metrics = ProcessMetrics()

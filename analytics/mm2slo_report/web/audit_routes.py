@@ -9,13 +9,19 @@ from pydantic import WithJsonSchema
 
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.config.suggestion import suggest
-from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web import http_responses, page_cursor, query_parameters
-from mm2slo_report.web.audit_documents import evidence_document, run_document, unit_document
+from mm2slo_report.web.audit_models import (
+    AuditDetail,
+    AuditedTopic,
+    AuditRun,
+    AuditRuns,
+    EvidencePage,
+    EvidenceRecord,
+)
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.problem_details import invalid_parameter, not_found
 from mm2slo_report.web.report_service import service_of
-from mm2slo_report.web.response_docs import AUDIT, AUDITS, EVIDENCE, describe_responses
+from mm2slo_report.web.response_docs import describe_responses
 from mm2slo_store.audit_rows import RunPlace
 
 if TYPE_CHECKING:
@@ -35,7 +41,12 @@ Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Page size.")]
 Cursor = Annotated[str | None, Query(description="`next` of the previous page.")]
 
 
-@router.get("/audits", summary="Audit runs, newest first", responses=describe_responses(AUDITS))
+@router.get(
+    "/audits",
+    summary="Audit runs, newest first",
+    response_model=AuditRuns,
+    responses=describe_responses(),
+)
 def audits(
     request: Request,
     flow: Annotated[str | None, Query(description="Only this flow, such as `us->eu`.")] = None,
@@ -54,30 +65,38 @@ def audits(
     if len(found) > limit:
         last = page[-1].header
         following = page_cursor.encode_cursor(page_cursor.Cursor(last.id, last.started_at), query)
-    document = {
-        "as_of": utc(service.now // 1000 * 1000),
-        "total": sum(service.records.count_runs(flow=only).values()),
-        "runs": [run_document(each) for each in page],
-        "next": following,
-    }
-    return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
+    answer = AuditRuns.model_validate(
+        {
+            "as_of": service.now // 1000 * 1000,
+            "total": sum(service.records.count_runs(flow=only).values()),
+            "runs": [AuditRun.of(each) for each in page],
+            "next": following,
+        }
+    )
+    return http_responses.respond(request, Body.json(answer), http_responses.REVALIDATE)
 
 
-@router.get("/audits/{run}", summary="One audit run", responses=describe_responses(AUDIT))
+@router.get(
+    "/audits/{run}",
+    summary="One audit run",
+    response_model=AuditDetail,
+    responses=describe_responses(),
+)
 def one(request: Request, run: Id) -> Response:
     """Counts by verdict and confidence bounds of each topic, or why it was not audited."""
     service = service_of(request)
     found = _run(service, run)
     units = service.records.units(run_id=found.header.id)
-    topics = [unit_document(each, service.sees) for each in units]
-    document = {**run_document(found), "topics": topics}
-    return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
+    topics = [AuditedTopic.of(each, service.sees) for each in units]
+    answer = AuditDetail.of(found, topics=topics)
+    return http_responses.respond(request, Body.json(answer), http_responses.REVALIDATE)
 
 
 @router.get(
     "/audits/{run}/evidence",
     summary="Evidence of an audit run",
-    responses=describe_responses(EVIDENCE),
+    response_model=EvidencePage,
+    responses=describe_responses(),
 )
 def evidence(
     request: Request,
@@ -109,14 +128,13 @@ def evidence(
     )
     page = selected[:limit]
     further = len(selected) > limit
-    document = {
-        "run": found.header.id,
-        "evidence": [evidence_document(each) for each in page],
-        "next": page_cursor.encode_cursor(page_cursor.Cursor(str(first + limit)), query)
-        if further
-        else None,
-    }
-    return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
+    following = page_cursor.encode_cursor(page_cursor.Cursor(str(first + limit)), query)
+    answer = EvidencePage(
+        run=found.header.id,
+        evidence=tuple(map(EvidenceRecord.of, page)),
+        next=following if further else None,
+    )
+    return http_responses.respond(request, Body.json(answer), http_responses.REVALIDATE)
 
 
 def _run(service: ReportService, run_id: str) -> Run:

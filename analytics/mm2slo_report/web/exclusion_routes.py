@@ -22,17 +22,17 @@ from mm2slo_core.objectives.exclusion import (
 from mm2slo_core.objectives.exclusion_document import (
     MAX_REASON_LENGTH,
     MAX_TIMESTAMP_MS,
-    exclusion_document,
     exclusion_id,
     matching_flows,
 )
-from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web import http_responses, query_parameters
+from mm2slo_report.web.exclusion_models import ChangedExclusion, ExclusionList
+from mm2slo_report.web.exclusion_models import Exclusion as ExclusionModel
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter, not_found
 from mm2slo_report.web.report_service import service_of
 from mm2slo_report.web.request_guard import TOKEN, require_write_scope
-from mm2slo_report.web.response_docs import EXCLUSION, EXCLUSIONS, describe_responses
+from mm2slo_report.web.response_docs import describe_responses
 
 if TYPE_CHECKING:
     from mm2slo_report.web.report_service import ReportService
@@ -52,7 +52,6 @@ _REFUSALS: Final = (
     HTTPStatus.FORBIDDEN,
     HTTPStatus.CONFLICT,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
 )
 _BODY: Final = {
     "requestBody": {
@@ -90,7 +89,12 @@ _BODY: Final = {
 }  # fmt: skip
 
 
-@router.get("/exclusions", summary="Planned maintenance", responses=describe_responses(EXCLUSIONS))
+@router.get(
+    "/exclusions",
+    summary="Planned maintenance",
+    response_model=ExclusionList,
+    responses=describe_responses(),
+)
 def exclusions(
     request: Request,
     flow: Annotated[str | None, Query(description="Only this flow, such as `us->eu`.")] = None,
@@ -106,15 +110,16 @@ def exclusions(
     now = service.now
     found = service.records.exclusions(flow=selected[0] if selected else None)
     chosen = [each for each in found if not states or each.state(now) in states]
-    document = {"exclusions": [exclusion_document(each, now, utc) for each in chosen]}
-    return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
+    answer = ExclusionList(exclusions=tuple(ExclusionModel.of(each, now) for each in chosen))
+    return http_responses.respond(request, Body.json(answer), http_responses.REVALIDATE)
 
 
 @router.post(
     "/exclusions",
     summary="Exclude planned maintenance",
     status_code=HTTPStatus.CREATED,
-    responses=describe_responses(EXCLUSION, status=HTTPStatus.CREATED, others=_REFUSALS),
+    response_model=ChangedExclusion,
+    responses=describe_responses(*_REFUSALS, status=HTTPStatus.CREATED),
     openapi_extra=_BODY,
 )
 async def add(request: Request) -> Response:
@@ -140,7 +145,8 @@ async def add(request: Request) -> Response:
 @router.delete(
     "/exclusions/{exclusion}",
     summary="Remove planned maintenance, or end it",
-    responses=describe_responses(EXCLUSION, others=(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT)),
+    response_model=ChangedExclusion,
+    responses=describe_responses(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT),
 )
 def remove(
     request: Request, exclusion: Annotated[str, Path(description="Exclusion id.", max_length=200)]
@@ -198,13 +204,7 @@ def _add(service: ReportService, content: bytes, who: str) -> Response:
 
 
 def _changed_body(exclusion: Exclusion, now: int, effects: Effects) -> Body:
-    return Body.json(changed_document(exclusion, now, effects))
-
-
-def changed_document(exclusion: Exclusion, now: int, effects: Effects) -> dict[str, Any]:
-    """Planned maintenance after a change, with the effects of the change."""
-    outcome = {"done": list(effects.done), "problems": list(effects.problems)}
-    return {**exclusion_document(exclusion, now, utc), "effects": outcome}
+    return Body.json(ChangedExclusion.of(exclusion, now, effects=effects))
 
 
 def _parse_exclusion(

@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final, Literal
 
 from fastapi import APIRouter, Request, Response
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, whole_minute
 from mm2slo_core.user_errors import UserError
+from mm2slo_report.rendering.response_model import ResponseModel
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.report_service import ReportService, service_of
-from mm2slo_report.web.response_docs import HEALTH, describe_responses
+from mm2slo_report.web.response_docs import describe_responses
 
 router = APIRouter(tags=["operations"])
 
-_READINESS: Final = describe_responses(HEALTH)
-_READINESS[HTTPStatus.SERVICE_UNAVAILABLE.value] = {
-    **_READINESS[HTTPStatus.OK.value],
-    "description": "Not ready; the same document.",
+
+class Health(ResponseModel):
+    status: Literal["ok", "unavailable"] = "ok"
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+_READINESS: Final = describe_responses() | {
+    HTTPStatus.SERVICE_UNAVAILABLE.value: {
+        "description": "Not ready; the same document.",
+        "model": Health,
+    }
 }
 
 
-@router.get("/healthz", summary="Liveness", responses=describe_responses(HEALTH))
+@router.get("/healthz", summary="Liveness", response_model=Health, responses=describe_responses())
 def healthz() -> Response:
     """Always 200 while the process serves requests."""
-    return _respond({"status": "ok", "problems": [], "warnings": []}, HTTPStatus.OK)
+    return _respond(Health(), HTTPStatus.OK)
 
 
 @router.get(
     "/readyz",
     summary="Readiness",
+    response_model=Health,
     responses=_READINESS,
 )
 def readyz(request: Request) -> Response:
@@ -43,10 +53,9 @@ def readyz(request: Request) -> Response:
     service = service_of(request)
     problems = _problems(service)
     if problems:
-        document = {"status": "unavailable", "problems": problems, "warnings": []}
-        return _respond(document, HTTPStatus.SERVICE_UNAVAILABLE)
-    warnings = list(service.missing_rules())
-    return _respond({"status": "ok", "problems": [], "warnings": warnings}, HTTPStatus.OK)
+        answer = Health(status="unavailable", problems=tuple(problems))
+        return _respond(answer, HTTPStatus.SERVICE_UNAVAILABLE)
+    return _respond(Health(warnings=tuple(service.missing_rules())), HTTPStatus.OK)
 
 
 def _problems(service: ReportService) -> list[str]:
@@ -69,8 +78,8 @@ def _problems(service: ReportService) -> list[str]:
     return found
 
 
-def _respond(document: dict[str, Any], status: HTTPStatus) -> Response:
-    body = Body.json(document)
+def _respond(answer: Health, status: HTTPStatus) -> Response:
+    body = Body.json(answer)
     return Response(
         body.content,
         status_code=status,

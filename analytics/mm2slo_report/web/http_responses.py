@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fastapi import Response
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from fastapi import Request
 
+    from mm2slo_report.rendering.response_model import ResponseModel
     from mm2slo_report.web.problem_details import ProblemError
 
 JSON: Final = "application/json"
@@ -33,10 +33,8 @@ class Body:
     headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def json(cls, document: Any) -> Body:
-        """JSON of *document*. Raises ValueError for NaN and infinities."""
-        text = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        return cls(text.encode(), JSON)
+    def json(cls, answer: ResponseModel) -> Body:
+        return cls(answer.model_dump_json(by_alias=True).encode(), JSON)
 
     @classmethod
     def text(cls, text: str, media: str, headers: Mapping[str, str] | None = None) -> Body:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import prometheus_client
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client.registry import Collector
 
 from mm2slo_core.catalogue import report_metrics
 from mm2slo_report.web.audit_metrics import audit_families
 from mm2slo_report.web.metric_family import metric_family
 from mm2slo_report.web.report_service import service_of
-from mm2slo_report.web.response_docs import describe_text_responses
+from mm2slo_report.web.response_docs import describe_responses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,8 @@ class ServiceMetrics(Collector):
 @router.get(
     "/metrics",
     summary="Metrics",
-    responses=describe_text_responses("text/plain", 'mm2_audit_runs{state="finished"} 4.0\n'),
+    response_class=PlainTextResponse,
+    responses=describe_responses(),
 )
 def metrics(request: Request) -> Response:
     """Prometheus text format 0.0.4."""

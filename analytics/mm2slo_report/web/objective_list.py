@@ -12,13 +12,13 @@ from pydantic import WithJsonSchema
 from mm2slo_core.objectives.slo_status import Status
 from mm2slo_core.reporting.entry_order import headline
 from mm2slo_core.sli_counters import Sli
-from mm2slo_report.rendering.json_document import report_document
+from mm2slo_report.rendering.report_models import ObjectivePage
 from mm2slo_report.web import page_cursor, query_parameters
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.objective_routes import At, Period  # noqa: TC001 - FastAPI reads them
 from mm2slo_report.web.problem_details import invalid_parameter
 from mm2slo_report.web.report_service import respond_cached, service_of
-from mm2slo_report.web.response_docs import LIST, describe_responses
+from mm2slo_report.web.response_docs import describe_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -47,7 +47,12 @@ class Sort(StrEnum):
     ID = "id"
 
 
-@router.get("/slo", summary="All objectives, worst first", responses=describe_responses(LIST))
+@router.get(
+    "/slo",
+    summary="All objectives, worst first",
+    response_model=ObjectivePage,
+    responses=describe_responses(),
+)
 def slos(  # noqa: PLR0917 - FastAPI passes them by name
     request: Request,
     flow: Annotated[
@@ -93,12 +98,13 @@ def slos(  # noqa: PLR0917 - FastAPI passes them by name
         further = len(found) > first + limit
         following = page_cursor.Cursor(page[-1].id, as_of) if further else None
         return Body.json(
-            {
-                **report_document(replace(report, entries=page), service.settings.references),
-                "headline": headline(found),
-                "total": len(found),
-                "next": None if following is None else page_cursor.encode_cursor(following, query),
-            }
+            ObjectivePage.of(
+                replace(report, entries=page),
+                service.settings.references,
+                headline=headline(found),
+                total=len(found),
+                next=None if following is None else page_cursor.encode_cursor(following, query),
+            )
         )
 
     key = (str(query), limit, cursor, as_of)

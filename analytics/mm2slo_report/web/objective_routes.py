@@ -4,34 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.objectives.quantity_text import shorthand
 from mm2slo_core.reporting.minute_counts import whole_minute
 from mm2slo_core.reporting.report_periods import ACCEPTED
-from mm2slo_report.rendering.json_document import detail_document, entry_document
-from mm2slo_report.rendering.value_format import finite, utc, whole
+from mm2slo_report.rendering.entry_models import Entry
+from mm2slo_report.rendering.report_models import Alerts, Detail, History
+from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web import query_parameters
 from mm2slo_report.web.content_negotiation import prefers_html
 from mm2slo_report.web.http_responses import YAML, Body
 from mm2slo_report.web.problem_details import invalid_parameter
 from mm2slo_report.web.report_service import respond_cached, service_of
-from mm2slo_report.web.response_docs import (
-    ALERTS,
-    HISTORY,
-    ONE,
-    SPEC,
-    describe_page_responses,
-    describe_responses,
-)
+from mm2slo_report.web.response_docs import describe_responses, text_formats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.reporting.slo_report import Detail, History
+    from mm2slo_core.reporting import slo_report
     from mm2slo_report.web.report_service import ReportService
 
 router = APIRouter(tags=["objectives"])
@@ -67,7 +58,8 @@ class SpecFormat(StrEnum):
 @router.get(
     "/slo/{slo}",
     summary="One objective with days and incidents",
-    responses=describe_page_responses(ONE),
+    response_model=Detail,
+    responses=describe_responses(formats=text_formats("text/html")),
 )
 def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Response:
     """The entry as in the list, and the error budget spent by each day and incident.
@@ -85,7 +77,7 @@ def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Resp
         detail = service.detail(slo, as_of, period)
         if as_page:
             return _page(service, detail, period)
-        return Body.json(detail_document(detail, service.settings.references))
+        return Body.json(Detail.of(detail, service.settings.references))
 
     return respond_cached(
         request,
@@ -97,7 +89,7 @@ def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Resp
     )
 
 
-def _page(service: ReportService, detail: Detail, period: str | None) -> Body:
+def _page(service: ReportService, detail: slo_report.Detail, period: str | None) -> Body:
     # Imported on first use to keep the start fast.
     from mm2slo_report import rendering
 
@@ -109,7 +101,12 @@ def _page(service: ReportService, detail: Detail, period: str | None) -> Body:
     )
 
 
-@router.get("/slo/{slo}/history", summary="History", responses=describe_responses(HISTORY))
+@router.get(
+    "/slo/{slo}/history",
+    summary="History",
+    response_model=History,
+    responses=describe_responses(),
+)
 def history(
     request: Request,
     slo: Id,
@@ -137,10 +134,7 @@ def history(
         ),
     ] = None,
 ) -> Response:
-    """Event counts by step, without planned maintenance; default: the objective's window.
-
-    `remaining` is the error budget of the whole requested time that remains after the step.
-    """
+    """Event counts by step, without planned maintenance; default: the objective's window."""
     service = service_of(request)
     objective = service.reporter.objective(slo)
     now, as_of = service.now, service.instant(None)
@@ -164,7 +158,7 @@ def history(
             found = service.history(slo, span, as_of, length)
         except ValueError as error:
             raise invalid_parameter("step", f"step {step!r}: {error}", "5m", "1h", "1d") from None
-        return Body.json(history_document(slo, found))
+        return Body.json(History.of(slo, found))
 
     return respond_cached(
         request, (since, until, as_of, length), make, service.freshness(end, until), charged=True
@@ -172,17 +166,20 @@ def history(
 
 
 @router.get(
-    "/slo/{slo}/alerts", summary="Window pairs and burn rates", responses=describe_responses(ALERTS)
+    "/slo/{slo}/alerts",
+    summary="Window pairs and burn rates",
+    response_model=Alerts,
+    responses=describe_responses(),
 )
 def alerts(request: Request, slo: Id, at: At = None) -> Response:
-    """Both burn rates of each window pair, its alert threshold (`factor`) and its state."""
+    """Both burn rates of each window pair, its alert threshold and its state."""
     service = service_of(request)
     service.reporter.objective(slo)
     as_of = service.instant(at)
 
     def make() -> Body:
         entry, _ = service.entry(slo, as_of, None)
-        return Body.json(alerts_document(entry_document(entry, service.settings.references)))
+        return Body.json(Alerts.model_validate(Entry.of(entry)))
 
     return respond_cached(request, (as_of,), make, service.freshness(at, as_of), charged=True)
 
@@ -190,7 +187,8 @@ def alerts(request: Request, slo: Id, at: At = None) -> Response:
 @router.get(
     "/slo/{slo}/spec",
     summary="Definition of the objective",
-    responses=describe_responses(SPEC, YAML),
+    response_class=Response,
+    responses=describe_responses(formats={YAML: {"type": "object"}}),
 )
 def spec(
     request: Request,
@@ -215,35 +213,3 @@ def spec(
         return Body.text(renderers[output_format]((objective,)), YAML)
 
     return respond_cached(request, (output_format,), make, service.freshness(None, service.now))
-
-
-def alerts_document(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an entry that concern alerts."""
-    shown = ("id", "as_of", "status", "status_reason", "status_pair", "burn_rate", "errors")
-    return {**{name: entry[name] for name in shown}, "pairs": entry["alerts"]}
-
-
-def history_document(slo: str, found: History) -> dict[str, Any]:
-    return {
-        "id": slo,
-        "as_of": utc(found.as_of),
-        "start": utc(found.start),
-        "end": utc(found.end),
-        "step": shorthand(found.length / 1000),
-        "objective": found.objective.target,
-        "points": [
-            {
-                "start": utc(each.start),
-                "end": utc(each.end),
-                "good": whole(each.counts.good),
-                "bad": whole(each.counts.bad),
-                "total": whole(each.counts.total),
-                "unknown": whole(each.counts.unknown),
-                "samples": each.counts.minutes,
-                "sli_value": finite(each.ratio),
-                "burn_rate": finite(each.burn_rate),
-                "remaining": finite(each.remaining),
-            }
-            for each in found.steps
-        ],
-    }

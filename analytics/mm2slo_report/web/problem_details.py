@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
+
+from mm2slo_report.rendering.response_model import ResponseModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MEDIA: Final = "application/problem+json"
-REQUIRED_MEMBERS: Final = ("type", "title", "status", "detail")
-"""Members of every problem document."""
 _TYPE: Final = "urn:mm2slo:problem:"
+
+
+class Problem(ResponseModel):
+    type: Annotated[str, Field(pattern=f"^{_TYPE}")]
+    title: str
+    status: int
+    detail: str
+    near: Annotated[tuple[str, ...], Field(description="Similar names.")] = ()
+    parameter: str | None = None
+    accepted: Annotated[tuple[str, ...], Field(description="Valid examples.")] = ()
+    existing: Annotated[str | None, Field(description="Id of what it conflicts with.")] = None
 
 
 class ProblemError(Exception):

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
 from mm2slo_core.reporting.incidents import costliest
+from mm2slo_report.rendering.report_models import ObjectiveIncident, Report
 from mm2slo_report.web import query_parameters
 from mm2slo_report.web.content_negotiation import MEDIA, ReportFormat, negotiate_format
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.objective_routes import At, Period  # noqa: TC001 - FastAPI reads them
 from mm2slo_report.web.report_service import respond_cached, service_of
-from mm2slo_report.web.response_docs import REPORT, describe_report_responses
+from mm2slo_report.web.response_docs import describe_responses, text_formats
 from mm2slo_report.web.status_page import details
 
 if TYPE_CHECKING:
-    from mm2slo_core.reporting.slo_report import Report
+    from mm2slo_core.reporting import slo_report
     from mm2slo_report.web.report_service import ReportService
 
 router = APIRouter(tags=["reports"])
 
 
-@router.get("/slo/report", summary="Report", responses=describe_report_responses(REPORT))
+@router.get(
+    "/slo/report",
+    summary="Report",
+    response_model=Report,
+    responses=describe_responses(
+        HTTPStatus.NOT_ACCEPTABLE, formats=text_formats("text/csv", "text/markdown", "text/html")
+    ),
+)
 def report(
     request: Request,
     period: Period = None,
@@ -62,14 +71,15 @@ def report(
     )
 
 
-def _rendered(service: ReportService, found: Report, format_: ReportFormat) -> Body:
+def _rendered(service: ReportService, found: slo_report.Report, format_: ReportFormat) -> Body:
     # Imported on first use to keep the start fast.
     from mm2slo_report import rendering
 
     references = service.settings.references
     costs = costliest(service.costly_details(found))
     if format_ is ReportFormat.JSON:
-        return Body(rendering.as_json(found, costs, references).encode(), MEDIA[format_])
+        incidents = [ObjectiveIncident.of(each) for each in costs]
+        return Body.json(Report.of(found, references, incidents=incidents))
     if format_ is ReportFormat.CSV:
         name = f"slo-{found.window.name if found.window else 'report'}.csv"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
 
 from mm2slo_core.objectives.slo_status import Status
 from mm2slo_core.user_errors import UserError
@@ -13,7 +14,7 @@ from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.problem_details import ProblemError
 from mm2slo_report.web.report_service import respond_cached, service_of
-from mm2slo_report.web.response_docs import describe_text_responses
+from mm2slo_report.web.response_docs import describe_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ _AUDITS: Final = 5
 _EVIDENCE: Final = 20
 
 
-@router.get("/", summary="Status page", responses=describe_text_responses(_HTML))
+@router.get("/", summary="Status page", response_class=HTMLResponse, responses=describe_responses())
 def home(request: Request) -> Response:
     """Flows, objectives, spent budgets, failover readiness and audits; HTML without scripts."""
     service = service_of(request)

@@ -144,6 +144,10 @@ class Incident:
     equivalent_minutes: float
     """Minutes of total outage that cost as much."""
 
+    @property
+    def duration_seconds(self) -> float:
+        return (self.end - self.start) / 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:

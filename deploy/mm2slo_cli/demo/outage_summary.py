@@ -35,6 +35,6 @@ def summary_lines(entries: list[Mapping[str, Any]], detail: Mapping[str, Any]) -
         start, end = (datetime.fromisoformat(each[name]) for name in ("start", "end"))
         name = " ".join(filter(None, (worst["sli"]["type"], worst["sli"]["tier"])))
         yield (
-            f"{worst['flow']['name']} {name.replace('_', ' ')}: {each['bad']:g} bad events,"
+            f"{worst['flow']['name']} {name.replace('_', ' ')}: {each['bad_events']:g} bad events,"
             f" {start:%H:%M} to {end:%H:%M} UTC"
         )

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     Entries = Sequence[dict[str, Any]]
 
 HTML_FIELDS: Final = {
-    "sli_value": "sli_value",
-    "objective": "objective",
+    "sli_ratio": "sli_ratio",
+    "objective_ratio": "objective_ratio",
     "events.bad": "bad",
     "events.total": "total",
-    "budget.remaining": "budget_remaining",
+    "budget.remaining_ratio": "budget_remaining_ratio",
     "burn_rate.1h": "burn_rate_1h",
-    "trend_vs_previous_window.sli_value": "previous_sli_value",
-    "coverage.ratio": "coverage",
+    "trend_vs_previous_window.sli_ratio": "previous_sli_ratio",
+    "coverage.ratio": "coverage_ratio",
 }
 """Fields of an HTML row by JSON path, with their CSV columns."""
 _CSV_FIELDS: Final = HTML_FIELDS | {
     "events.good": "good",
     "events.unknown": "unknown",
     "events.excluded": "excluded",
-    "budget.consumed": "budget_consumed",
+    "budget.consumed_ratio": "budget_consumed_ratio",
     "budget.total_events": "budget_total_events",
     "budget.remaining_events": "budget_remaining_events",
     "budget.total_seconds": "budget_total_seconds",
@@ -68,11 +68,11 @@ def check_html(html: str, entries: Entries) -> None:
         cells_of_row = rows[entry["id"]]
         for path in HTML_FIELDS:
             assert _same(cells_of_row[path].value, _at(entry, path)), (entry["id"], path)
-        assert cells_of_row["sli_value"].text == share(entry["sli_value"])
+        assert cells_of_row["sli_ratio"].text == share(entry["sli_ratio"])
         assert cells_of_row["events.bad"].text == count(entry["events"]["bad"])
         assert cells_of_row["events.total"].text == count(entry["events"]["total"])
-        assert cells_of_row["budget.remaining"].text.startswith(
-            signed_share(entry["budget"]["remaining"])
+        assert cells_of_row["budget.remaining_ratio"].text.startswith(
+            signed_share(entry["budget"]["remaining_ratio"])
         )
     named = [each.attributes for each in Document(html).elements if "data-slo" in each.attributes]
     assert [each["data-status"] for each in named] == [each["status"] for each in entries]
@@ -86,10 +86,12 @@ def check_markdown(text: str, entries: Entries) -> None:
         row_texts = dict(zip(header, row, strict=True))
         assert row_texts["Status"] == entry["status"].replace("_", " ")
         assert row_texts["Flow"] == entry["flow"]["name"]
-        assert row_texts["Measured"] == share(entry["sli_value"])
+        assert row_texts["Measured"] == share(entry["sli_ratio"])
         assert row_texts["Bad events"] == count(entry["events"]["bad"])
         assert row_texts["Events"] == count(entry["events"]["total"])
-        assert row_texts["Remaining budget"].startswith(signed_share(entry["budget"]["remaining"]))
+        assert row_texts["Remaining budget"].startswith(
+            signed_share(entry["budget"]["remaining_ratio"])
+        )
         assert row_texts["Burn rate (1h)"] == burn(entry["burn_rate"]["1h"])
         assert row_texts["Coverage"] == share(entry["coverage"]["ratio"])
     names = ("good", "bad", "unknown", "excluded")

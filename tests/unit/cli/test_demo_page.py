@@ -104,8 +104,8 @@ def test_summary_describes_worst_objective_and_costliest_incident() -> None:
     incident = {
         "start": "2026-07-14T23:59:00Z",
         "end": "2026-07-15T00:01:00Z",
-        "bad": 37,
-        "consumed": 1.5,
+        "bad_events": 37,
+        "consumed_ratio": 1.5,
     }
     entries = [entry("breached", "latency", "10s"), entry("breached"), entry("no_data")]
     assert list(summary_lines(entries, {"incidents": [incident, incident]})) == [

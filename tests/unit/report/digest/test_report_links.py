@@ -35,10 +35,10 @@ def test_linked_report_shows_the_figures_of_the_digest(tmp_path: Path, period: s
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         answer = service.client.get(found[1].replace("format=html", "format=json")).json()
     figures = [
-        f"{share(each['sli_value'])}, objective {percent_text(each['objective'])}; "
-        f"budget {signed_share(each['budget']['remaining'])}"
+        f"{share(each['sli_ratio'])}, objective {percent_text(each['objective_ratio'])}; "
+        f"budget {signed_share(each['budget']['remaining_ratio'])}"
         for each in answer["entries"]
-        if each["sli_value"] is not None
+        if each["sli_ratio"] is not None
     ]
     assert len(figures) == 2
     assert all(each in text for each in figures)

@@ -10,15 +10,16 @@ from sample_report import sample_details, sample_report
 from sample_report.format_assertions import check_csv, check_html, check_markdown
 
 from mm2slo_core.reporting.percent_text import share
-from mm2slo_report.rendering import as_csv, as_html, as_json, as_markdown, page
+from mm2slo_report.rendering import as_csv, as_html, as_markdown, page
+from mm2slo_report.rendering.report_models import ObjectiveList
 
 REPORT = sample_report()
-ENTRIES: list[dict[str, Any]] = json.loads(as_json(REPORT))["entries"]
+ENTRIES: list[dict[str, Any]] = json.loads(ObjectiveList.of(REPORT).model_dump_json())["entries"]
 
 
 def test_sample_report_has_every_status_and_unknown_values() -> None:
     assert {each["status"] for each in ENTRIES} == {"met", "at_risk", "breached", "no_data", "idle"}
-    assert None in {each["sli_value"] for each in ENTRIES}
+    assert None in {each["sli_ratio"] for each in ENTRIES}
 
 
 def test_csv_has_exact_values_of_json() -> None:
@@ -39,4 +40,4 @@ def test_markdown_has_values_of_json_as_text() -> None:
 def test_share_with_bad_events_is_never_100_percent() -> None:
     for entry in ENTRIES:
         if entry["events"]["bad"]:
-            assert share(entry["sli_value"]) != "100 %"
+            assert share(entry["sli_ratio"]) != "100 %"

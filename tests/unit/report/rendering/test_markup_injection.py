@@ -169,8 +169,8 @@ def test_csv_cells_are_never_formulas(start: str) -> None:
     for column in ("flow", "source", "owner", "errors", "warnings"):
         assert row[column].startswith(f"'{start}"), column
     # Negative numbers are not text and stay unescaped.
-    assert float(row["budget_remaining"]) == entry.budget.remaining
-    assert row["budget_remaining"].startswith("-")
+    assert float(row["budget_remaining_ratio"]) == entry.budget.remaining
+    assert row["budget_remaining_ratio"].startswith("-")
 
 
 def test_csv_line_breaks_stay_in_their_cell() -> None:

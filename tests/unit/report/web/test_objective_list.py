@@ -42,8 +42,8 @@ def test_list_entry_contains_counts_of_six_minute_outage(service: ServiceFixture
     assert entry["events"] == {
         "good": 258_840, "bad": 360, "total": 259_200, "unknown": 0, "excluded": 0,
     }  # fmt: skip
-    assert entry["sli_value"] == pytest.approx(258_840 / 259_200)
-    assert entry["budget"]["remaining"] == pytest.approx(1 - 360 / 259.2)
+    assert entry["sli_ratio"] == pytest.approx(258_840 / 259_200)
+    assert entry["budget"]["remaining_ratio"] == pytest.approx(1 - 360 / 259.2)
     assert entry["budget"]["remaining_events"] == pytest.approx(259.2 - 360)
     assert (entry["status"], entry["is_current"], entry["stale_since"]) == ("breached", True, None)
     assert entry["coverage"]["ratio"] == 1.0
@@ -53,7 +53,9 @@ def test_list_entry_contains_counts_of_six_minute_outage(service: ServiceFixture
 def test_unseen_indicator_has_no_data_and_null_values(service: ServiceFixture) -> None:
     entry = next(each for each in service.get("/slo")["entries"] if each["status"] == "no_data")
     assert entry["id"] == "eu-to-us-availability"
-    assert (entry["sli_value"], entry["stale_since"], entry["budget"]["remaining"]) == (None,) * 3
+    assert (entry["sli_ratio"], entry["stale_since"], entry["budget"]["remaining_ratio"]) == (
+        None,
+    ) * 3
     assert entry["coverage"]["known_since"] is None
 
 
@@ -96,7 +98,7 @@ def test_list_at_instant_before_outage_meets_objective(service: ServiceFixture) 
     found = service.get("/slo?at=2026-07-12T10:29:31Z&flow=us->eu&sli=availability")
     (entry,) = found["entries"]
     assert found["as_of"] == "2026-07-12T10:29:00Z"
-    assert (entry["events"]["bad"], entry["status"], entry["sli_value"]) == (0, "met", 1.0)
+    assert (entry["events"]["bad"], entry["status"], entry["sli_ratio"]) == (0, "met", 1.0)
 
 
 def test_utc_offset_with_unescaped_plus_is_accepted(
@@ -181,9 +183,9 @@ def test_error_of_one_objective_does_not_affect_others(service: ServiceFixture) 
     by_id = {each["id"]: each for each in service.get("/slo")["entries"]}
     assert by_id["us-to-eu-availability"]["errors"] == ["the value is NaN"]
     assert by_id["us-to-eu-availability"]["status"] == "no_data"
-    assert by_id["us-to-eu-availability"]["sli_value"] is None
+    assert by_id["us-to-eu-availability"]["sli_ratio"] is None
     assert by_id["us-to-eu-latency-10s"]["errors"] == []
-    assert by_id["us-to-eu-latency-10s"]["sli_value"] == 1.0
+    assert by_id["us-to-eu-latency-10s"]["sli_ratio"] == 1.0
 
 
 @pytest.mark.parametrize(("slow", "status"), [(False, 502), (True, 504)])
@@ -197,7 +199,7 @@ def test_failing_source_sets_errors_and_null_values_in_entries(
         assert len(entries) == (2 if "/flows/" in path else 3)
         for each in entries:
             assert (each["status"], each["errors"]) == ("no_data", [message])
-            assert (each["sli_value"], each["budget"]["remaining"]) == (None, None)
+            assert (each["sli_ratio"], each["budget"]["remaining_ratio"]) == (None, None)
             assert (each["coverage"]["known_since"], each["is_current"]) == (None, False)
     assert {each["status"] for each in service.get("/flows")["flows"]} == {"no_data"}
     for path in ("/", "/slo/report?format=html", "/slo/report?format=md"):
@@ -206,7 +208,7 @@ def test_failing_source_sets_errors_and_null_values_in_entries(
         # Except in the definitions.
         assert "100 %" not in text.replace("100 % minus", "")
     rows = list(csv.DictReader(io.StringIO(service.client.get("/slo/report?format=csv").text)))
-    assert [(each["sli_value"], each["errors"]) for each in rows] == [("", message)] * 3
+    assert [(each["sli_ratio"], each["errors"]) for each in rows] == [("", message)] * 3
     assert service.get("/slo/us-to-eu-availability/alerts")["errors"] == [message]
     # Requests for a single objective fail.
     for path in ("", "/history"):

@@ -27,12 +27,12 @@ def test_objective_detail_lists_incidents_and_days(service: ServiceFixture) -> N
             "start": utc(OUTAGE),
             "end": utc(OUTAGE + 6 * MINUTE_MS),
             "duration_seconds": 360.0,
-            "bad": 360,
-            "consumed": pytest.approx(360 / 259.2),
+            "bad_events": 360,
+            "consumed_ratio": pytest.approx(360 / 259.2),
             "equivalent_minutes": pytest.approx(6.0),
         }
     ]
-    assert [each["bad"] for each in found["days"]] == [0, 360, 0, 0]
+    assert [each["bad_events"] for each in found["days"]] == [0, 360, 0, 0]
     # Days start at midnight in Berlin, which is 22:00 in UTC in summer.
     assert found["days"][1]["start"] == "2026-07-11T22:00:00Z"
 
@@ -64,7 +64,7 @@ def test_calendar_period_uses_configured_time_zone(service: ServiceFixture) -> N
 def test_period_before_first_data_has_zero_coverage(service: ServiceFixture) -> None:
     entry = service.get(f"{SLO}?period=2026-06")["entry"]
     assert entry["coverage"]["ratio"] == 0.0
-    assert (entry["sli_value"], entry["status"]) == (None, "no_data")
+    assert (entry["sli_ratio"], entry["status"]) == (None, "no_data")
 
 
 def test_unknown_objective_id_returns_404_with_suggestion(service: ServiceFixture) -> None:
@@ -104,29 +104,29 @@ def test_invalid_period_is_rejected_with_examples(service: ServiceFixture, perio
 def test_history_points_have_counts_and_remaining_budget(service: ServiceFixture) -> None:
     start, end = utc(OUTAGE - 60 * MINUTE_MS), utc(OUTAGE + 90 * MINUTE_MS)
     found = service.get(f"{SLO}/history?from={start}&to={end}&step=1h")
-    assert (found["start"], found["end"], found["step"]) == (start, end, "1h")
+    assert (found["start"], found["end"], found["step_seconds"]) == (start, end, 3600)
     points = found["points"]
     assert [(each["bad"], each["total"], each["samples"]) for each in points] == [
         (0, 3_600, 60), (360, 3_600, 60), (0, 1_800, 30),
     ]  # fmt: skip
-    assert [each["sli_value"] for each in points] == [1.0, 0.9, 1.0]
+    assert [each["sli_ratio"] for each in points] == [1.0, 0.9, 1.0]
     assert points[1]["burn_rate"] == pytest.approx(100.0)
     # 9,000 events allow 9 bad events.
-    assert [each["remaining"] for each in points] == pytest.approx([1.0, 1 - 40, 1 - 40])
+    assert [each["remaining_ratio"] for each in points] == pytest.approx([1.0, 1 - 40, 1 - 40])
 
 
 def test_history_default_is_window_in_30m_steps(service: ServiceFixture) -> None:
     found = service.get(f"{SLO}/history")
     assert (found["start"], found["end"]) == (utc(AS_OF - 3 * DAY_MS), utc(AS_OF))
-    assert found["step"] == "30m"
+    assert found["step_seconds"] == 1800
     assert len(found["points"]) == 144
     assert sum(each["bad"] for each in found["points"]) == 360
 
 
 def test_history_without_events_has_null_values(service: ServiceFixture) -> None:
     found = service.get("/slo/eu-to-us-availability/history?step=1d")
-    assert [each["sli_value"] for each in found["points"]] == [None] * 3
-    assert [each["remaining"] for each in found["points"]] == [None] * 3
+    assert [each["sli_ratio"] for each in found["points"]] == [None] * 3
+    assert [each["remaining_ratio"] for each in found["points"]] == [None] * 3
     assert [each["samples"] for each in found["points"]] == [0, 0, 0]
 
 

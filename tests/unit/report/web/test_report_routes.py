@@ -34,18 +34,18 @@ def test_all_formats_have_the_same_values(service: ServiceFixture) -> None:
     entry = next(each for each in as_json["entries"] if each["id"] == "us-to-eu-availability")
     row = by_id["us-to-eu-availability"]
     assert row["record"] == "incident"
-    assert (row["incident_bad"], float(row["incident_equivalent_minutes"])) == ("360", 6)
+    assert (row["incident_bad_events"], float(row["incident_equivalent_minutes"])) == ("360", 6)
     (incident,) = as_json["incidents"]
-    assert (incident["id"], incident["bad"]) == ("us-to-eu-availability", 360)
+    assert (incident["id"], incident["bad_events"]) == ("us-to-eu-availability", 360)
     assert (incident["start"], incident["duration_seconds"]) == (utc(OUTAGE), 360)
-    assert incident["consumed"] == pytest.approx(6 / 44.64)
+    assert incident["consumed_ratio"] == pytest.approx(6 / 44.64)
     row = next(each for each in rows if each["id"] == "us-to-eu-availability")
     assert entry["events"]["bad"] == 360 == int(row["bad"])
-    assert float(row["sli_value"]) == entry["sli_value"]
-    assert float(row["budget_remaining"]) == entry["budget"]["remaining"]
-    assert by_id["eu-to-us-availability"]["sli_value"] == ""
+    assert float(row["sli_ratio"]) == entry["sli_ratio"]
+    assert float(row["budget_remaining_ratio"]) == entry["budget"]["remaining_ratio"]
+    assert by_id["eu-to-us-availability"]["sli_ratio"] == ""
     # 6 days of 60 a minute: 518,040 of 518,400 are good.
-    assert entry["sli_value"] == pytest.approx(518_040 / 518_400)
+    assert entry["sli_ratio"] == pytest.approx(518_040 / 518_400)
     for form in ("md", "html"):
         text = service.client.get(f"{REPORT}&format={form}").text
         assert "99.93" in text

@@ -1,37 +1,40 @@
-"""JSON documents of entries, details and reports."""
+"""Entries, details and reports as typed responses."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from sample_report import EAST, NOW, WEST, sample_details, sample_entries, sample_report
+from sample_report import NOW, WEST, sample_details, sample_entries, sample_report
 
 from mm2slo_core.sli_counters import SliKey
-from mm2slo_report.rendering import (
-    References,
-    as_json,
-    detail_document,
-    entry_document,
-    report_document,
-)
+from mm2slo_report.rendering import References, entry_models, report_models
 
 if TYPE_CHECKING:
     from mm2slo_core.reporting.report_entry import Entry
+    from mm2slo_core.reporting.slo_report import Report
 
 ENTRIES = {each.id: each for each in sample_entries()}
 FIELDS = {
-    "id", "flow", "sli", "objective", "window", "as_of", "status", "status_reason", "status_pair",
-    "is_current", "stale_since",
-    "sli_value", "events", "budget", "burn_rate", "time_to_exhaustion_seconds",
-    "projected_at_window_end", "alerts", "coverage", "trend_vs_previous_window", "audit", "owner",
+    "id", "flow", "sli", "objective_ratio", "window", "as_of", "status", "status_reason",
+    "status_pair", "is_current", "stale_since",
+    "sli_ratio", "events", "budget", "burn_rate", "time_to_exhaustion_seconds",
+    "projected_remaining_ratio", "alerts", "coverage", "trend_vs_previous_window", "audit", "owner",
     "links", "spec_hash", "rules_version", "warnings", "errors",
 }  # fmt: skip
 
 
-def test_entry_document_of_breached_objective() -> None:
+def entry_document(entry: Entry, references: References = entry_models.NO_REFERENCES) -> Any:
+    return json.loads(entry_models.Entry.of(entry, references).model_dump_json())
+
+
+def report_document(report: Report) -> Any:
+    return json.loads(report_models.ObjectiveList.of(report).model_dump_json())
+
+
+def test_entry_of_breached_objective() -> None:
     found = entry_document(ENTRIES["us-to-eu-availability"])
     assert set(found) == FIELDS
     assert found["flow"] == {"name": "us->eu", "slug": "us-to-eu", "source": "us", "target": "eu"}
@@ -48,18 +51,18 @@ def test_entry_document_of_breached_objective() -> None:
     assert found["events"] == {
         "good": total - bad, "bad": bad, "total": total, "unknown": 0, "excluded": 0,
     }  # fmt: skip
-    assert found["sli_value"] == (total - bad) / total
+    assert found["sli_ratio"] == (total - bad) / total
     assert (found["is_current"], found["stale_since"]) == (True, None)
     # 0.1 % of 28 days are 40.32 minutes; 295 were bad. Not clamped.
     assert found["budget"]["allowed_error_ratio"] == 0.001
     assert found["budget"]["total_seconds"] == 2419.2
     assert found["budget"]["remaining_seconds"] == pytest.approx((40.32 - 295) * 60)
-    assert found["budget"]["remaining"] == pytest.approx(1 - 295 / 40.32)
+    assert found["budget"]["remaining_ratio"] == pytest.approx(1 - 295 / 40.32)
     assert found["budget"]["is_estimate"] is True
     assert list(found["burn_rate"]) == ["5m", "30m", "1h", "2h", "6h", "1d", "3d"]
     assert found["time_to_exhaustion_seconds"] == 0
-    assert found["trend_vs_previous_window"]["sli_value"] == 1
-    assert found["trend_vs_previous_window"]["sli_change"] == pytest.approx(-bad / total)
+    assert found["trend_vs_previous_window"]["sli_ratio"] == 1
+    assert found["trend_vs_previous_window"]["sli_ratio_change"] == pytest.approx(-bad / total)
     assert found["audit"]["faults"] == {"lost": 2}
     assert found["audit"]["audited_up_to"] == "2026-07-14T00:30:00Z"
     assert found["coverage"]["ratio"] == 1
@@ -69,9 +72,9 @@ def test_entry_document_of_breached_objective() -> None:
 def test_unknown_values_are_null() -> None:
     found = entry_document(ENTRIES["eu-to-us-checkpoint-freshness"])
     assert found["status"] == "idle"
-    for name in ("sli_value", "stale_since", "time_to_exhaustion_seconds", "audit", "owner"):
+    for name in ("sli_ratio", "stale_since", "time_to_exhaustion_seconds", "audit", "owner"):
         assert found[name] is None, name
-    assert found["budget"]["remaining"] is None
+    assert found["budget"]["remaining_ratio"] is None
     assert found["budget"]["remaining_seconds"] is None
     assert set(found["burn_rate"].values()) == {None}
     assert found["trend_vs_previous_window"] is None
@@ -91,9 +94,10 @@ def test_nan_and_infinities_are_null(odd: float) -> None:
         ),
         burn_rates=dict.fromkeys(entry.burn_rates, odd),
     )
-    report = replace(sample_report(), entries=(changed,))
-    (found,) = json.loads(as_json(report))["entries"]
-    assert found["sli_value"] is found["events"]["total"] is found["budget"]["consumed"] is None
+    found = entry_document(changed)
+    assert (
+        found["sli_ratio"] is found["events"]["total"] is found["budget"]["consumed_ratio"] is None
+    )
     assert found["budget"]["remaining_seconds"] is None
 
 
@@ -107,9 +111,9 @@ def test_whole_counts_are_integers() -> None:
 
 def test_latency_threshold_is_in_seconds() -> None:
     found = entry_document(ENTRIES["eu-to-us-latency-10s"])["sli"]
-    assert (found["type"], found["tier"], found["threshold"]) == ("latency", "10s", 10.0)
+    assert (found["type"], found["tier"], found["threshold_seconds"]) == ("latency", "10s", 10.0)
     assert found["name"] == "latency within 10s"
-    assert entry_document(ENTRIES["eu-to-us-availability"])["sli"]["threshold"] is None
+    assert entry_document(ENTRIES["eu-to-us-availability"])["sli"]["threshold_seconds"] is None
 
 
 def test_spec_hash_depends_only_on_the_objective() -> None:
@@ -139,7 +143,7 @@ def test_entry_links_contain_known_references() -> None:
     assert entry_document(entry, References(service=None))["links"]["self"] is None
 
 
-def test_report_document_has_headline_and_worst_entry_first() -> None:
+def test_report_has_headline_and_worst_entry_first() -> None:
     found = report_document(sample_report())
     assert found["headline"] == {
         "objectives": 8, "breached": 1, "at_risk": 4, "no_data": 1, "met": 1, "idle": 1, "stale": 0,
@@ -150,24 +154,16 @@ def test_report_document_has_headline_and_worst_entry_first() -> None:
     assert found["source"] == "recorder"
 
 
-def test_detail_document_has_days_and_incidents() -> None:
+def test_detail_has_days_and_incidents() -> None:
     (detail,) = (
         each
         for each in sample_details()
         if each.entry.objective.flow == WEST
         and each.entry.objective.key == SliKey(each.entry.objective.key.sli)
     )
-    found = json.loads(json.dumps(detail_document(detail), allow_nan=False))
+    found = json.loads(report_models.Detail.of(detail).model_dump_json())
     assert len(found["days"]) == 29
-    assert sum(each["bad"] for each in found["days"]) == 295 * 60
+    assert sum(each["bad_events"] for each in found["days"]) == 295 * 60
     assert [each["duration_seconds"] for each in found["incidents"]] == [260 * 60, 35 * 60]
-    assert found["incidents"][0]["consumed"] == pytest.approx(260 / 40.32)
+    assert found["incidents"][0]["consumed_ratio"] == pytest.approx(260 / 40.32)
     assert found["incidents"][0]["start"] == "2026-07-05T03:18:00Z"
-
-
-def test_json_text_ends_with_newline_and_keeps_unicode() -> None:
-    report = sample_report()
-    text = as_json(replace(report, warnings=("Kühlhaus",)))
-    assert text.endswith("}\n")
-    assert "Kühlhaus" in text
-    assert EAST.label in text
