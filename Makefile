@@ -22,8 +22,9 @@ demo: setup java ## Run two Kafka clusters, MirrorMaker 2 and the exporter, then
 test: setup java prometheus postgres ## Run the default test suite (unit, spec, integration on real Kafka)
 	@$(PYTEST) -m "not long and not benchmark"
 
-test-unit: setup ## Run the unit tests alone, without Kafka and Spark
-	@$(PYTEST) --durations 10 -m "not lab and not long and not spark" tests/unit
+test-unit: WORKERS := 2
+test-unit: setup ## Run the unit tests alone, without Kafka, Spark and Prometheus
+	@$(PYTEST) --durations 10 -m "not lab and not long and not spark and not promtool" tests/unit
 
 test-long: setup java prometheus postgres chromium axe splunk-logging image-tools ## Run the long suite (Kafka Connect, Kafka 3.9, long faults, deep searches)
 	@HYPOTHESIS_PROFILE=deep $(PYTEST) -m "long or property"

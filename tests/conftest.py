@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -38,11 +39,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark property tests, give each test its group, and put the longest groups first."""
+    """Mark property tests, skip what cannot run here, and put the longest groups first."""
     ranks = {}
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("property")
+        if item.get_closest_marker("promtool") and shutil.which("promtool") is None:
+            item.add_marker(pytest.mark.skip("promtool is not installed: make prometheus"))
         mark = item.get_closest_marker("xdist_group")
         if mark is None:
             item.add_marker(pytest.mark.xdist_group(item.location[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parents[3]
 RULE_TESTS: Final = ROOT / "tests" / "rules"
 
-needs_promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="promtool is not installed: make prometheus"
-)
+needs_promtool = pytest.mark.promtool
 
 
 def run_rule_tests(*files: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives.error_budget import Counts
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="promtool is not installed: apt install prometheus"
-)
+pytestmark = pytest.mark.promtool
 TARGET = 0.999
 WINDOW = 3 * 86_400.0
 RULE = ObjectiveRule(flows=("*",), key=SliKey(Sli.AVAILABILITY), target=TARGET, window=WINDOW)
