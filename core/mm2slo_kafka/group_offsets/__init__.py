@@ -5,7 +5,7 @@ to a group coordinator breaks during a request, and an assertion then ends the p
 happens when a cluster stops or returns, which the exporter must survive.
 """
 
-from mm2slo_kafka.group_offsets.group_requests import Committed, GroupOffsets
+from mm2slo_kafka.group_offsets.group_requests import GroupOffsets
 from mm2slo_kafka.group_offsets.group_worker import GroupRead, GroupWorker
 
-__all__ = ["Committed", "GroupOffsets", "GroupRead", "GroupWorker"]
+__all__ = ["GroupOffsets", "GroupRead", "GroupWorker"]

@@ -22,14 +22,7 @@ if TYPE_CHECKING:
     from mm2slo_kafka.group_offsets.worker_messages import GroupsRequest
 
 
-class Committed(NamedTuple):
-    """A committed offset and its metadata."""
-
-    offset: int
-    metadata: str
-
-
-GroupOffsets = dict[TopicPartition, Committed]
+GroupOffsets = dict[TopicPartition, int]
 
 
 class _Pending(NamedTuple):
@@ -79,7 +72,7 @@ def _settle(
     if subject is Subject.MEMBERS:
         return _members(future.result())
     return {
-        TopicPartition(found.topic, found.partition): Committed(found.offset, found.metadata or "")
+        TopicPartition(found.topic, found.partition): found.offset
         for found in future.result().topic_partitions or ()
         if found.error is None and found.offset >= 0
     }

@@ -124,7 +124,7 @@ class GroupReader:
             unreadable.discard(group)
             offsets.pop(group, None)
             if read.found:
-                offsets[group] = {key: commit.offset for key, commit in read.found.items()}
+                offsets[group] = read.found
                 read_at[group] = read.requested_at
         return replace(
             view,

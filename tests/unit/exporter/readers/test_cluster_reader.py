@@ -13,7 +13,7 @@ from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
 from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
 from mm2slo_kafka.consumer_groups import GroupListing, GroupsReading
-from mm2slo_kafka.group_offsets import Committed, GroupRead
+from mm2slo_kafka.group_offsets import GroupRead
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.topic_configs import ConfigEntry, ConfigReading
 from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
@@ -97,8 +97,7 @@ class Cluster:
         return {
             group: GroupRead(
                 self.clock(),
-                self.group_problems.get(group)
-                or ({ORDERS: Committed(7, "")} if group in committed else {}),
+                self.group_problems.get(group) or ({ORDERS: 7} if group in committed else {}),
             )
             for group in list(groups)[: self.groups_per_read]
         }
