@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from mm2slo_exporter.service.cluster_handles import ClusterHandle, FlowClusters
     from mm2slo_exporter.service.flow_policies import FlowPolicies
 
-_STAGES = {
-    InternalTopic.OFFSET_SYNCS: Stage.OFFSET_SYNCS,
-    InternalTopic.COMMITTED_OFFSETS: Stage.COMMITTED_OFFSETS,
-    InternalTopic.CHECKPOINTS: Stage.CHECKPOINTS,
-    InternalTopic.STATUS: Stage.STATUS,
-    InternalTopic.CONNECTOR_CONFIGS: Stage.CONNECTOR_CONFIGS,
-    InternalTopic.HEARTBEAT_CONFIGS: Stage.CONNECTOR_CONFIGS,
-    InternalTopic.STATE: Stage.STATE,
-}
-
 
 class _Followed(NamedTuple):
     title: str
@@ -118,17 +108,18 @@ class FlowInternals:
         return view if is_read else replace(view, saved=SavedState())
 
     def _followed(self, kind: InternalTopic, cluster: ClusterHandle, topic: str) -> _Followed:
+        is_of_opposite = kind is InternalTopic.HEARTBEAT_CONFIGS
         return _Followed(
             f"{topic} on {cluster.client.alias}",
             cluster.internals,
             Subscription(
                 topic,
-                _STAGES[kind],
+                Stage.CONNECTOR_CONFIGS if is_of_opposite else Stage(kind.value),
                 apply=partial(self._store.apply, kind),
                 read_up_to=partial(self._store.read_up_to, kind),
                 clear=partial(self._store.clear, kind),
                 on_complete=self._follow_later if kind is InternalTopic.STATUS else lambda: None,
-                is_optional=kind is InternalTopic.HEARTBEAT_CONFIGS,
+                is_optional=is_of_opposite,
             ),
         )
 
