@@ -19,7 +19,7 @@ from mm2slo_store.audit_rows import (
 )
 from mm2slo_store.digest_claims import DigestClaim
 from mm2slo_store.leases import Lease, LeaseHeldError, LeaseLostError
-from mm2slo_store.sli_history.rows import CounterState
+from mm2slo_store.sli_history import CounterState
 from mm2slo_store.store import Store
 
 __all__ = [

@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-REVISION: Final = "0004"
+REVISION: Final = "0001"
 """The newest migration. Compared on open without loading Alembic."""
 VERSION_TABLE: Final = "mm2slo_schema_version"
 NO_FLOW: Final = -1

@@ -18,7 +18,7 @@ from mm2slo_store.engine import engine_for
 from mm2slo_store.publication import publish, sorted_unit_rows
 from mm2slo_store.row_conversion import failed_row, header_row
 from mm2slo_store.schema_version import upgrade_if_older
-from mm2slo_store.sli_history.methods import SliHistory
+from mm2slo_store.sli_history import SliHistory
 from mm2slo_store.sqlite_file import prepare
 from mm2slo_store.store_address import parse_address
 

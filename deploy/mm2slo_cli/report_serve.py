@@ -22,7 +22,6 @@ from mm2slo_cli.report_sources import (
     create_reporter,
     create_source,
     exporter_urls,
-    minute_retention_seconds,
     now_ms,
     open_store,
 )
@@ -144,13 +143,8 @@ def run_recorder(loaded: Config, results: Store) -> Iterator[Recorder]:
         for each in exporter_urls(loaded)
     ]
     holder = f"{socket.gethostname()}, {loaded.report.listen}"
-    recorder = Recorder(
-        targets,
-        results,
-        now_ms,
-        keep=minute_retention_seconds(loaded),
-        lease=RecorderLease(results, holder, settings.interval),
-    )
+    lease = RecorderLease(results, holder, settings.interval)
+    recorder = Recorder(targets, results, now_ms, lease=lease)
     with RecordingThread(recorder, now_ms, interval=settings.interval):
         yield recorder
 

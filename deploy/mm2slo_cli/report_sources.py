@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from mm2slo_core.objectives import DEFAULT_WINDOW
-from mm2slo_report.recording.recorder import minute_retention
 from mm2slo_report.reporter import Reporter
 from mm2slo_report.stored_facts import StoreFacts
 from mm2slo_store import Store
@@ -53,7 +51,7 @@ def create_source(loaded: Config, results: Store) -> SliSource:
         return _prometheus(named)
     from mm2slo_report.sources.recorder_source import RecorderSource
 
-    return RecorderSource(results, keep=minute_retention_seconds(loaded))
+    return RecorderSource(results)
 
 
 def _prometheus(named: PrometheusConfig) -> PrometheusSource:
@@ -67,18 +65,9 @@ def _prometheus(named: PrometheusConfig) -> PrometheusSource:
     return PrometheusSource(PrometheusClient(server, timeout=named.timeout), clock=now_ms)
 
 
-def minute_retention_seconds(loaded: Config) -> float:
-    """Return how long the recorder keeps history by minute."""
-    return minute_retention(_longest_window(loaded))
-
-
 def exporter_urls(loaded: Config) -> tuple[str, ...]:
     """Return the base URLs of the exporters."""
     return loaded.report.recorder.exporters or (f"http://{loaded.exporter.listen.local}",)
-
-
-def _longest_window(loaded: Config) -> float:
-    return max((each.window for each in loaded.objectives), default=DEFAULT_WINDOW)
 
 
 def _path(name: str | None) -> Path | None:

@@ -45,7 +45,7 @@ def serve(path: Path, flows: int, now: int) -> None:
     with Store.open(path) as store:
         reporter = Reporter(
             objectives=question(flows, now).objectives,
-            source=RecorderSource(store, keep=63 * 86_400.0),
+            source=RecorderSource(store),
             facts=StoreFacts(store),
             zone=ZoneInfo("UTC"),
             # Advance time, so that caches expire as in production.
@@ -136,13 +136,13 @@ def main() -> None:
     if chosen.serve:
         serve(chosen.store, chosen.flows, chosen.serve)
         return
-    from bench_sli_history import HOUR, START, fill
+    from bench_sli_history import START, fill
 
     with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
         path = chosen.store or Path(scratch) / "slo.db"
         if not path.exists():
             fill(path, chosen.flows, chosen.days)
-        now = START + chosen.days * 24 * HOUR - 30 * MINUTE_MS
+        now = START + chosen.days * 1440 * MINUTE_MS - 30 * MINUTE_MS
         starts = [command_start(path, chosen.flows, Path(scratch)) for _ in range(3)]
         print(
             f"  start of the command {statistics.median(starts):.2f} s "

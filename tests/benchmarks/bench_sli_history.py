@@ -1,7 +1,7 @@
 """Size and speed of the SLI history of 100 flows x 7 SLIs in a SQLite store.
 
-At least 28 days are written as the recorder would. Then one minute is recorded, and the periods of
-an objective's window are counted, cold (in a new process) and warm. The file may be in the page
+28 days are written. Then a step is stored as the recorder would, and the periods of an objective's
+window are counted, cold (in a new process) and warm. The file may be in the page
 cache in both cases.
 """
 
@@ -22,21 +22,20 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from minute_history import objective
 from sqlalchemy import insert
-from store_specs.sample_history import HOUR, START
+from store_specs.sample_history import START
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, Indicator, Tally
 from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store import CounterState, Store
 from mm2slo_store.engine import engine_for, write_transaction
-from mm2slo_store.sli_history.naming import numbered
-from mm2slo_store.sli_history.packing import packed
-from mm2slo_store.sli_history.tables import hours, indicators
+from mm2slo_store.sli_tables import steps
 from mm2slo_store.store_address import parse_address
 
 COLD_MS = 150.0
 SLIS = tuple(Sli)[:7]
+_STEPS_A_DAY = 288
 
 
 def all_indicators(flows: int) -> tuple[Indicator, ...]:
@@ -57,45 +56,27 @@ def question(flows: int, now: int) -> ReportQuery:
 
 
 def fill(path: Path, flows: int, days: int) -> int:
-    """Write a history of *days*; returns its last minute."""
+    """Write a history of *days*; returns its end."""
     drawn = random.Random(1)
-    with Store.open(path):
-        pass
-    address = parse_address(path)
-    engine = engine_for(address)
-    first = START // HOUR
-    with write_transaction(engine) as connection:
-        numbers = tuple(numbered(connection, all_indicators(flows)).values())
-        connection.execute(indicators.update().values(first_at=START, detailed_from=first))
-    totals = dict.fromkeys(numbers, Tally())
-    for day in range(days):
-        rows = []
-        for hour in range(24 * day, 24 * day + 24):
-            for number in numbers:
-                base = totals[number]
-                good, total = base.good, base.total
-                after = []
-                for _ in range(60):
-                    counted = drawn.choice((59, 60, 60, 60, 61))
-                    total += counted
-                    good += counted - (drawn.random() < 0.001)
-                    after.append(Tally(good, total, base.unknown))
-                totals[number] = after[-1]
-                rows.append(
-                    {
-                        "hour": first + hour,
-                        "indicator": number,
-                        **base._asdict(),
-                        "minutes_before": 60 * hour,
-                        "minutes": (1 << 60) - 1,
-                        "folded": False,
-                        "growths": packed(base, after),
-                    }
-                )
+    those = all_indicators(flows)
+    with Store.open(path) as store:
+        store.record_step(START, dict.fromkeys(those, Tally()))
+    engine = engine_for(parse_address(path))
+    for number in range(1, len(those) + 1):
+        rows = [
+            {
+                "indicator": number,
+                "end_at": START + step * STEP_MS,
+                "good": 300.0 - (bad := float(drawn.random() < 0.005)),
+                "bad": bad,
+                "unknown": 0.0,
+            }
+            for step in range(1, days * _STEPS_A_DAY + 1)
+        ]
         with write_transaction(engine) as connection:
-            connection.execute(insert(hours), rows)
+            connection.execute(insert(steps), rows)
     engine.dispose()
-    return START + days * 24 * HOUR
+    return START + days * _STEPS_A_DAY * STEP_MS
 
 
 def measure(path: Path, flows: int, now: int, rounds: int) -> dict[str, list[float]]:
@@ -112,24 +93,20 @@ def measure(path: Path, flows: int, now: int, rounds: int) -> dict[str, list[flo
     return {"wall": times, "cpu": cpu}
 
 
-def record(path: Path, now: int, minutes: int) -> list[float]:
-    """Durations in ms of recording minutes with the states of two replicas."""
+def record(path: Path, flows: int, end: int, rounds: int) -> list[float]:
+    """Durations in ms of storing a step with the states of two replicas."""
     times = []
+    counts = dict.fromkeys(all_indicators(flows), Tally(300, 300))
     with Store.open(path) as store:
-        tallies = store.latest_tallies()
-        for number in range(minutes):
-            at = now + number * MINUTE_MS
-            tallies = {
-                each: Tally(good + 60, total + 60, unknown)
-                for each, (good, total, unknown) in tallies.items()
-            }
+        for number in range(rounds):
+            at = end + number * MINUTE_MS
             states = [
                 CounterState(f"http://{replica}/metrics", each, at, tally)
                 for replica in "ab"
-                for each, tally in tallies.items()
+                for each, tally in counts.items()
             ]
             start = time.perf_counter()
-            store.record_minute(at, tallies, tallies.keys(), states)
+            store.record_step(at - at % STEP_MS + STEP_MS, counts, states)
             times.append((time.perf_counter() - start) * 1e3)
     return times
 
@@ -147,14 +124,14 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
         path = chosen.store or Path(scratch) / "slo.db"
-        end = START + chosen.days * 24 * HOUR
+        end = START + chosen.days * _STEPS_A_DAY * STEP_MS
         now = end - 23 * MINUTE_MS
         if not path.exists():
             start = time.perf_counter()
             fill(path, chosen.flows, chosen.days)
             print(f"  filled in {time.perf_counter() - start:.0f} s")
         megabytes = path.stat().st_size / 1e6
-        rows = chosen.days * 24 * chosen.flows * len(SLIS)
+        rows = chosen.days * _STEPS_A_DAY * chosen.flows * len(SLIS)
         print(
             f"{chosen.flows} flows x {len(SLIS)} indicators x {chosen.days} days: {rows:,} rows, "
             f"{megabytes:.0f} MB, {megabytes * 1e6 / rows:.0f} bytes a row"
@@ -180,11 +157,8 @@ def main() -> None:
             f"(max {max(cold):.0f}; goal {COLD_MS:.0f}), warm {statistics.median(warm):.0f} ms "
             f"(max {max(warm):.0f}; CPU {statistics.median(spent):.0f})"
         )
-        first, *others = record(path, end, 20)
-        print(
-            f"  a minute is recorded in {statistics.median(others):.0f} ms, the first of an hour "
-            f"in {first:.0f} ms (max {max(others):.0f})"
-        )
+        times = record(path, chosen.flows, end, 20)
+        print(f"  a step is stored in {statistics.median(times):.0f} ms (max {max(times):.0f})")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The embedded recorder: stores the exporters' SLI counters by the minute in the results store."""
+"""The embedded recorder: stores the exporters' SLI counters in steps of five minutes."""

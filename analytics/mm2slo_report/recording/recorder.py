@@ -1,52 +1,41 @@
-"""The recorder: scrapes exporters, accumulates minutes, buffers them while the store is down."""
+"""The recorder: scrapes exporters, accumulates steps, buffers them while the store is down."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.minute_counts import STEP_MS, whole_minute
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.recording.minute_accumulator import MinuteAccumulator, RecordedMinute
+from mm2slo_report.recording.history_store import KEPT_MS, HistoryStore
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
-from mm2slo_report.recording.replica_totals import ReplicaTotals
 from mm2slo_report.recording.scrape_rounds import ScrapeRounds
 from mm2slo_report.recording.scraper import TIMEOUT, ScrapeError, Scraper
+from mm2slo_report.recording.step_accumulator import StepAccumulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mm2slo_core.reporting.minute_counts import Indicator, Tally
     from mm2slo_report.recording.exposition import Page
-    from mm2slo_report.recording.history_store import HistoryStore
     from mm2slo_report.recording.recorder_lease import RecorderLease
     from mm2slo_report.recording.scraper import Target
+    from mm2slo_report.recording.step_accumulator import RecordedStep
 
 logger = logging.getLogger(__name__)
 
-_DAY: Final = 86_400
-RETENTION_MARGIN: Final = 35 * _DAY
-"""Seconds that minutes are kept beyond the longest window: for `at` in the past, the previous
-period, and exclusions that are added late."""
-_HOURS_KEPT_MS: Final = 3 * 366 * _DAY * 1000
-"""Three years, to compare a year with the previous ones."""
-_THIN_EVERY_MS: Final = 3_600_000
-_MAX_UNSTORED: Final = 120
-"""Minutes buffered while the store is down. Events of dropped ones count in the next stored one."""
-
-
-def minute_retention(longest_window: float) -> float:
-    """Seconds for which minutes are kept."""
-    return longest_window + RETENTION_MARGIN
+_FORGET_EVERY_MS: Final = 3_600_000
+_MAX_UNSTORED: Final = 24
+"""Steps buffered while the store is down; older ones stay unmeasured."""
 
 
 class Recorder:
     """Records the counters of *targets* in *store*. *clock* returns epoch ms.
 
-    `run_once` and `run_maintenance` are for one thread, `health` and `end` for any. An exporter or
-    store that is unreachable raises nothing; `health` reports it.
+    `run_once` is for one thread, `health` and `end` for any. An exporter or store that is
+    unreachable raises nothing; `health` reports it.
     """
 
     def __init__(
@@ -55,22 +44,21 @@ class Recorder:
         store: HistoryStore,
         clock: Callable[[], int],
         *,
-        keep: float,
         lease: RecorderLease | None = None,
         timeout: float = TIMEOUT,
         rounds: ScrapeRounds | None = None,
     ) -> None:
-        """*keep*: seconds for which minutes are kept. *lease* None: no other service records."""
+        """*lease* None: no other service records."""
         self._store = store
         self._clock = clock
-        self._keep_ms = round(keep * 1000)
         self._lease = lease
         self._rounds = rounds or ScrapeRounds(
             [Scraper(each, timeout=timeout) for each in targets], timeout
         )
-        self._minutes: MinuteAccumulator | None = None
-        self._unstored: deque[RecordedMinute] = deque(maxlen=_MAX_UNSTORED)
-        self._thinned_at: int | None = None
+        self._steps: StepAccumulator | None = None
+        self._unstored: dict[int, RecordedStep] = {}
+        self._stored_at = 0
+        self._forgot_at = 0
         self._lock = threading.Lock()
         self._health = RecorderHealth(
             targets=tuple(TargetHealth(name=each.name) for each in targets)
@@ -83,91 +71,91 @@ class Recorder:
             return self._health
 
     def run_once(self) -> None:
-        """Scrape all targets once."""
+        """Scrape all targets once. Once a minute, store the step so far before that."""
         now = self._clock()
-        minutes = self._minutes_if_recording()
-        if minutes is None:
+        steps = self._steps_if_recording(now)
+        if steps is None:
             return
-        self._store_minutes(minutes.take_ended(now))
+        if self._stored_at != whole_minute(now):
+            self._stored_at = whole_minute(now)
+            self._store_steps(steps.take(), now)
+            self._forget_old(now)
         results = self._rounds.scrape()
         self._update_targets(now, results)
         pages = {name: page for name, page in results.items() if not isinstance(page, ScrapeError)}
-        minutes.add(now, pages)
-        self._update_health(ahead_ms=max((minutes.current or now) - now, 0))
-
-    def run_maintenance(self) -> None:
-        """Store the minute if it has ended; apply retention once an hour."""
-        now = self._clock()
-        if self._minutes is None:
-            return
-        self._store_minutes(self._minutes.take_ended(now))
-        if self._thinned_at is None or now - self._thinned_at >= _THIN_EVERY_MS:
-            self._thinned_at = now
-            try:
-                self._store.thin(now, self._keep_ms)
-                self._store.forget(now - max(_HOURS_KEPT_MS, self._keep_ms))
-            except UserError as error:
-                self._update_health(store_problem=str(error))
+        ended = steps.add(now, pages)
+        if ended is not None:
+            self._store_steps(ended, now)
+        self._update_health(ahead_ms=max(steps.end - STEP_MS - now, 0))
 
     def end(self) -> None:
         """Interrupt a running scrape round."""
         self._rounds.end()
 
     def close(self) -> None:
-        """Store the current minute so far, and release the lease and connections."""
+        """Store the current step so far, and release the lease and connections."""
         self._rounds.close()
-        if self._minutes is not None:
-            self._store_minutes(self._minutes.take())
+        if self._steps is not None:
+            self._store_steps(self._steps.take(), self._clock())
         try:
             if self._lease is not None:
                 self._lease.release()
         except UserError as error:
             self._update_health(store_problem=str(error))
 
-    def _minutes_if_recording(self) -> MinuteAccumulator | None:
+    def _steps_if_recording(self, now: int) -> StepAccumulator | None:
         """The accumulator if this service records; None: another one does."""
         try:
             other = self._lease.other_holder() if self._lease is not None else None
             if other is not None:
                 # This state is stale by the time this service takes over again.
-                self._minutes = None
+                self._steps = None
                 self._unstored.clear()
                 # This service reports from what the other one has stored.
-                until = _end(self._store.latest_minute())
-                self._update_health(
-                    recorded_by=other, recorded_until=until, unstored_minutes=0, store_problem=""
-                )
-            elif self._minutes is None:
-                self._resume()
+                self._show_stored(now, other)
+            elif self._steps is None:
+                end, counts = self._show_stored(now)
+                self._steps = StepAccumulator(self._store.recorder_states(), end, counts)
         except UserError as error:
             # The store is down, so no other service can take over: keep accumulating.
             self._update_health(store_problem=str(error))
-        return self._minutes
+        return self._steps
 
-    def _resume(self) -> None:
-        newest = self._store.latest_minute()
-        totals = ReplicaTotals(self._store.latest_tallies(), self._store.recorder_states())
-        self._minutes = MinuteAccumulator(totals)
-        until = _end(newest)
-        self._update_health(recorded_by="", recorded_until=until, store_problem="")
+    def _show_stored(self, now: int, other: str = "") -> tuple[int, Mapping[Indicator, Tally]]:
+        """Show until when there are steps, and the service that records; returns the newest."""
+        found = self._store.latest_step()
+        until = None
+        if found is not None:
+            # The newest one may not have ended.
+            until = min(found[0], now // STEP_MS * STEP_MS)
+        self._update_health(recorded_by=other, recorded_until=until, store_problem="")
+        return found or (0, {})
 
-    def _store_minutes(self, ended: RecordedMinute | None) -> None:
-        """Store unstored minutes, the oldest first."""
-        if ended is not None:
-            self._unstored.append(ended)
-        while self._unstored:
-            minute = self._unstored[0]
+    def _store_steps(self, step: RecordedStep | None, now: int) -> None:
+        """Store unstored steps, the oldest first."""
+        if step is not None:
+            self._unstored[step.end] = step
+        for end in sorted(self._unstored)[:-_MAX_UNSTORED]:
+            del self._unstored[end]
+        for end, each in sorted(self._unstored.items()):
             try:
-                self._store.record_minute(minute.at, minute.tallies, minute.seen, minute.states)
+                self._store.record_step(end, each.counts, each.states)
             except UserError as error:
-                self._update_health(store_problem=str(error), unstored_minutes=len(self._unstored))
+                self._update_health(store_problem=str(error))
                 return
-            self._unstored.popleft()
-            self._update_health(
-                store_problem="",
-                unstored_minutes=len(self._unstored),
-                recorded_until=minute.at + MINUTE_MS,
-            )
+            del self._unstored[end]
+            self._update_health(store_problem="")
+            if each.counts and end <= now:
+                self._update_health(recorded_until=end)
+
+    def _forget_old(self, now: int) -> None:
+        if abs(now - self._forgot_at) < _FORGET_EVERY_MS:
+            return
+        self._forgot_at = now
+        try:
+            self._store.forget(now - KEPT_MS)
+        except UserError as error:
+            self._update_health(store_problem=str(error))
 
     def _update_targets(self, now: int, results: Mapping[str, Page | ScrapeError]) -> None:
         with self._lock:
@@ -188,10 +176,6 @@ class Recorder:
             logger.warning("the history cannot be stored: %s", now.store_problem)
         if now.recorded_by and now.recorded_by != before.recorded_by:
             logger.info("%s records the history; this service is on standby", now.recorded_by)
-
-
-def _end(minute: int | None) -> int | None:
-    return None if minute is None else minute + MINUTE_MS
 
 
 def _after(known: TargetHealth, now: int, result: Page | ScrapeError | None) -> TargetHealth:

@@ -30,14 +30,12 @@ class RecorderHealth:
 
     targets: tuple[TargetHealth, ...] = ()
     recorded_until: int | None = None
-    """The end of the newest minute in the store."""
-    unstored_minutes: int = 0
-    """Minutes that are not stored yet."""
+    """The end of the newest whole step in the store."""
     recorded_by: str = ""
     """Another service that records in place of this one; empty: none."""
     store_problem: str = ""
     ahead_ms: int = 0
-    """How far the newest minute is in the future, because the clock was set back."""
+    """How far the newest step is in the future, because the clock was set back."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -62,4 +60,4 @@ class RecorderHealth:
         """`problems`, or a note that recording has just started; for readers of a report."""
         if self.problems or self.recorded_by or self.recorded_until is not None:
             return self.problems
-        return ("no data recorded yet: the first figures follow the first whole minute",)
+        return ("no data recorded yet: the first figures follow within five minutes",)

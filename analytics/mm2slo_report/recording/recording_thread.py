@@ -6,8 +6,6 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Final, Self
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, whole_minute
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -18,14 +16,6 @@ logger = logging.getLogger(__name__)
 INTERVAL: Final = 15.0
 _STOP_TIMEOUT: Final = 5.0
 """Seconds to wait for the interrupted scrape round and the store."""
-
-
-def next_wake(now: int, interval_ms: int) -> int:
-    """The next multiple of *interval_ms* or the next minute, whichever is first (epoch ms).
-
-    A minute is stored as soon as it ends, so that a report never sees it change.
-    """
-    return min(now - now % interval_ms + interval_ms, whole_minute(now) + MINUTE_MS)
 
 
 class RecordingThread:
@@ -53,22 +43,18 @@ class RecordingThread:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """Stop recording, after storing the current minute."""
+        """Stop recording, after storing the current step."""
         self._stopping.set()
         self._recorder.end()
         self._thread.join(_STOP_TIMEOUT)
 
     def _run(self) -> None:
-        scraped: int | None = None
         while not self._stopping.is_set():
             try:
-                self._recorder.run_maintenance()
-                tick = self._clock() // self._interval_ms
-                if tick != scraped:
-                    scraped = tick
-                    self._recorder.run_once()
+                self._recorder.run_once()
             except Exception:  # a failed round must not end the thread
                 logger.exception("a recording round failed unexpectedly")
-            now = self._clock()
-            self._stopping.wait((next_wake(now, self._interval_ms) - now) / 1000)
+            # At multiples of the interval, so that a step that ended is stored at once.
+            left = self._interval_ms - self._clock() % self._interval_ms
+            self._stopping.wait(left / 1000)
         self._recorder.close()

@@ -32,7 +32,7 @@ DEFINITIONS: Final = (
     (
         "Coverage",
         (
-            "The share of minutes with a sample, times the share of events with a known outcome. "
+            "The measured share of the time, times the share of events with a known outcome. "
             "Planned maintenance and the time before the first data do not lower it."
         ),
     ),
@@ -57,8 +57,8 @@ DEFINITIONS: Final = (
     (
         "Incident",
         (
-            "A run of minutes with bad events, with gaps of up to 5 minutes, of at least 3 bad "
-            "events and 0.5 % of the budget; a lost record always is one."
+            "A run of 5-minute steps with bad events, with gaps of up to 5 minutes, of at least 3 "
+            "bad events and 0.5 % of the budget; a lost record always is one."
         ),
     ),
     (

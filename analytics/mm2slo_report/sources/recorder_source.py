@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mm2slo_core.user_errors import UserError
+from mm2slo_report.recording.history_store import KEPT_MS
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
@@ -15,39 +16,36 @@ if TYPE_CHECKING:
     from mm2slo_core.reporting.minute_counts import Indicator, MinuteCounts, SpanCounts
 
 _DAY: Final = 86_400
+_KEPT: Final = KEPT_MS / 1000
 
 
 class StoredHistory(Protocol):
     """The results store's SLI history. Every method raises UserError."""
 
     def span_counts(
-        self, indicators: Sequence[Indicator], spans: Sequence[Span]
+        self, wanted: Sequence[Indicator], spans: Sequence[Span]
     ) -> Mapping[Indicator, Sequence[SpanCounts]]:
         """Counts by indicator, in the order of the spans."""
 
-    def minute_counts(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
-        """Minutes with a sample, ascending."""
+    def steps(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+        """Steps that end in *span*, ascending."""
 
-    def first_seen(self, indicators: Collection[Indicator]) -> Mapping[Indicator, int | None]:
-        """First samples (epoch ms)."""
+    def first_seen(self) -> Mapping[Indicator, int]:
+        """The start of the first step of each indicator that has one (epoch ms)."""
 
     def last_seen(
-        self, indicators: Collection[Indicator], before: int
+        self, wanted: Collection[Indicator], before: int
     ) -> Mapping[Indicator, int | None]:
-        """Ends of the last minutes with samples until *before* (epoch ms)."""
-
-    def recorded_indicators(self) -> Sequence[Indicator]:
-        """All indicators with samples."""
+        """Ends of the last steps until *before* (epoch ms)."""
 
 
 class RecorderSource:
-    """A SliSource of a *history* with minutes for *keep* seconds, and hours before that."""
+    """A SliSource of a *history* in the results store."""
 
     name = "recorder"
 
-    def __init__(self, history: StoredHistory, *, keep: float) -> None:
+    def __init__(self, history: StoredHistory) -> None:
         self._history = history
-        self._keep = keep
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
@@ -60,12 +58,13 @@ class RecorderSource:
     def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
         """See the port."""
         with _as_source_errors():
-            return self._history.minute_counts(indicator, span)
+            return self._history.steps(indicator, span)
 
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
         """See the port."""
         with _as_source_errors():
-            return self._history.first_seen(indicators)
+            found = self._history.first_seen()
+        return {each: found.get(each) for each in indicators}
 
     def last_seen(
         self, indicators: Sequence[Indicator], before: int
@@ -77,15 +76,15 @@ class RecorderSource:
     def indicators(self) -> Sequence[Indicator]:
         """See the port."""
         with _as_source_errors():
-            return self._history.recorded_indicators()
+            return tuple(self._history.first_seen())
 
     def warnings(self, window: float) -> Sequence[str]:
-        """A warning if minutes are not kept for *window*; missing history shows as coverage."""
-        if window <= self._keep:
+        """A warning if steps are not kept for *window*."""
+        if window <= _KEPT:
             return ()
         text = (
-            f"minutes are kept for {self._keep / _DAY:g} days, hours before that: over "
-            f"{window / _DAY:g} days, the edges of the window are rounded to hours"
+            f"the recorder keeps {_KEPT / _DAY:g} days, less than the window of "
+            f"{window / _DAY:g} days: what is older is missing"
         )
         return (text,)
 

@@ -64,8 +64,8 @@ class SpecFormat(StrEnum):
 def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Response:
     """The entry as in the list, and the error budget spent by each day and incident.
 
-    With less than two days of data, `days` holds shorter steps. An incident is a run of minutes
-    with bad events, with gaps of up to 5 minutes. Browsers get a page (by `Accept`).
+    With less than two days of data, `days` holds shorter steps. An incident is a run of steps of
+    five minutes with bad events, with gaps of up to 5 minutes. Browsers get a page (by `Accept`).
     """
     service = service_of(request)
     service.reporter.objective(slo)

@@ -58,7 +58,11 @@ def parse_step(parameter: str, text: str) -> int:
     seconds = parse_shorthand(text)
     if seconds is None:
         raise invalid_parameter(
-            parameter, f"invalid step {text!r}; expected whole minutes", "5m", "1h", "1d"
+            parameter,
+            f"invalid step {text!r}; expected a multiple of 5m",
+            "5m",
+            "1h",
+            "1d",
         )
     return round(seconds * 1000)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mm2slo_core.objectives.exclusion_document import matching_flows
 from mm2slo_core.reporting.incidents import may_have_incident
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, whole_minute
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, whole_minute
 from mm2slo_core.reporting.report_periods import ACCEPTED
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web import http_responses
@@ -216,13 +216,13 @@ class ReportService:
         self._bodies.clear()
 
     def _newest(self, now: int) -> int:
-        """The last whole minute, or the one before until the recorder has stored it.
+        """The last whole minute; as a step ends, the one before until the recorder has stored it.
 
-        In a short history, one missing minute would lower coverage noticeably.
+        In a short history, one missing step would lower coverage noticeably.
         """
         minute = whole_minute(now)
         until = None if self.recorder is None else self.recorder.health.recorded_until
-        return minute - MINUTE_MS if until == minute - MINUTE_MS else minute
+        return minute - MINUTE_MS if until == minute - STEP_MS else minute
 
     def _require_flow_status(self) -> FlowStatus:
         if self._flow_status is None:

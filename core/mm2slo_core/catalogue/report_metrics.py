@@ -19,7 +19,7 @@ REPORT_REQUESTS_TOTAL = counter(
 )
 REPORT_RECORDED_UNTIL_TIMESTAMP_SECONDS = gauge(
     "mm2_report_recorded_until_timestamp_seconds",
-    "End of the newest minute in the embedded history.",
+    "End of the newest step in the embedded history.",
     unit="seconds",
     per_flow=False,
 )

@@ -45,12 +45,18 @@ def format_duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class DurationBound:
-    """Validates a duration of at least *at_least* seconds; the docs read the bound."""
+    """Validates a duration of *at_least* to *at_most* seconds; the docs read the bounds."""
 
     at_least: float
+    at_most: float = math.inf
 
     def __call__(self, value: object) -> float:
         seconds = parse_duration(value)
+        if seconds > self.at_most:
+            raise InvalidValueError(
+                "is too long",
+                expected=f"a duration of at most {format_duration(self.at_most)}",
+            )
         if seconds < self.at_least:
             raise InvalidValueError(
                 "is too short",

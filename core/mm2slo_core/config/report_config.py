@@ -4,9 +4,9 @@ import re
 from typing import Annotated, Final
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
-from mm2slo_core.config.durations import Duration, SlowInterval
+from mm2slo_core.config.durations import Duration, DurationBound
 from mm2slo_core.config.exporter_config import Listen, LogConfig, parse_listen
 from mm2slo_core.config.field_types import Section, Text, Whole
 from mm2slo_core.config.invalid_value import InvalidValueError
@@ -64,8 +64,8 @@ class RecorderConfig(Section):
     """File with a bearer token for the exporters; null: none."""
     ca_file: FilePath | None = None
     """CA certificates to trust; null: those of the system."""
-    interval: SlowInterval = 15.0
-    """Scrape interval."""
+    interval: Annotated[float, BeforeValidator(DurationBound(1.0, at_most=60.0))] = 15.0
+    """Scrape interval, up to `1m`: a step of the history has five minutes."""
 
 
 class ReportConfig(Section):

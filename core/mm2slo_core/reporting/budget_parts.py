@@ -32,7 +32,7 @@ def budget_parts(
 
     They start with the history: at *known_since* (epoch ms) or at the first of *minutes*
     (ascending), whichever is earlier, but not before the window. Below two days until the end of
-    the period, they are up to 48 steps of at least a minute.
+    the period, they are up to 48 steps of at least five minutes.
     """
     first = [each.at for each in minutes[:1]]
     start = window.start

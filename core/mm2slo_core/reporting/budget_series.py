@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.objectives.error_budget import Budget, Counts, burn_rate
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, SpanCounts, counted, whole_minute
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, SpanCounts, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mm2slo_core.reporting.minute_counts import MinuteCounts
 
 MAX_STEPS: Final = 2_000
-_NICE_MINUTES: Final = (1, 5, 15, 30, 60, 120, 360, 720, 1_440)
+_NICE_MINUTES: Final = (5, 15, 30, 60, 120, 360, 720, 1_440)
 _WANTED: Final = 240
 """Maximum points of a chart."""
 
@@ -43,10 +43,10 @@ def chart_step(span: Span, most: int = _WANTED) -> int:
 def steps(span: Span, length: int) -> tuple[Span, ...]:
     """*span* in parts of *length* ms; the last one may be shorter.
 
-    Raises ValueError unless *length* is in whole minutes, and for more than `MAX_STEPS`.
+    Raises ValueError unless *length* is a multiple of five minutes, and for more than `MAX_STEPS`.
     """
-    if length < MINUTE_MS or whole_minute(length) != length:
-        raise ValueError(f"step is {length} ms; expected whole minutes")
+    if length < STEP_MS or length % STEP_MS:
+        raise ValueError(f"step is {length} ms; expected a multiple of five minutes")
     count = -(-(span.end - span.start) // length)
     if count > MAX_STEPS:
         raise ValueError(f"{count:,} steps; expected at most {MAX_STEPS:,}")

@@ -45,10 +45,6 @@ _MARKED: Final = {
     Mark.ADDED_LATE: "was added late: recording rules counted events that this report excludes",
     Mark.REMOVED_LATE: "was removed late: recording rules excluded events that this report counts",
 }
-_COARSE: Final = (
-    "hourly history: events within an hour of an edge of the period or of maintenance may be "
-    "attributed to the other side"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +115,7 @@ class _Evaluation:
             coverage=cover,
             before=self._before(wholes[BEFORE], taken[BEFORE][0]),
             confirmation=self.data.confirmation,
-            warnings=tuple(self._warnings(window, cover, counted, coarse=counts.coarse)),
+            warnings=tuple(self._warnings(window, cover, counted)),
             errors=(self.data.problem,) if self.data.problem else (),
         )
 
@@ -224,9 +220,7 @@ class _Evaluation:
             coverage=coverage(counts, self._expected(span)),
         )
 
-    def _warnings(
-        self, window: ReportWindow, cover: Coverage, counted: StatusResult, *, coarse: bool
-    ) -> list[str]:
+    def _warnings(self, window: ReportWindow, cover: Coverage, counted: StatusResult) -> list[str]:
         found = []
         if counted.status is Status.NO_DATA and self._with_audit(counted) != counted:
             found.append(counted.reason.value)
@@ -238,8 +232,6 @@ class _Evaluation:
             observed = _length((window.end - known) / 1000).removesuffix(" days")
             whole = _length((window.end - window.start) / 1000)
             found.append(f"only {observed} of {whole} of data")
-        if coarse:
-            found.append(_COARSE)
         found += [
             f"maintenance {each.id} {_MARKED[each.mark]}"
             for each in self.query.exclusions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.minute_counts import STEP_MS
 from mm2slo_core.reporting.report_entry import Day, Entry, Incident
 from mm2slo_core.sli_counters import Sli
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from mm2slo_core.reporting.report_entry import BudgetReading
     from mm2slo_core.reporting.slo_report import Detail
 
-_GAP_MS: Final = 5 * MINUTE_MS
-"""Maximum gap between bad minutes of one incident."""
-
+_GAP_MS: Final = STEP_MS
+"""Maximum gap between bad steps of one incident."""
 
 MIN_BAD: Final = 3.0
 """Bad events of an incident."""
@@ -37,10 +36,10 @@ class Cost(NamedTuple):
 def incidents(
     minutes: Iterable[MinuteCounts], budget: BudgetReading, sli: Sli
 ) -> tuple[Incident, ...]:
-    """Runs of bad *minutes* (ascending) with gaps of up to 5 minutes, the costliest first.
+    """Runs of bad *minutes* (ascending) with gaps of up to a step, the costliest first.
 
     A run below `MIN_BAD` events or `MIN_SPENT` of *budget* is no incident, except of completeness,
-    where each bad event is a lost record. An incident ends with its last bad minute or step.
+    where each bad event is a lost record. An incident ends with its last bad step.
     """
     runs: list[list[float]] = []
     for each in minutes:

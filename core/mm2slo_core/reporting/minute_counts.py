@@ -1,7 +1,6 @@
-"""Event counts by whole minutes, the data model of all sources of history.
+"""Event counts in steps of five minutes, the data model of all sources of history.
 
-Sources remove counter resets. Events belong to the minute in which they were first scraped; events
-of a gap without scrapes belong to the minute after it.
+A step belongs to the span that it ends in. Steps that were not measured are omitted.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 MINUTE_MS: Final = 60_000
+STEP_MS: Final = 5 * MINUTE_MS
 
 
 class Indicator(NamedTuple):
@@ -29,7 +29,7 @@ class Indicator(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Events of one indicator since the start of its history, without counter resets."""
+    """Events of one indicator: a reading of its counters, or what they increased by."""
 
     good: float = 0.0
     total: float = 0.0
@@ -38,11 +38,10 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanCounts:
-    """Events first scraped within a span of whole minutes, averaged over replicas.
+    """Events of the steps that end within a span, averaged over replicas.
 
-    `minutes` is the number of minutes with a sample; `excluded` are events that the source itself
-    left out as planned maintenance. `coarse` marks hourly history, where events at
-    the edges may belong to the neighbouring span.
+    `minutes` is the measured time; `excluded` are events that the source itself left out as planned
+    maintenance.
     """
 
     good: float = 0.0
@@ -50,7 +49,12 @@ class SpanCounts:
     unknown: float = 0.0
     excluded: float = 0.0
     minutes: int = 0
-    coarse: bool = False
+
+    @classmethod
+    def of_steps(cls, good: float, bad: float, unknown: float, steps: float) -> SpanCounts:
+        """The sums of so many *steps*."""
+        minutes = round(steps) * STEP_MS // MINUTE_MS
+        return cls(good=good, total=good + bad, unknown=unknown, minutes=minutes)
 
     @property
     def bad(self) -> float:
@@ -64,7 +68,6 @@ class SpanCounts:
             unknown=self.unknown + other.unknown,
             excluded=self.excluded + other.excluded,
             minutes=self.minutes + other.minutes,
-            coarse=self.coarse or other.coarse,
         )
 
     def __sub__(self, part: SpanCounts) -> SpanCounts:
@@ -75,15 +78,13 @@ class SpanCounts:
             unknown=self.unknown - part.unknown,
             excluded=self.excluded,
             minutes=self.minutes - part.minutes,
-            coarse=self.coarse or part.coarse,
         )
 
 
 class MinuteCounts(NamedTuple):
-    """Events of the minute that starts at `at` (epoch ms); minutes without a sample are omitted.
+    """Events of a step, or of another part of a history, that starts at `at` (epoch ms).
 
-    In steps of five minutes and in hourly history, one covers `length` ms, of which `minutes` have
-    a sample.
+    It lasts `length` ms, of which `minutes` were measured.
     """
 
     at: int
@@ -100,6 +101,12 @@ _AT: Final = attrgetter("at")
 def whole_minute(at: int) -> int:
     """*at* (epoch ms), rounded down to the minute."""
     return at - at % MINUTE_MS
+
+
+def step_counts(end: int, span: Span, *, good: float, total: float, unknown: float) -> MinuteCounts:
+    """The step that ends at *end* (epoch ms), from the start of *span* on."""
+    start = max(end - STEP_MS, span.start)
+    return MinuteCounts(start, good, total, unknown, end - start, STEP_MS // MINUTE_MS)
 
 
 def counted(minutes: Sequence[MinuteCounts], span: Span) -> SpanCounts:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import WINDOW_SECONDS
 from mm2slo_core.objectives.exclusion import Span, excluded_from_reports
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, whole_minute
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, Indicator, whole_minute
 from mm2slo_core.reporting.report_periods import before, rolling
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ReportQuery:
         return tuple(sorted(found))
 
     def excluded(self, objective: Objective, span: Span) -> tuple[Span, ...]:
-        """The parts of *span* that exclusions of the flow remove, in whole minutes."""
+        """The parts of *span* that exclusions of the flow remove, in whole steps."""
         excluded = self._excluded_by_flow[objective.flow]
         return clip(excluded, span) if excluded else ()
 
@@ -114,10 +114,10 @@ _RECENT_MS: Final = 15 * MINUTE_MS
 
 
 def clip(parts: Iterable[Span], whole: Span) -> tuple[Span, ...]:
-    """The *parts* (in order, without overlaps) within *whole*, extended to whole minutes."""
+    """The *parts* (in order, without overlaps) within *whole*, extended to whole steps."""
     widened: list[Span] = []
     for each in parts:
-        start, end = whole_minute(each.start), whole_minute(each.end + MINUTE_MS - 1)
+        start, end = (each.start // STEP_MS * STEP_MS, -(-each.end // STEP_MS) * STEP_MS)
         start, end = max(start, whole.start), min(end, whole.end)
         if widened:
             start = max(start, widened[-1].end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS
 from mm2slo_core.reporting.report_query import clip, count_minutes
 
 if TYPE_CHECKING:
@@ -14,16 +15,17 @@ if TYPE_CHECKING:
 
 
 def expected_minutes(whole: Span, excluded: Sequence[Span], known_since: int | None) -> int:
-    """The minutes of *whole* that should have a sample.
+    """The minutes of *whole* that steps should have measured: those of whole steps.
 
-    Without planned maintenance and without the time before the first sample; if *whole* ends before
-    it, all minutes.
+    Without planned maintenance and without the time before the first step; if *whole* ends before
+    it, all.
     """
     start = whole.start if known_since is None else max(whole.start, known_since)
     if start >= whole.end:
         start = whole.start
     observed = Span(start, whole.end)
-    return count_minutes([observed]) - count_minutes(clip(excluded, observed))
+    minutes = count_minutes([observed]) - count_minutes(clip(excluded, observed))
+    return minutes - minutes % (STEP_MS // MINUTE_MS)
 
 
 def coverage(counts: SpanCounts, expected: int) -> float | None:

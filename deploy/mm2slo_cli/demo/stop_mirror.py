@@ -10,6 +10,7 @@ from mm2slo_cli.demo.alert_stack import SCALE
 from mm2slo_cli.demo.demo_screen import address_lines
 from mm2slo_cli.demo.outage_summary import is_recorded_after, outage_lines
 from mm2slo_cli.slack_view import show
+from mm2slo_core.reporting.minute_counts import STEP_MS
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Con
     """Stop MirrorMaker 2, wait for pages in Slack, start it again, and wait for their resolution.
 
     If the report service runs, also waits until its page covers the outage. Raises UserError when a
-    step takes longer than two minutes, or the page longer than four.
+    step takes longer than two minutes, or the page longer than eight.
     """
     for line in address_lines(environment.figures()):
         console.print(line, soft_wrap=True)
@@ -64,14 +65,15 @@ def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Con
     show(console, alerting.slack.messages[sent + _FLOWS])
     page = environment.extra_urls.get("report")
     if page is not None:
-        # Until the minute after its end is recorded, the incident is open.
-        ended = datetime.now(UTC) + timedelta(minutes=1)
+        # The page has figures of whole steps of five minutes.
+        ended = datetime.now(UTC)
+        step_end = ended + timedelta(milliseconds=STEP_MS - ended.timestamp() * 1000 % STEP_MS)
         console.print()
-        print_step("waiting for the status page to record the minute after the end")
+        print_step(f"the status page has figures until now at {step_end:%H:%M} UTC; waiting")
         _wait(
-            lambda: is_recorded_after(page, ended),
+            lambda: is_recorded_after(page, step_end),
             "the page to show the outage",
-            2 * _TIMEOUT,
+            4 * _TIMEOUT,
         )
         print_step(f"the page shows the outage: {page}")
         for sentence in outage_lines(page):

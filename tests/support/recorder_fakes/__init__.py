@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
+from mm2slo_core.reporting.minute_counts import STEP_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -14,7 +14,7 @@ from mm2slo_store import LeaseHeldError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from mm2slo_store.sli_history.rows import CounterState
+    from mm2slo_store import CounterState
 
 FLOW = Flow("us", "eu")
 AVAILABILITY = Indicator(FLOW, SliKey(Sli.AVAILABILITY))
@@ -52,59 +52,40 @@ def exposition(
 
 @dataclass
 class RecordedHistory:
-    """A history store in memory that keeps every recorded minute."""
+    """A history store in memory."""
 
-    minutes: dict[int, dict[Indicator, Tally]] = field(default_factory=dict)
+    recorded: dict[int, dict[Indicator, Tally]] = field(default_factory=dict)
     states: dict[tuple[str, Indicator], CounterState] = field(default_factory=dict)
-    thinned: list[tuple[int, int]] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
     unavailable: bool = False
     holder: str | None = None
-    on_minute: Callable[[int], None] = lambda _: None
-    """Called with the number of minutes after each recorded minute."""
+    on_step: Callable[[int], None] = lambda _: None
+    """Called with the number of steps after each recorded step."""
 
-    def record_minute(
-        self,
-        at: int,
-        tallies: Mapping[Indicator, Tally],
-        seen: Collection[Indicator],
-        states: Iterable[CounterState] = (),
+    def record_step(
+        self, end: int, counts: Mapping[Indicator, Tally], states: Iterable[CounterState] = ()
     ) -> None:
-        """In order; the newest minute may be recorded again."""
+        """In order; the newest step may be recorded again, with more events."""
         self._check_available()
-        assert at % MINUTE_MS == 0
-        assert at >= (self.latest_minute() or 0), "a minute was recorded late"
-        latest = self.latest_tallies()
-        for each in seen:
-            before = latest.get(each, Tally())
-            assert all(new >= old for new, old in zip(tallies[each], before, strict=True))
-        self.minutes.setdefault(at, {}).update({each: tallies[each] for each in seen})
+        assert end % STEP_MS == 0
+        assert end >= max(self.recorded, default=0), "a step was recorded late"
+        step = self.recorded.setdefault(end, {})
+        for each, tally in counts.items():
+            known = step.get(each, Tally())
+            assert all(new >= old for new, old in zip(tally, known, strict=True))
+            step[each] = tally
         self.states |= {(each.replica, each.indicator): each for each in states}
-        self.on_minute(len(self.minutes))
+        self.on_step(len(self.recorded))
 
-    def latest_tallies(self) -> dict[Indicator, Tally]:
-        """The newest totals."""
+    def latest_step(self) -> tuple[int, Mapping[Indicator, Tally]] | None:
+        """The newest step with counts."""
         self._check_available()
-        found: dict[Indicator, Tally] = {}
-        for minute in self.minutes.values():
-            found |= minute
-        return found
-
-    def latest_minute(self) -> int | None:
-        """The newest recorded minute."""
-        self._check_available()
-        return max(self.minutes, default=None)
+        return max(((end, step) for end, step in self.recorded.items() if step), default=None)
 
     def recorder_states(self) -> Collection[CounterState]:
         """States of all counters."""
         self._check_available()
         return tuple(self.states.values())
-
-    def thin(self, now: int, keep_minutes_ms: int) -> int:
-        """Record the call."""
-        self._check_available()
-        self.thinned.append((now, keep_minutes_ms))
-        return 0
 
     def forget(self, before: int) -> int:
         """Record the call."""

@@ -1,8 +1,9 @@
-"""A recorder in its own process, on a clock where a minute lasts 0.1 s.
+"""A recorder in its own process, on a clock that moves 15 s at each scrape.
 
-    python -m recorded.recorder_process EXPORTER STORE [STATEMENT]
+    python -m recorder_fakes.recorder_process EXPORTER STORE PAGES [STATEMENT]
 
-It prints `ready` when it records, and stops on SIGTERM, or by SIGKILL at the given store statement.
+PAGES were requested before, which is where the clock starts. It prints `ready` when it records, and
+stops on SIGTERM, or by SIGKILL at the given store statement.
 """
 
 from __future__ import annotations
@@ -10,37 +11,34 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import time
 
 from store_specs.audit_process import kill_at_statement
 
 from mm2slo_report.recording.recorder import Recorder
 from mm2slo_report.recording.recorder_lease import RecorderLease
-from mm2slo_report.recording.recording_thread import RecordingThread
 from mm2slo_report.recording.scraper import Target
 from mm2slo_store import Store
+from recorder_fakes import NOON
 
-_INTERVAL = 0.02
-_TWO_HOURS = 7200.0
-
-
-def fast() -> int:
-    """Epoch ms at 600 times the speed."""
-    return time.time_ns() // 1_000_000 * 600
+_INTERVAL_MS = 15_000
+_PAUSE = 0.01
 
 
-def main(exporter: str, path: str, statement: str | None = None) -> None:
+def main(exporter: str, path: str, pages: str, statement: str | None = None) -> None:
     """Record until SIGTERM."""
     if statement is not None:
         kill_at_statement(int(statement))
+    now = NOON + int(pages) * _INTERVAL_MS
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with Store.open(path, clock=fast) as store:
-        lease = RecorderLease(store, "the only one", _INTERVAL)
-        recorder = Recorder([Target.at(exporter)], store, fast, keep=_TWO_HOURS, lease=lease)
-        with RecordingThread(recorder, fast, interval=_INTERVAL):
-            print("ready", flush=True)
-            stop.wait()
+    with Store.open(path, clock=lambda: now) as store:
+        lease = RecorderLease(store, "the only one", _INTERVAL_MS / 1000)
+        recorder = Recorder([Target.at(exporter)], store, lambda: now, lease=lease)
+        print("ready", flush=True)
+        while not stop.wait(_PAUSE):
+            recorder.run_once()
+            now += _INTERVAL_MS
+        recorder.close()
 
 
 if __name__ == "__main__":

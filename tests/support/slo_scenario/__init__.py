@@ -19,15 +19,16 @@ INSTANCE: Final = "slo-on-the-lab"
 DEADLINE: Final = 10.0
 TIERS: Final = {"latency-5s": 5.0, "latency-10s": 10.0}
 TIMED_SLIS: Final = ("availability", *TIERS)
-MINUTE: Final = 60
+STEP: Final = 300
+"""Length of the report service's steps."""
 SCRAPE: Final = 15
-"""Default scrape interval; also the time from a minute's last scrape to its end."""
+"""Default scrape interval; also the time from a step's last scrape to its end."""
 PUBLISH_DELAY: Final = 4.0
 """Seconds until the exporter publishes an event: two processes and a cycle of 0.5 s."""
 SCRAPE_DELAY: Final = 2.0
 """Seconds by which a scrape may be late."""
 _SETTLE_SECONDS: Final = 3
-"""Seconds after a minute's end when the service is queried."""
+"""Seconds after a step's end when the service is queried."""
 
 FORMATS: Final = {
     "json": "application/json",
@@ -50,9 +51,9 @@ class SloScenario:
     first_scrape: float = 0.0
     """Earlier events are unknown."""
     known_since: int = 0
-    """The minute of the first sample."""
+    """The start of the first step."""
     before_kill: int = 0
-    """The minute at which MirrorMaker 2 was killed; the other instants follow, one per minute."""
+    """The end of the step at which MirrorMaker 2 was killed; the other instants follow by steps."""
     live_lists: dict[int, dict[str, Any]] = field(default_factory=dict)
     """Lists by instant, queried right after it."""
     live_details: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
@@ -60,8 +61,8 @@ class SloScenario:
     """The same lists, queried at the end."""
     details: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     histories: dict[str, dict[str, Any]] = field(default_factory=dict)
-    one_minute_reports: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
-    """Reports for a period of one minute."""
+    one_step_reports: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
+    """Reports for a period of one step."""
     formats: dict[tuple[int, str], tuple[str, str]] = field(default_factory=dict)
     """Reports requested by `format` and by `Accept`."""
     sent: dict[Flow, list[Sent]] = field(default_factory=dict)
@@ -69,18 +70,18 @@ class SloScenario:
 
     @property
     def after_kill(self) -> int:
-        """The minute after the kill, when MirrorMaker 2 was started again."""
-        return self.before_kill + MINUTE
+        """A step after the kill, when MirrorMaker 2 was started again."""
+        return self.before_kill + STEP
 
     @property
     def end(self) -> int:
         """When all events are settled."""
-        return self.before_kill + 3 * MINUTE
+        return self.before_kill + 2 * STEP
 
     @property
     def instants(self) -> range:
-        """The four minutes that tests compare."""
-        return range(self.before_kill, self.end + 1, MINUTE)
+        """The three instants that tests compare."""
+        return range(self.before_kill, self.end + 1, STEP)
 
     def get(self, path: str, accept: str = "*/*", **query: str) -> requests.Response:
         """Query the service; the status must be 200."""
@@ -116,8 +117,8 @@ class SloScenario:
             self.lists[instant] = self.get("/slo", at=at).json()
             for slo in self.objective_ids():
                 self.details[instant, slo] = self.get(f"/slo/{slo}", at=at).json()
-                self.one_minute_reports[instant, slo] = self.get(
-                    f"/slo/{slo}", at=at, period="1m"
+                self.one_step_reports[instant, slo] = self.get(
+                    f"/slo/{slo}", at=at, period="5m"
                 ).json()
             for form, media in FORMATS.items():
                 named = self.get("/slo/report", at=at, format=form)
@@ -126,7 +127,7 @@ class SloScenario:
                 assert wanted.headers["content-type"] == named.headers["content-type"]
                 self.formats[instant, form] = named.text, wanted.text
         for slo in self.objective_ids():
-            query = {"from": since, "to": utc(self.end), "step": "1m"}
+            query = {"from": since, "to": utc(self.end), "step": "5m"}
             self.histories[slo] = self.get(f"/slo/{slo}/history", **query).json()
 
     def truth(self, flow: Flow, name: str, start: float, end: int) -> Counts:

@@ -18,9 +18,9 @@ from slo_scenario import (
     DEADLINE,
     HEARTBEATS,
     INSTANCE,
-    MINUTE,
     OWN_TOPIC,
     SCRAPE,
+    STEP,
     TIERS,
     SloScenario,
 )
@@ -116,18 +116,17 @@ def _wait_first_scrape(scenario: SloScenario, exporter: int) -> None:
     first = time.time() // SCRAPE * SCRAPE + SCRAPE
     # After an earlier scrape without these metrics, the counters are known to start at 0.
     scenario.first_scrape = first if served > first - SCRAPE else served
-    scenario.known_since = int(first) // MINUTE * MINUTE
+    scenario.known_since = int(first) // STEP * STEP
 
 
 def _run_outage(scenario: SloScenario, lab: Lab) -> None:
-    # Most of a minute's canaries are before the first instant.
-    scenario.before_kill = (scenario.known_since + MINUTE) + (
-        MINUTE if scenario.first_scrape % MINUTE > 10 else 0
+    # A minute's canaries are before the first instant.
+    scenario.before_kill = (scenario.known_since + STEP) + (
+        STEP if scenario.first_scrape % STEP > STEP - 60 else 0
     )
     scenario.record_answers(scenario.before_kill)
     lab.mm2.kill()
     scenario.record_answers(scenario.after_kill)
     lab.mm2.start(wait=False)
-    scenario.record_answers(scenario.after_kill + MINUTE)
     scenario.record_answers(scenario.end)
     scenario.query_history()

@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-ADDED = {
-    "0003": ("exclusions",),
-    "0004": ("sli_hours", "sli_counters", "sli_indicators", "digests"),
-}
-"""Tables by the migration that added them, in an order in which they can be dropped."""
-
-
 @dataclass
 class Clock:
     """A clock that tests set; epoch ms."""
@@ -52,15 +45,6 @@ class BackEnd:
                 yield connection
         finally:
             engine.dispose()
-
-    def downgrade(self, revision: str) -> None:
-        """Downgrade the store to an earlier version: drop what later migrations added."""
-        with self.raw() as connection:
-            for added, tables in ADDED.items():
-                for name in tables if added > revision else ():
-                    connection.execute(text(f"DROP TABLE {name}"))
-            moved = text("UPDATE mm2slo_schema_version SET version_num = :revision")
-            connection.execute(moved, {"revision": revision})
 
     def check(self) -> None:
         """Check the database for corruption, if it can."""

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.objectives.exclusion import Exclusion, Mark, Span
 from mm2slo_core.user_errors import UserError
-from mm2slo_store.schema import REVISION
-from store_specs.back_end import ADDED
-from store_specs.sample_results import AP_EU, US_EU, judged, orders_outcome, run_of
+from store_specs.sample_results import AP_EU, US_EU
 
 if TYPE_CHECKING:
     from store_specs.back_end import BackEnd
@@ -105,19 +102,3 @@ class ExclusionContract:
 
             with ThreadPoolExecutor(8) as pool:
                 assert sum(pool.map(removes, range(16))) == 1
-
-    def test_upgrade_of_older_store_keeps_its_content(self, back_end: BackEnd) -> None:
-        with back_end.open() as store:
-            store.publish(run_of("r1", judged(orders_outcome(Window(0, 100)))))
-        back_end.downgrade("0002")
-        before = back_end.content()
-        with back_end.open() as store:
-            assert store.exclusions() == ()
-            store.add_exclusion(UPGRADE)
-            assert [run.header.id for run in store.runs()] == ["r1"]
-        after = back_end.content()
-        assert after.pop("mm2slo_schema_version") == [f"{{'version_num': '{REVISION}'}}"]
-        assert len(after.pop("exclusions")) == 1
-        assert [after.pop(name) for name in ADDED["0004"]] == [[]] * 4
-        before.pop("mm2slo_schema_version")
-        assert after == before

@@ -1,6 +1,6 @@
 """Another process on an SLI history: `python -m store_specs.history_process ADDRESS COMMAND ...`.
 
-record [AT]            records minutes after the newest stored one and prints each; is killed at its
+record [AT]            records steps after the newest stored one and prints each; is killed at its
                        AT-th statement
 open AT                opens and upgrades the store; is killed at its AT-th statement
 claim PERIOD CHANNEL   opens the store, prints "open", waits for a line, claims, prints the result
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
+from mm2slo_core.reporting.minute_counts import STEP_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store import CounterState, Store
@@ -34,32 +34,22 @@ def start(address: str, *command: str) -> subprocess.Popen[str]:
     return start_module(__name__, address, *command)
 
 
-def growth(indicator: Indicator, minute: int) -> Tally:
-    """The events of a minute, for recording and for checking."""
+def growth(indicator: Indicator, step: int) -> Tally:
+    """The events of a step, for recording and for checking."""
     number = INDICATORS.index(indicator)
-    good, bad = (minute * 7 + number) % 61, int((minute + number) % 11 == 0)
-    return Tally(good, good + bad, (minute + number) % 3)
-
-
-def joined(before: Tally, grown: Tally) -> Tally:
-    return Tally(*(one + more for one, more in zip(before, grown, strict=True)))
+    good, bad = (step * 7 + number) % 61, int((step + number) % 11 == 0)
+    return Tally(good, good + bad, (step + number) % 3)
 
 
 def _record(store: Store) -> None:
-    newest = store.latest_minute()
-    minute = 0 if newest is None else (newest - at(0)) // MINUTE_MS + 1
-    tallies = store.latest_tallies()
-    # As a recorder does, continue from the store's totals and counter states.
-    raw = {each.indicator: each.raw for each in store.recorder_states()}
+    latest = store.latest_step()
+    step = 0 if latest is None else (latest[0] - at(0)) // STEP_MS
     while True:
-        for each in INDICATORS:
-            grown = growth(each, minute)
-            raw[each] = joined(raw.get(each, Tally()), grown)
-            tallies[each] = joined(tallies.get(each, Tally()), grown)
-        states = [CounterState("http://a", each, at(minute), raw[each]) for each in INDICATORS]
-        store.record_minute(at(minute), tallies, INDICATORS, states)
-        print(minute, flush=True)
-        minute += 1
+        counts = {each: growth(each, step) for each in INDICATORS}
+        states = [CounterState("http://a", each, at(step), counts[each]) for each in INDICATORS]
+        store.record_step(at(step + 1), counts, states)
+        print(step, flush=True)
+        step += 1
 
 
 def main(address: str, command: str, *more: str) -> None:

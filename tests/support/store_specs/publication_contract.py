@@ -125,8 +125,8 @@ class PublicationContract:
             "digests": 0,
             "exclusions": 0,
             "sli_counters": 0,
-            "sli_hours": 0,
             "sli_indicators": 0,
+            "sli_steps": 0,
             "mm2slo_schema_version": 1,
         }
         # Completion did not move, so it still names the run that moved it.
@@ -242,21 +242,6 @@ class PublicationContract:
             store.publish(run_of("r1", judged(empty)))
             assert store.outcome("r1", 0).partitions == ()
             assert store.units()[0].counts == {}
-
-    def test_units_of_older_stores_have_no_key_cells(self, back_end: BackEnd) -> None:
-        given = orders_outcome(FIRST)
-        with back_end.open() as store:
-            store.publish(run_of("r1", judged(given), unjudged(SECOND)))
-        back_end.downgrade("0001")
-        with back_end.raw() as connection:
-            connection.execute(text("ALTER TABLE audit_units DROP COLUMN key_cells"))
-        with back_end.open() as store:
-            older, _ = store.units()
-            assert older.affinity == replace(given.affinity, cells=())
-            assert store.outcome("r1", older.unit).affinity == older.affinity
-            store.publish(run_of("r2", judged(given), started_at=2_000))
-            newer, _ = store.units()
-            assert newer.affinity == given.affinity
 
     def test_open_newer_store_is_refused(self, back_end: BackEnd) -> None:
         with back_end.open() as store:

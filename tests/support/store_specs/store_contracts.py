@@ -8,7 +8,6 @@ from store_specs.lease_contract import LeaseContract as TestLease
 from store_specs.multi_process_contract import MultiProcessContract as TestMultiProcess
 from store_specs.publication_contract import PublicationContract as TestPublication
 from store_specs.sli_history_contract import CounterStateContract as TestCounterState
-from store_specs.sli_history_contract import RetentionContract as TestRetention
 from store_specs.sli_history_contract import SliHistoryContract as TestSliHistory
 
 __all__ = [
@@ -20,6 +19,5 @@ __all__ = [
     "TestLease",
     "TestMultiProcess",
     "TestPublication",
-    "TestRetention",
     "TestSliHistory",
 ]

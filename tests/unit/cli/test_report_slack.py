@@ -74,13 +74,10 @@ def receiver() -> Iterator[FakeSlackWebhook]:
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with an hour of which 10 minutes were bad."""
     path = tmp_path_factory.mktemp("history") / "mm2slo.db"
-    good = 0.0
     with Store.open(path) as store:
-        for minute in range(HOUR):
-            good += 60.0 * (not 20 <= minute < 30)
-            tally = Tally(good, 60.0 * (minute + 1))
-            at = NOW - (HOUR - minute) * MINUTE_MS
-            store.record_minute(at, {AVAILABILITY: tally}, {AVAILABILITY})
+        for minute in range(5, HOUR + 1, 5):
+            tally = Tally(300.0 * (not 20 < minute <= 30), 300.0)
+            store.record_step(NOW - (HOUR - minute) * MINUTE_MS, {AVAILABILITY: tally})
     return path
 
 

@@ -46,3 +46,9 @@ def test_url_with_credentials_is_reported_without_the_password() -> None:
 def test_reports_per_minute_of_zero_is_reported() -> None:
     with pytest.raises(ConfigError, match="reports_per_minute"):
         load_config(f"{HEAD}report: {{reports_per_minute: 0}}")
+
+
+def test_scrape_interval_of_more_than_a_minute_is_reported() -> None:
+    with pytest.raises(ConfigError, match="'5m' is too long") as refused:
+        load_config(f"{HEAD}report: {{recorder: {{interval: 5m}}}}")
+    assert "expected: a duration of at most 1m" in str(refused.value)

@@ -7,11 +7,18 @@ import threading
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, EXCLUDED_STEP, UNKNOWN_STEP
 from mm2slo_core.promql import aggregate, equal, over, select
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, MinuteCounts, SpanCounts
+from mm2slo_core.reporting.minute_counts import (
+    STEP_MS,
+    Indicator,
+    MinuteCounts,
+    SpanCounts,
+    step_counts,
+)
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.sources.prometheus.checks import missing_groups, retention_warnings
@@ -25,8 +32,6 @@ if TYPE_CHECKING:
     from mm2slo_core.promql import Matcher
     from mm2slo_report.sources.prometheus.api import Found, PrometheusClient
 
-STEP_MS: Final = 300_000
-_STEP_MINUTES: Final = STEP_MS // MINUTE_MS
 _LABELS: Final = ("source", "target", "sli", "tier")
 _SUMS: Final[Mapping[str, tuple[str, RecordedSeries]]] = {
     "events": ("sum_over_time", EVENTS_STEP),
@@ -100,8 +105,7 @@ class PrometheusSource:
             good = events - parts.get("bad", 0.0)
             if not all(map(math.isfinite, (good, events, unknown))):
                 raise _not_finite(indicator)
-            start = max(at - STEP_MS, span.start)
-            counted.append(MinuteCounts(start, good, events, unknown, at - start, _STEP_MINUTES))
+            counted.append(step_counts(at, span, good=good, total=events, unknown=unknown))
         return counted
 
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
@@ -209,14 +213,11 @@ def _indicator(found: Found) -> Indicator | None:
 
 
 def _span_counts(parts: Mapping[str, float]) -> SpanCounts:
-    events = parts.get("events", 0.0)
-    return SpanCounts(
-        good=events - parts.get("bad", 0.0),
-        total=events,
-        unknown=parts.get("unknown", 0.0),
-        excluded=parts.get("excluded", 0.0),
-        minutes=_STEP_MINUTES * round(parts.get("steps", 0.0)),
+    events, bad = parts.get("events", 0.0), parts.get("bad", 0.0)
+    found = SpanCounts.of_steps(
+        events - bad, bad, parts.get("unknown", 0.0), parts.get("steps", 0.0)
     )
+    return replace(found, excluded=parts.get("excluded", 0.0))
 
 
 def _not_finite(indicator: Indicator) -> SliSourceError:

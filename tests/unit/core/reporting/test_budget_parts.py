@@ -27,9 +27,9 @@ def test_parts_of_a_complete_history_are_days(since: int | None) -> None:
 @pytest.mark.parametrize(
     ("minutes", "length", "count"),
     [
-        (1, 1, 1),
-        (4, 1, 4),
-        (48, 1, 48),
+        (1, 5, 1),
+        (4, 5, 1),
+        (48, 5, 10),
         (49, 5, 10),
         (24 * 60, 30, 48),
         (48 * 60 - 1, 60, 48),

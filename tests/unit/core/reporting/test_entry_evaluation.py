@@ -183,18 +183,6 @@ def test_gap_lowers_coverage_and_keeps_the_ratio() -> None:
     assert found.coverage.minutes == 28 * 1440 - 30
 
 
-def test_entry_of_hourly_history_has_a_warning() -> None:
-    query = query_of(objective())
-    minutes = Minutes()
-    minutes.steady(START, NOW)
-    data = minutes.answer(query.spans())
-    whole = query.spans_by_name(objective())["window"]
-    coarse = {**data.counts, whole: replace(data.counts[whole], coarse=True)}
-    (found,) = entries(query, {indicator(objective()): replace(data, counts=coarse)})
-    (warning,) = found.warnings
-    assert warning.startswith("hourly history: ")
-
-
 def test_unknown_events_lower_only_coverage() -> None:
     minutes = Minutes()
     minutes.steady(START, NOW)

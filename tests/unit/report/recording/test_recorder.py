@@ -11,8 +11,8 @@ from recorder_fakes import AVAILABILITY, LATENCY, NOON, RecordedHistory, exposit
 from recorder_fakes.fake_exporter import FakeExporter
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, SpanCounts, Tally
-from mm2slo_report.recording.recorder import Recorder, minute_retention
+from mm2slo_core.reporting.minute_counts import STEP_MS, SpanCounts, Tally
+from mm2slo_report.recording.recorder import Recorder
 from mm2slo_report.recording.recorder_lease import RecorderLease
 from mm2slo_report.recording.scraper import Target
 from mm2slo_report.sources.recorder_source import RecorderSource
@@ -77,7 +77,6 @@ class Stage:
             [Target.at(self.exporter.serving.address)],
             self.store,
             self.clock,
-            keep=minute_retention(28 * DAY),
             lease=lease,
             timeout=5,
         )
@@ -86,7 +85,6 @@ class Stage:
         """Run *number* scrape rounds, 15 s apart."""
         for _ in range(number):
             self.exporter.count()
-            self.recorder.run_maintenance()
             self.recorder.run_once()
             self.clock.now += QUARTER
 
@@ -113,47 +111,73 @@ def stage(exporter: Exporter, memory: RecordedHistory) -> Iterator[Stage]:
     stage.recorder.close()
 
 
-def totals(memory: RecordedHistory) -> dict[int, Tally]:
-    return {(at - NOON) // MINUTE_MS: each[AVAILABILITY] for at, each in memory.minutes.items()}
+def steps(memory: RecordedHistory) -> dict[int, Tally]:
+    """Counts by the number of the step; the first one starts at noon."""
+    return {
+        (end - NOON) // STEP_MS - 1: each[AVAILABILITY]
+        for end, each in memory.recorded.items()
+        if each
+    }
 
 
-def test_recorder_stores_each_minute_as_it_ends(stage: Stage, memory: RecordedHistory) -> None:
-    stage.quarters(9)
-    assert totals(memory) == {0: Tally(30, 33, 0), 1: Tally(70, 77, 0)}
+def test_recorder_stores_each_step_as_it_ends(stage: Stage, memory: RecordedHistory) -> None:
+    stage.quarters(20)
+    before = stage.health
+    assert before.recorded_until is None
+    stage.quarters(1)
+    assert steps(memory) == {0: Tally(190, 209, 0)}
+    stage.quarters(20)
+    assert steps(memory) == {0: Tally(190, 209, 0), 1: Tally(200, 220, 0)}
     (target,) = stage.health.targets
-    assert (target.scrapes, target.failures, target.indicators) == (9, 0, 2)
-    assert target.last_success == NOON + 8 * QUARTER
-    assert stage.health.recorded_until == NOON + 2 * MINUTE_MS
+    assert (target.scrapes, target.failures, target.indicators) == (41, 0, 2)
+    assert target.last_success == NOON + 40 * QUARTER
+    assert stage.health.recorded_until == NOON + 2 * STEP_MS
     assert not stage.health.problems
 
 
 def test_recorder_restart_loses_and_duplicates_no_events(
     stage: Stage, memory: RecordedHistory
 ) -> None:
-    for quarters, killed in [(6, True), (3, False), (1, False), (7, True), (4, True), (8, False)]:
+    for quarters, killed in [(6, True), (3, False), (1, False), (17, True), (4, True), (15, False)]:
         stage.quarters(quarters)
         if not killed:
             stage.recorder.close()
         stage.start()
-    minutes = totals(memory)
-    assert list(minutes) == [0, 1, 2, 3, 4, 5, 6, 7]
-    assert minutes[6] == Tally(270, 297, 0), "27 rounds after the first"
-    assert minutes[7] == Tally(280, 308, 0), "the running minute is stored at the end"
+    assert steps(memory) == {
+        0: Tally(190, 209, 0),
+        1: Tally(200, 220, 0),
+        2: Tally(60, 66, 0),
+    }, "45 rounds after the first; the running step is stored at the end"
+
+
+def test_recorder_down_for_more_than_a_step_leaves_it_unmeasured(
+    stage: Stage, memory: RecordedHistory
+) -> None:
+    stage.quarters(5)
+    stage.recorder.close()
+    stage.start()
+    stage.clock.now += 2 * STEP_MS
+    stage.quarters(21)
+    stage.recorder.close()
+    assert {number: each.good for number, each in steps(memory).items()} == {0: 40, 2: 140, 3: 60}
 
 
 def test_counter_reset_while_recorder_is_down_counts_from_zero(
     stage: Stage, memory: RecordedHistory
 ) -> None:
     stage.quarters(5)
+    stage.recorder.close()
     stage.start()
     stage.exporter.restart()
-    stage.clock.now += 10 * MINUTE_MS
+    stage.clock.now += 60 * SECOND
     stage.quarters(4)
-    stage.recorder.run_maintenance()
-    assert totals(memory) == {0: Tally(30, 33, 0), 11: Tally(60, 66, 0)}
+    stage.recorder.close()
+    assert steps(memory) == {0: Tally(80, 88, 0)}
 
 
-def test_failed_scrapes_leave_a_gap_and_are_reported(stage: Stage, memory: RecordedHistory) -> None:
+def test_failed_scrapes_are_reported_and_counted_later(
+    stage: Stage, memory: RecordedHistory
+) -> None:
     stage.quarters(4)
     stage.exporter.serving.status = 503
     stage.quarters(8)
@@ -162,23 +186,21 @@ def test_failed_scrapes_leave_a_gap_and_are_reported(stage: Stage, memory: Recor
     (target,) = stage.health.targets
     assert (target.failures, target.last_success) == (8, NOON + 3 * QUARTER)
     stage.exporter.serving.status = 200
-    stage.quarters(5)
+    stage.quarters(9)
     assert not stage.health.problems
-    assert totals(memory) == {0: Tally(30, 33, 0), 3: Tally(150, 165, 0)}
+    assert steps(memory) == {0: Tally(190, 209, 0)}
 
 
-def test_store_down_minutes_are_stored_later(stage: Stage, memory: RecordedHistory) -> None:
+def test_store_down_steps_are_stored_later(stage: Stage, memory: RecordedHistory) -> None:
     stage.quarters(5)
     memory.unavailable = True
-    stage.quarters(12)
-    assert stage.health.unstored_minutes == 3
+    stage.quarters(42)
     assert list(stage.health.problems) == ["the history cannot be stored: the store is unavailable"]
+    assert steps(memory) == {0: Tally(30, 33, 0)}
     memory.unavailable = False
     stage.quarters(4)
     assert not stage.health.problems
-    assert {minute: tally.good for minute, tally in totals(memory).items()} == {
-        0: 30, 1: 70, 2: 110, 3: 150, 4: 190,
-    }  # fmt: skip
+    assert {step: tally.good for step, tally in steps(memory).items()} == {0: 190, 1: 200, 2: 80}
 
 
 def test_store_down_at_start_is_retried(stage: Stage, memory: RecordedHistory) -> None:
@@ -187,7 +209,8 @@ def test_store_down_at_start_is_retried(stage: Stage, memory: RecordedHistory) -
     assert list(stage.health.problems) == ["the history cannot be stored: the store is unavailable"]
     memory.unavailable = False
     stage.quarters(3)
-    assert totals(memory) == {0: Tally(10, 11, 0)}
+    stage.recorder.close()
+    assert steps(memory) == {0: Tally(20, 22, 0)}
     assert not stage.health.problems
 
 
@@ -203,17 +226,16 @@ def test_two_services_one_records_and_the_other_takes_over(
 ) -> None:
     first = Stage(exporter, memory, holder="first")
     second = Stage(exporter, memory, clock=first.clock, holder="second")
-    for _ in range(9):
-        second.recorder.run_maintenance()
+    for _ in range(21):
         first.quarters(1)
         second.recorder.run_once()
     assert second.health.recorded_by == "first"
     assert second.health.targets[0].scrapes == 0
-    assert second.health.recorded_until == first.health.recorded_until is not None
+    assert second.health.recorded_until == first.health.recorded_until == NOON + STEP_MS
     first.recorder.close()
-    second.quarters(8)
+    second.quarters(20)
     assert second.health.recorded_by == ""
-    assert totals(memory)[3] == Tally(150, 165, 0), "15 quarters, each once"
+    assert steps(memory) == {0: Tally(190, 209, 0), 1: Tally(200, 220, 0)}, "each event once"
     second.recorder.close()
 
 
@@ -230,7 +252,7 @@ def test_service_that_regains_the_lease_continues_from_the_store(
     second.recorder.close()
     first.quarters(4)
     first.recorder.close()
-    assert totals(memory)[4] == Tally(190, 209, 0), "19 rounds after the first"
+    assert steps(memory) == {0: Tally(190, 209, 0), 1: Tally(10, 11, 0)}, "20 rounds, each once"
 
 
 def test_history_ahead_of_the_clock_is_reported(stage: Stage) -> None:
@@ -239,20 +261,15 @@ def test_history_ahead_of_the_clock_is_reported(stage: Stage) -> None:
     stage.clock.now = NOON
     stage.quarters(1)
     (problem,) = stage.health.problems
-    assert problem.startswith("the history is 3660 s ahead of the clock: nothing is stored until")
+    assert problem.startswith("the history is 3600 s ahead of the clock: nothing is stored until")
 
 
-def test_run_maintenance_applies_retention_once_an_hour(
-    stage: Stage, memory: RecordedHistory
-) -> None:
+def test_run_once_applies_retention_once_an_hour(stage: Stage, memory: RecordedHistory) -> None:
     stage.quarters(9)
     stage.clock.now = NOON + 3_600_000 + QUARTER
     stage.quarters(9)
-    keep = round(63 * DAY * 1000)
-    times = [NOON + QUARTER, NOON + 3_600_000 + QUARTER]
-    assert memory.thinned == [(each, keep) for each in times]
-    three_years = round(3 * 366 * DAY * 1000)
-    assert memory.forgotten == [each - three_years for each in times]
+    kept = round(400 * DAY * 1000)
+    assert memory.forgotten == [NOON - kept, NOON + 3_600_000 + QUARTER - kept]
 
 
 def test_end_interrupts_a_running_round(stage: Stage) -> None:
@@ -269,29 +286,29 @@ def test_end_interrupts_a_running_round(stage: Stage) -> None:
 def test_recorder_source_returns_the_recorded_counts(exporter: Exporter, tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as store:
         stage = Stage(exporter, store, holder="me")
-        stage.quarters(10)
+        stage.quarters(30)
         stage.recorder.close()
         stage.start()
         stage.exporter.restart()
-        stage.quarters(11)
+        stage.quarters(31)
         stage.recorder.close()
-        source = RecorderSource(store, keep=63 * DAY)
+        source = RecorderSource(store)
         spans = [
-            Span(NOON, NOON + 2 * MINUTE_MS),
-            Span(NOON + 2 * MINUTE_MS, NOON + 5 * MINUTE_MS),
-            Span(NOON - MINUTE_MS, NOON),
+            Span(NOON, NOON + 2 * STEP_MS),
+            Span(NOON + 2 * STEP_MS, NOON + 4 * STEP_MS),
+            Span(NOON - STEP_MS, NOON),
         ]
         counts = source.counts([AVAILABILITY, LATENCY], spans)
         assert (
             counts[AVAILABILITY]
             == counts[LATENCY]
             == {
-                spans[0]: SpanCounts(good=70, total=77, minutes=2),
-                spans[1]: SpanCounts(good=120, total=132, minutes=3),
+                spans[0]: SpanCounts(good=390, total=429, minutes=10),
+                spans[1]: SpanCounts(good=210, total=231, minutes=10),
                 spans[2]: SpanCounts(),
             }
         )
         assert source.known_since([AVAILABILITY]) == {AVAILABILITY: NOON}
         assert source.indicators() == (AVAILABILITY, LATENCY)
         minutes = source.minutes(AVAILABILITY, spans[0])
-        assert [(each.at, each.total) for each in minutes] == [(NOON, 33), (NOON + MINUTE_MS, 44)]
+        assert [(each.at, each.total) for each in minutes] == [(NOON, 209), (NOON + STEP_MS, 220)]

@@ -19,11 +19,11 @@ class LockedStore:
     def _fail(self, *_: object) -> tuple[()]:
         raise UserError("the store /results.db cannot be read: it is locked")
 
-    span_counts = minute_counts = first_seen = recorded_indicators = _fail
+    span_counts = steps = first_seen = last_seen = _fail
 
 
 def test_unreadable_store_raises_source_errors() -> None:
-    source = RecorderSource(LockedStore(), keep=63 * DAY)  # type: ignore[arg-type]
+    source = RecorderSource(LockedStore())  # type: ignore[arg-type]
     queries = [
         lambda: source.counts([AVAILABILITY], [Span(0, 1)]),
         lambda: source.minutes(AVAILABILITY, Span(0, 1)),
@@ -35,11 +35,10 @@ def test_unreadable_store_raises_source_errors() -> None:
             query()
 
 
-def test_warnings_window_longer_than_minute_retention_warns() -> None:
-    source = RecorderSource(LockedStore(), keep=63 * DAY)  # type: ignore[arg-type]
-    assert source.warnings(63 * DAY) == ()
-    (warning,) = source.warnings(90 * DAY)
+def test_warnings_window_longer_than_retention_warns() -> None:
+    source = RecorderSource(LockedStore())  # type: ignore[arg-type]
+    assert source.warnings(400 * DAY) == ()
+    (warning,) = source.warnings(500 * DAY)
     assert warning == (
-        "minutes are kept for 63 days, hours before that: over 90 days, the edges of the window "
-        "are rounded to hours"
+        "the recorder keeps 400 days, less than the window of 500 days: what is older is missing"
     )

@@ -1,4 +1,4 @@
-"""Requests at the start of a minute, before the recorder has stored the previous one."""
+"""Requests as a step ends, before the recorder has stored it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from minute_history import AVAILABILITY, FLOW, objective
 from report_service_fixture import AS_OF, MemorySource, start_service
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, Indicator, Tally
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.recorder_source import RecorderSource
@@ -23,28 +23,26 @@ SEEN = TargetHealth(name="http://a/metrics", scrapes=1, indicators=5)
 
 @dataclass
 class FakeRecorder:
-    """A recorder that stores minutes on request."""
+    """A recorder that stores steps on request."""
 
     store: Store
     health: RecorderHealth = field(default_factory=lambda: RecorderHealth(targets=(SEEN,)))
 
-    def record(self, minute: int) -> None:
-        """Store a minute with sixty good events."""
-        started = (minute - (AS_OF - 7 * MINUTE_MS)) / MINUTE_MS * 60.0
-        self.store.record_minute(minute, {OF: Tally(started, started, 0.0)}, {OF}, ())
-        self.health = RecorderHealth(targets=(SEEN,), recorded_until=minute + MINUTE_MS)
+    def record(self, end: int) -> None:
+        """Store a step with three hundred good events."""
+        self.store.record_step(end, {OF: Tally(300.0, 300.0, 0.0)})
+        self.health = RecorderHealth(targets=(SEEN,), recorded_until=end)
 
 
-def test_new_objective_is_unchanged_until_minute_is_stored(tmp_path: Path) -> None:
-    """One missing minute of six would lower coverage to no data."""
+def test_new_objective_is_unchanged_until_step_is_stored(tmp_path: Path) -> None:
+    """One missing step of six would lower coverage to no data."""
     with Store.open(tmp_path / "r.db", clock=lambda: AS_OF) as store:
         recorder = FakeRecorder(store)
-        for ago in range(6, 1, -1):
-            recorder.record(AS_OF - ago * MINUTE_MS)
-        source = RecorderSource(store, keep=28 * 86_400.0)
+        for ago in range(5, 0, -1):
+            recorder.record(AS_OF - ago * STEP_MS)
         service = start_service(
             store,
-            cast("MemorySource", source),
+            cast("MemorySource", RecorderSource(store)),
             objectives=(objective(0.999, window=3 * 86_400.0),),
             recorder=recorder,
             cache_seconds=30.0,
@@ -62,15 +60,18 @@ def test_new_objective_is_unchanged_until_minute_is_stored(tmp_path: Path) -> No
         service.clock[0] = AS_OF + 50
         before = read()
         assert (before["as_of"], before["status"]) == (utc(AS_OF - MINUTE_MS), "met")
-        assert (before["coverage"]["ratio"], before["coverage"]["samples"]) == (1.0, 5)
-        recorder.record(AS_OF - MINUTE_MS)
+        assert (before["coverage"]["ratio"], before["coverage"]["samples"]) == (1.0, 25)
+        recorder.record(AS_OF)
         service.clock[0] = AS_OF + 150
         after = read()
         assert (after["as_of"], after["coverage"]["ratio"]) == (utc(AS_OF), 1.0)
-        assert after["events"]["total"] == before["events"]["total"] + 60
-        # A minute that is never stored delays `as_of` by at most one minute.
-        service.clock[0] = AS_OF + 2 * MINUTE_MS + 10
+        assert after["events"]["total"] == before["events"]["total"] + 300
+        # Within a step nothing is missing yet.
+        service.clock[0] = AS_OF + 4 * MINUTE_MS + 10
+        assert read()["coverage"]["ratio"] == 1.0
+        # A step that is never stored delays `as_of` by at most one minute.
+        service.clock[0] = AS_OF + STEP_MS + MINUTE_MS + 10
         entry = service.get("/slo")["entries"][0]
-        assert entry["as_of"] == utc(AS_OF + 2 * MINUTE_MS)
-        assert entry["coverage"]["samples"] == 6
-        assert entry["coverage"]["expected_samples"] == 8
+        assert entry["as_of"] == utc(AS_OF + STEP_MS + MINUTE_MS)
+        assert entry["coverage"]["samples"] == 30
+        assert entry["coverage"]["expected_samples"] == 35

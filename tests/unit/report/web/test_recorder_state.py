@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from report_service_fixture import AS_OF, start_service
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class FakeRecorder:
     ("until", "as_of"),
     [
         (AS_OF, AS_OF),
-        (AS_OF - MINUTE_MS, AS_OF - MINUTE_MS),  # about to be stored
-        (AS_OF - 2 * MINUTE_MS, AS_OF),  # missing
+        (AS_OF - STEP_MS, AS_OF - MINUTE_MS),  # about to be stored
+        (AS_OF - 2 * STEP_MS, AS_OF),  # missing
         (AS_OF + 5 * MINUTE_MS, AS_OF),  # the clock went back
         (None, AS_OF),
     ],
@@ -46,7 +46,7 @@ def test_as_of_waits_for_minute_about_to_be_stored(
 
 
 def test_report_before_first_recorded_minute_has_warning(store: Store) -> None:
-    warning = "no data recorded yet: the first figures follow the first whole minute"
+    warning = "no data recorded yet: the first figures follow within five minutes"
     recorder = FakeRecorder(RecorderHealth(targets=(SEEN,)))
     service = start_service(store, recorder=recorder)
     assert service.get("/slo")["warnings"] == [warning]

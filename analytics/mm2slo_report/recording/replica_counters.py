@@ -1,8 +1,7 @@
-"""Monotonic totals from the counters of an exporter's replicas.
+"""Increases of the counters of an exporter's replicas.
 
 Each replica counts all events, so an indicator's events are the mean over its replicas. Increases
-between scrapes are averaged, not counters: a replica that is added or removed then changes no
-total.
+between scrapes are averaged, not counters: a replica that is added or removed then adds no events.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.reporting.minute_counts import Tally
-from mm2slo_core.reporting.tally_arithmetic import mean, plus, times
+from mm2slo_core.reporting.minute_counts import STEP_MS, Tally
+from mm2slo_core.reporting.tally_arithmetic import mean, times
 from mm2slo_report.recording.tally_increase import tally_increase
-from mm2slo_store.sli_history.rows import CounterState
+from mm2slo_store import CounterState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,17 +28,13 @@ class _Increase(NamedTuple):
     tally: Tally
 
 
-class ReplicaTotals:
-    """Totals since the first sample of each indicator, and the counters they continue from.
+class ReplicaCounters:
+    """The counters of each replica as last scraped, from the stored *states* on.
 
-    Starts from the *totals* and the counters' *states* of earlier rounds. A state is kept while the
-    page of its replica lacks the indicator.
+    A state is kept while the page of its replica lacks the indicator.
     """
 
-    def __init__(
-        self, totals: Mapping[Indicator, Tally] | None = None, states: Iterable[CounterState] = ()
-    ) -> None:
-        self.tallies = dict(totals or {})
+    def __init__(self, states: Iterable[CounterState] = ()) -> None:
         self._states: defaultdict[str, dict[Indicator, CounterState]] = defaultdict(dict)
         self._scraped_at: dict[str, int] = {}
         self._scraped_here: set[str] = set()
@@ -54,40 +49,50 @@ class ReplicaTotals:
             )
 
     @property
-    def newest_scrape(self) -> int | None:
+    def newest_scrape(self) -> int:
         """When the last page was scraped; further rounds must be later."""
-        return max(self._scraped_at.values(), default=None)
+        return max(self._scraped_at.values(), default=0)
 
-    def states(self, replicas: Iterable[str]) -> tuple[CounterState, ...]:
-        """The last scraped counters of *replicas*."""
-        return tuple(each for replica in replicas for each in self._states[replica].values())
+    @property
+    def states(self) -> tuple[CounterState, ...]:
+        """The counters of all replicas that were scraped since the start."""
+        return tuple(
+            each
+            for replica in sorted(self._scraped_here)
+            for each in self._states[replica].values()
+        )
 
-    def add(self, at: int, pages: Mapping[str, Page]) -> frozenset[Indicator]:
-        """Add a scrape round at *at* (epoch ms) of pages by replica; returns their indicators.
+    def add(self, at: int, pages: Mapping[str, Page]) -> Mapping[Indicator, Tally]:
+        """Add a scrape round at *at* (epoch ms) of pages by replica; returns what was counted.
 
-        Raises ValueError if *at* is not after the previous round.
+        An indicator is measured if a replica was scraped in the five minutes before. Raises
+        ValueError if *at* is not after the previous round.
         """
-        if self.newest_scrape is not None and at <= self.newest_scrape:
+        if at <= self.newest_scrape:
             raise ValueError(
                 f"scrape round at {at} is not after the previous one at {self.newest_scrape}"
             )
-        found: defaultdict[Indicator, list[_Increase]] = defaultdict(list)
+        found: dict[Indicator, list[_Increase]] = {}
         for replica, page in pages.items():
             for indicator, tally in page.tallies.items():
                 increase = self._increase(replica, indicator, tally, page.started)
-                found[indicator].extend(() if increase is None else (increase,))
+                increases = found.setdefault(indicator, [])
+                if increase is not None and at - increase.since <= STEP_MS:
+                    increases.append(increase)
                 self._states[replica][indicator] = CounterState(
                     replica, indicator, at, tally, page.started
                 )
             self._scraped_at[replica] = at
             self._scraped_here.add(replica)
-        for indicator, increases in found.items():
-            new = _mean_increase(increases, self._counted_until.get(indicator), at)
-            self.tallies[indicator] = plus(self.tallies.get(indicator, Tally()), new)
-            # New replicas alone do not show what was counted until now.
-            if increases or indicator not in self._counted_until:
-                self._counted_until[indicator] = at
-        return frozenset(found)
+        counted = {
+            indicator: _mean_increase(increases, self._counted_until.get(indicator), at)
+            for indicator, increases in found.items()
+            if increases
+        }
+        # New replicas alone do not show what was counted until now.
+        new = found.keys() - self._counted_until.keys()
+        self._counted_until |= dict.fromkeys(counted.keys() | new, at)
+        return counted
 
     def _increase(
         self, replica: str, indicator: Indicator, now: Tally, started: int | None
@@ -113,8 +118,6 @@ def _mean_increase(increases: Sequence[_Increase], counted_until: int | None, at
     lacks events. Both are left out if another replica has samples for the whole time. If none has,
     the former counts in proportion to time.
     """
-    if not increases:
-        return Tally()
     if counted_until is not None and all(each.since < counted_until for each in increases):
         return mean(
             [times(each.tally, (at - counted_until) / (at - each.since)) for each in increases]

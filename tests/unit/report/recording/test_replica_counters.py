@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,35 @@ from hypothesis import strategies as st
 from recorder_fakes import AVAILABILITY, LATENCY
 
 from mm2slo_core.reporting.minute_counts import Indicator, Tally
+from mm2slo_core.reporting.tally_arithmetic import plus
 from mm2slo_report.recording.exposition import Page
-from mm2slo_report.recording.replica_totals import ReplicaTotals
+from mm2slo_report.recording.replica_counters import ReplicaCounters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_store import CounterState
 
 SECOND = 1000
+
+
+class Totals:
+    """The sums of what replicas counted, over restarts of the recorder."""
+
+    def __init__(self, before: Totals | None = None) -> None:
+        self.tallies: dict[Indicator, Tally] = {} if before is None else before.tallies
+        self.states: dict[tuple[str, Indicator], CounterState] = (
+            {} if before is None else before.states
+        )
+        self.counters = ReplicaCounters(self.states.values())
+
+    def add(self, at: int, pages: Mapping[str, Page]) -> set[Indicator]:
+        """Add a round; returns the measured indicators."""
+        found = self.counters.add(at, pages)
+        for each, increase in found.items():
+            self.tallies[each] = plus(self.tallies.get(each, Tally()), increase)
+        self.states |= {(each.replica, each.indicator): each for each in self.counters.states}
+        return set(found)
 
 
 def page(*counts: float, of: Indicator = AVAILABILITY, started: int | None = None) -> Page:
@@ -21,15 +47,14 @@ def page(*counts: float, of: Indicator = AVAILABILITY, started: int | None = Non
 
 
 def test_add_new_counter_counts_only_its_increase() -> None:
-    totals = ReplicaTotals()
-    assert totals.add(1, {"a": page(90, 100, 5)}) == {AVAILABILITY}
-    assert totals.tallies == {AVAILABILITY: Tally(0, 0, 0)}
-    totals.add(2, {"a": page(97, 110, 6)})
+    totals = Totals()
+    assert totals.add(1, {"a": page(90, 100, 5)}) == set()
+    assert totals.add(2, {"a": page(97, 110, 6)}) == {AVAILABILITY}
     assert totals.tallies == {AVAILABILITY: Tally(7, 10, 1)}
 
 
 def test_add_one_fallen_counter_resets_all_three() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(1, {"a": page(5, 100, 0)})
     totals.add(2, {"a": page(7, 8, 0)})
     assert totals.tallies == {AVAILABILITY: Tally(7, 8, 0)}, (
@@ -38,7 +63,7 @@ def test_add_one_fallen_counter_resets_all_three() -> None:
 
 
 def test_add_restarted_process_resets_counters_that_did_not_fall() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(1, {"a": page(5, 5, 0, started=1)})
     totals.add(2, {"a": page(9, 9, 0, started=2)})
     assert totals.tallies == {AVAILABILITY: Tally(9, 9, 0)}
@@ -49,7 +74,7 @@ def test_add_restarted_process_resets_counters_that_did_not_fall() -> None:
 
 
 def test_add_new_indicator_of_known_replica_starts_at_zero() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(1, {"a": page(1, 1, 0)})
     totals.add(2, {"a": Page({AVAILABILITY: Tally(1, 1, 0), LATENCY: Tally(3, 4, 0)})})
     assert totals.tallies[LATENCY] == Tally(3, 4, 0)
@@ -58,22 +83,22 @@ def test_add_new_indicator_of_known_replica_starts_at_zero() -> None:
 def test_add_indicator_new_after_recorder_restart_may_be_old() -> None:
     both = {AVAILABILITY: Tally(1, 1, 0), LATENCY: Tally(3000, 4000, 0)}
     for started, counted in [(None, Tally()), (1, Tally()), (20, Tally(3000, 4000, 0))]:
-        totals = ReplicaTotals()
+        totals = Totals()
         totals.add(10, {"a": page(1, 1, 0, started=started)})
-        again = ReplicaTotals(totals.tallies, totals.states(["a"]))
+        again = Totals(totals)
         again.add(30, {"a": Page(both, started)})
-        assert again.tallies[LATENCY] == counted
+        assert again.tallies.get(LATENCY, Tally()) == counted
 
 
 def test_add_indicator_missing_for_a_while_loses_no_events() -> None:
-    totals = ReplicaTotals()
-    for at, counts in enumerate([page(1, 1, 0), Page({}), page(6, 8, 0)]):
+    totals = Totals()
+    for at, counts in enumerate([page(1, 1, 0), Page({}), page(6, 8, 0)], 1):
         totals.add(at, {"a": counts})
     assert totals.tallies == {AVAILABILITY: Tally(5, 7, 0)}
 
 
 def test_add_averages_increases_when_replicas_come_and_go() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(1, {"a": page(1000, 1000, 0)})
     totals.add(2, {"a": page(1010, 1010, 0), "b": page(5, 5, 0)})
     assert totals.tallies[AVAILABILITY] == Tally(10, 10, 0)
@@ -84,7 +109,7 @@ def test_add_averages_increases_when_replicas_come_and_go() -> None:
 
 
 def test_add_returning_replica_is_not_counted_twice() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(10, {"a": page(0, 0, 0), "b": page(0, 0, 0)})
     totals.add(20, {"b": page(10, 10, 0)})
     totals.add(30, {"a": page(20, 20, 0), "b": page(20, 20, 0)})
@@ -95,16 +120,16 @@ def test_add_returning_replica_is_not_counted_twice() -> None:
 
 
 def test_add_after_recorder_restart_counts_each_replica_once() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(10, {"a": page(0, 0, 0), "b": page(0, 0, 0)})
     totals.add(20, {"b": page(10, 10, 0)})
-    again = ReplicaTotals(totals.tallies, totals.states(["a", "b"]))
+    again = Totals(totals)
     again.add(30, {"a": page(20, 20, 0)})
     assert again.tallies == {AVAILABILITY: Tally(20, 20, 0)}, "half of a's 20 are of b's time"
 
 
 def test_add_new_replica_alone_leaves_the_gap_to_a_returning_one() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(10, {"a": page(0, 0, 0)})
     totals.add(20, {"b": page(500, 500, 0)})
     totals.add(30, {"a": page(20, 20, 0)})
@@ -112,7 +137,7 @@ def test_add_new_replica_alone_leaves_the_gap_to_a_returning_one() -> None:
 
 
 def test_add_new_replica_does_not_count_before_its_first_sample() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(10, {"a": page(0, 0, 0)})
     totals.add(20, {"b": page(500, 500, 0)})
     totals.add(30, {"a": page(20, 20, 0), "b": page(510, 510, 0)})
@@ -122,7 +147,7 @@ def test_add_new_replica_does_not_count_before_its_first_sample() -> None:
 
 
 def test_add_round_not_after_the_previous_one_is_refused() -> None:
-    totals = ReplicaTotals()
+    totals = Totals()
     totals.add(5, {"a": page(1, 1, 0)})
     with pytest.raises(ValueError, match="scrape round at 5 is not after the previous one at 5"):
         totals.add(5, {"a": page(1, 1, 0)})
@@ -176,7 +201,7 @@ STEP = st.tuples(COUNTS, st.booleans(), st.booleans(), st.booleans())
 def test_totals_of_one_replica_count_every_event_between_its_samples(
     *, steps: list[tuple[tuple[int, int, int], bool, bool, bool]], has_start_time: bool
 ) -> None:
-    replica, totals = Replica(), ReplicaTotals()
+    replica, totals = Replica(), Totals()
     for at, (counts, exporter_restarts, scraped, recorder_restarts) in enumerate(steps, 1):
         # Without a process start time, only a falling counter shows a reset.
         if exporter_restarts and (has_start_time or (scraped and replica.would_fall(*counts))):
@@ -186,7 +211,7 @@ def test_totals_of_one_replica_count_every_event_between_its_samples(
             found = replica.scrape()
             totals.add(at, {"a": found if has_start_time else replace(found, started=None)})
         if recorder_restarts:
-            totals = ReplicaTotals(totals.tallies, totals.states(["a"]))
+            totals = Totals(totals)
         assert totals.tallies.get(AVAILABILITY, Tally()) == replica.observed
 
 
@@ -211,7 +236,7 @@ def test_totals_of_replicas_scraped_together_are_their_mean(
 ) -> None:
     number, rounds = drawn
     replicas = {str(each): Replica() for each in range(number)}
-    totals = ReplicaTotals()
+    totals = Totals()
     for at, (counts, restarts, scraped, recorder_restarts) in enumerate(rounds, 1):
         for replica, counted, restart in zip(replicas.values(), counts, restarts, strict=True):
             if restart:
@@ -220,7 +245,7 @@ def test_totals_of_replicas_scraped_together_are_their_mean(
         if scraped:
             totals.add(at, {name: replica.scrape() for name, replica in replicas.items()})
         if recorder_restarts:
-            totals = ReplicaTotals(totals.tallies, totals.states(replicas))
+            totals = Totals(totals)
     mean = [
         sum(each.observed[column] for each in replicas.values()) / number for column in range(3)
     ]
@@ -237,7 +262,7 @@ def test_totals_with_gaps_neither_lose_nor_duplicate_events(
     *, rounds: list[tuple[list[bool], int]], one_is_always_present: bool
 ) -> None:
     """Ten events a second in each replica, whose counters started at different times."""
-    totals, at, first, last = ReplicaTotals(), 0, None, 0
+    totals, at, first, last = Totals(), 0, None, 0
     for scraped, seconds in rounds:
         at += seconds * SECOND
         there = [name for name, is_there in zip("abc", scraped, strict=True) if is_there]
@@ -249,7 +274,7 @@ def test_totals_with_gaps_neither_lose_nor_duplicate_events(
         counts = {name: at / 100 + ord(name) * 1000 for name in there}
         totals.add(at, {name: page(count * 0.75, count, 0) for name, count in counts.items()})
         first, last = at if first is None else first, at
-        now = totals.tallies[AVAILABILITY]
+        now = totals.tallies.get(AVAILABILITY, Tally())
         assert now.total >= before.total
         assert now.good == pytest.approx(now.total * 0.75)
     lived = (last - first) / 100 if first is not None else 0

@@ -1,4 +1,4 @@
-"""The audit: runs, units, evidence, completion, leases, run directories."""
+"""All tables."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ depends_on = None
 
 def upgrade() -> None:
     """Create the tables."""
+    _create_audit_tables()
+    _create_exclusions()
+    _create_sli_history()
+    _create_digests()
+
+
+def _create_audit_tables() -> None:
     op.create_table(
         "audit_completions",
         sa.Column("flow", sa.String, nullable=False),
@@ -81,6 +88,7 @@ def upgrade() -> None:
         sa.Column("order_judged", sa.Boolean, nullable=False),
         sa.Column("bounds", sa.JSON, nullable=False),
         sa.Column("scope", sa.JSON, nullable=False),
+        sa.Column("key_cells", sa.JSON),
         sa.PrimaryKeyConstraint("run_id", "unit", name="pk_audit_units"),
         sa.ForeignKeyConstraint(["run_id"], ["audit_runs.id"], name="fk_audit_units_run"),
         sa.UniqueConstraint(
@@ -180,4 +188,74 @@ def upgrade() -> None:
             ["audit_units.run_id", "audit_units.unit"],
             name="fk_audit_unit_flows_unit",
         ),
+    )
+
+
+def _create_exclusions() -> None:
+    op.create_table(
+        "exclusions",
+        sa.Column("id", sa.String, nullable=False),
+        sa.Column("flows", sa.JSON, nullable=False),
+        sa.Column("start_at", sa.BigInteger, nullable=False),
+        sa.Column("end_at", sa.BigInteger, nullable=False),
+        sa.Column("reason", sa.String, nullable=False),
+        sa.Column("added_by", sa.String, nullable=False),
+        sa.Column("added_at", sa.BigInteger, nullable=False),
+        sa.Column("removed_by", sa.String),
+        sa.Column("removed_at", sa.BigInteger),
+        sa.Column("silence", sa.String),
+        sa.PrimaryKeyConstraint("id", name="pk_exclusions"),
+    )
+    op.create_index("ix_exclusions_start_at", "exclusions", ["start_at"])
+
+
+def _create_sli_history() -> None:
+    op.create_table(
+        "sli_indicators",
+        sa.Column("id", sa.Integer, nullable=False, autoincrement=False),
+        sa.Column("source", sa.String, nullable=False),
+        sa.Column("target", sa.String, nullable=False),
+        sa.Column("sli", sa.String, nullable=False),
+        sa.Column("tier", sa.String, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_sli_indicators"),
+        sa.UniqueConstraint("source", "target", "sli", "tier", name="uq_sli_indicators_names"),
+    )
+    op.create_table(
+        "sli_steps",
+        sa.Column("indicator", sa.Integer, nullable=False),
+        sa.Column("end_at", sa.BigInteger, nullable=False),
+        sa.Column("good", sa.Double, nullable=False),
+        sa.Column("bad", sa.Double, nullable=False),
+        sa.Column("unknown", sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint("indicator", "end_at", name="pk_sli_steps"),
+        sa.ForeignKeyConstraint(
+            ["indicator"], ["sli_indicators.id"], name="fk_sli_steps_indicator"
+        ),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "sli_counters",
+        sa.Column("replica", sa.String, nullable=False),
+        sa.Column("indicator", sa.Integer, nullable=False),
+        sa.Column("scraped_at", sa.BigInteger, nullable=False),
+        sa.Column("good", sa.Double, nullable=False),
+        sa.Column("total", sa.Double, nullable=False),
+        sa.Column("unknown", sa.Double, nullable=False),
+        sa.Column("started_at", sa.BigInteger),
+        sa.PrimaryKeyConstraint("replica", "indicator", name="pk_sli_counters"),
+        sa.ForeignKeyConstraint(
+            ["indicator"], ["sli_indicators.id"], name="fk_sli_counters_indicator"
+        ),
+    )
+
+
+def _create_digests() -> None:
+    op.create_table(
+        "digests",
+        sa.Column("period", sa.String, nullable=False),
+        sa.Column("channel", sa.String, nullable=False),
+        sa.Column("claimed_at", sa.BigInteger, nullable=False),
+        sa.Column("sent_at", sa.BigInteger),
+        sa.Column("ts", sa.String),
+        sa.PrimaryKeyConstraint("period", "channel", name="pk_digests"),
     )

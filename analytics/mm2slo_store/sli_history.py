@@ -1,0 +1,242 @@
+"""Steps of indicators in an open store, and the counters from which they were made."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import delete, func, insert, select
+
+from mm2slo_core.reporting.minute_counts import (
+    STEP_MS,
+    Indicator,
+    MinuteCounts,
+    SpanCounts,
+    Tally,
+    step_counts,
+)
+from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.topology import Flow
+from mm2slo_store.open_store import OpenStore
+from mm2slo_store.sli_tables import counters, indicators, steps
+from mm2slo_store.upsert import insert_into
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection, Select
+
+    from mm2slo_core.objectives.exclusion import Span
+
+_NAMES = (indicators.c.source, indicators.c.target, indicators.c.sli, indicators.c.tier)
+_OF_ANY = steps.c.indicator.in_(select(indicators.c.id))
+"""Lets SQLite find steps of all indicators by their key, which starts with the indicator."""
+
+
+class CounterState(NamedTuple):
+    """The counters of an indicator as last scraped from a replica.
+
+    Times are epoch ms: `at` of the scrape, `started` of the process.
+    """
+
+    replica: str
+    indicator: Indicator
+    at: int
+    raw: Tally
+    started: int | None = None
+
+
+class SliHistory(OpenStore):
+    """Steps of five minutes, by their end (epoch ms). A step belongs to the span it ends in."""
+
+    def record_step(
+        self, end: int, counts: Mapping[Indicator, Tally], states: Iterable[CounterState] = ()
+    ) -> None:
+        """Store the step that ends at *end*, or replace it, along with *states* of counters.
+
+        All or nothing. States older than the stored ones are left out. Raises ValueError for an
+        *end* within a step and for counts that are not finite.
+        """
+        if end % STEP_MS:
+            raise ValueError(f"step ends at {end} ms; expected a multiple of {STEP_MS}")
+        for each, tally in counts.items():
+            if not all(map(math.isfinite, tally)):
+                raise ValueError(f"{each} has {tally}; expected finite numbers")
+        states = tuple(states)
+        with self._writing() as connection:
+            numbers = _with_new(connection, (*counts, *(each.indicator for each in states)))
+            _put_steps(connection, end, {numbers[each]: tally for each, tally in counts.items()})
+            _put_states(connection, numbers, states)
+
+    def latest_step(self) -> tuple[int, Mapping[Indicator, Tally]] | None:
+        """The end and the counts of the newest step of any indicator; None: no history."""
+        newest = select(func.max(_edge(func.max).scalar_subquery())).select_from(indicators)
+        with self._reading() as connection:
+            end = connection.execute(newest).scalar()
+            if end is None:
+                return None
+            named = {number: each for each, number in _numbers(connection).items()}
+            rows = connection.execute(select(steps).where(_OF_ANY, steps.c.end_at == end))
+            return int(end), {
+                named[number]: Tally(good, good + bad, unknown)
+                for number, _, good, bad, unknown in rows
+            }
+
+    def recorder_states(self) -> tuple[CounterState, ...]:
+        """The stored counters, by replica."""
+        query = (
+            select(*_NAMES, *counters.c)
+            .join_from(counters, indicators)
+            .order_by(counters.c.replica, counters.c.indicator)
+        )
+        with self._reading() as connection:
+            return tuple(map(_state, connection.execute(query)))
+
+    def span_counts(
+        self, wanted: Sequence[Indicator], spans: Sequence[Span]
+    ) -> dict[Indicator, tuple[SpanCounts, ...]]:
+        """What each indicator counted in each span, in the order of *spans*."""
+        with self._reading() as connection:
+            known = _numbers(connection)
+            numbers = {each: known[each] for each in wanted if each in known}
+            found = [_sums(connection, numbers, span) for span in spans]
+        return {each: tuple(sums.get(each, SpanCounts()) for sums in found) for each in wanted}
+
+    def steps(self, indicator: Indicator, span: Span) -> tuple[MinuteCounts, ...]:
+        """The steps that end in *span*, in order."""
+        with self._reading() as connection:
+            number = _numbers(connection).get(indicator)
+            query = select(steps).where(steps.c.indicator == number, *_within(span))
+            rows = connection.execute(query.order_by(steps.c.end_at))
+            return tuple(
+                step_counts(end, span, good=good, total=good + bad, unknown=unknown)
+                for _, end, good, bad, unknown in rows
+            )
+
+    def first_seen(self) -> dict[Indicator, int]:
+        """The start of the first step of each indicator that has one, in order of their names."""
+        return {each: end - STEP_MS for each, end in self._edges(_edge(func.min))}
+
+    def last_seen(self, wanted: Collection[Indicator], before: int) -> dict[Indicator, int | None]:
+        """The end of the last step until *before*; None without any."""
+        found = dict(self._edges(_edge(func.max).where(steps.c.end_at <= before)))
+        return {each: found.get(each) for each in wanted}
+
+    def forget(self, before: int) -> int:
+        """Delete the steps that ended by *before*; returns their number."""
+        old = delete(steps).where(_OF_ANY, steps.c.end_at <= before)
+        with self._writing() as connection:
+            return connection.execute(old).rowcount
+
+    def _edges(self, edge: Select[Any]) -> Iterator[tuple[Indicator, int]]:
+        query = select(*_NAMES, edge.scalar_subquery()).order_by(*_NAMES)
+        with self._reading() as connection:
+            rows = connection.execute(query).all()
+        return ((_indicator(row), row[4]) for row in rows if row[4] is not None)
+
+
+def _edge(function: Any) -> Select[Any]:
+    """The first or last end of the steps of an indicator."""
+    return (
+        select(function(steps.c.end_at))
+        .where(steps.c.indicator == indicators.c.id)
+        .correlate(indicators)
+    )
+
+
+def _within(span: Span) -> tuple[Any, Any]:
+    return steps.c.end_at > span.start, steps.c.end_at <= span.end
+
+
+def _sums(
+    connection: Connection, numbers: Mapping[Indicator, int], span: Span
+) -> dict[Indicator, SpanCounts]:
+    chosen = steps.c.indicator.in_(numbers.values()) if len(numbers) == 1 else _OF_ANY
+    sums = map(func.sum, (steps.c.good, steps.c.bad, steps.c.unknown))
+    query = select(steps.c.indicator, *sums, func.count()).where(chosen, *_within(span))
+    rows = connection.execute(query.group_by(steps.c.indicator))
+    found = {number: SpanCounts.of_steps(*sums) for number, *sums in rows}
+    return {each: found[number] for each, number in numbers.items() if number in found}
+
+
+def _numbers(connection: Connection) -> dict[Indicator, int]:
+    """The numbers of indicators in rows."""
+    return {_indicator(row): row[4] for row in connection.execute(select(*_NAMES, indicators.c.id))}
+
+
+def _with_new(connection: Connection, wanted: Iterable[Indicator]) -> dict[Indicator, int]:
+    """The numbers of indicators; new ones among *wanted* get the next."""
+    found = _numbers(connection)
+    new = [each for each in dict.fromkeys(wanted) if each not in found]
+    if new:
+        names = [column.name for column in _NAMES]
+        found |= {
+            each: number for number, each in enumerate(new, max(found.values(), default=0) + 1)
+        }
+        connection.execute(
+            insert(indicators),
+            [{"id": found[each], **dict(zip(names, _names(each), strict=True))} for each in new],
+        )
+    return found
+
+
+def _put_steps(connection: Connection, end: int, counts: Mapping[int, Tally]) -> None:
+    if not counts:
+        return
+    new = insert_into(connection, steps)
+    replaced = {name: new.excluded[name] for name in ("good", "bad", "unknown")}
+    connection.execute(
+        new.on_conflict_do_update(index_elements=["indicator", "end_at"], set_=replaced),
+        [
+            {
+                "indicator": number,
+                "end_at": end,
+                "good": good,
+                "bad": total - good,
+                "unknown": unknown,
+            }
+            for number, (good, total, unknown) in counts.items()
+        ],
+    )
+
+
+def _put_states(
+    connection: Connection, numbers: Mapping[Indicator, int], states: Collection[CounterState]
+) -> None:
+    if not states:
+        return
+    new = insert_into(connection, counters)
+    key = ["replica", "indicator"]
+    replaced = {each.name: new.excluded[each.name] for each in counters.c if each.name not in key}
+    connection.execute(
+        new.on_conflict_do_update(
+            index_elements=key,
+            set_=replaced,
+            where=counters.c.scraped_at <= new.excluded.scraped_at,
+        ),
+        [
+            {
+                "replica": each.replica,
+                "indicator": numbers[each.indicator],
+                "scraped_at": each.at,
+                **each.raw._asdict(),
+                "started_at": each.started,
+            }
+            for each in states
+        ],
+    )
+
+
+def _names(indicator: Indicator) -> tuple[str, ...]:
+    flow, key = indicator
+    return flow.source, flow.target, key.sli.value, key.tier
+
+
+def _indicator(row: Sequence[Any]) -> Indicator:
+    source, target, sli, tier = row[:4]
+    return Indicator(Flow(source, target), SliKey(Sli(sli), tier))
+
+
+def _state(row: Sequence[Any]) -> CounterState:
+    replica, _, at, good, total, unknown, started = row[4:]
+    return CounterState(replica, _indicator(row), at, Tally(good, total, unknown), started)
