@@ -1,18 +1,39 @@
-"""Planned maintenance as typed responses."""
+"""Planned maintenance as typed requests and responses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from mm2slo_core.objectives.exclusion import ExclusionState, Mark
-from mm2slo_core.objectives.exclusion_document import exclusion_document
+from mm2slo_core.objectives.exclusion_document import MAX_REASON_LENGTH, exclusion_document
 from mm2slo_report.rendering.response_model import Instant, MaybeInstant, ResponseModel
 from mm2slo_report.rendering.value_format import utc
 
 if TYPE_CHECKING:
     from mm2slo_core.objectives import exclusion
+
+
+class ExclusionRequest(BaseModel):
+    """Planned maintenance to add."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    flows: Annotated[
+        tuple[Annotated[str, Field(max_length=200)], ...],
+        Field(min_length=1, max_length=100, description="Patterns of labels."),
+    ]
+    start: Annotated[str, Field(alias="from", json_schema_extra={"format": "date-time"})]
+    end: Annotated[str, Field(alias="to", json_schema_extra={"format": "date-time"})]
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON_LENGTH)]
+    silence: Annotated[
+        bool | None,
+        Field(
+            description="Whether to create a silence in Alertmanager; default: "
+            "alerting.maintenance.silence."
+        ),
+    ] = None
 
 
 class Exclusion(ResponseModel):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import WithJsonSchema
+from pydantic import ValidationError, WithJsonSchema
 
 from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.objectives.exclusion import (
@@ -26,7 +25,11 @@ from mm2slo_core.objectives.exclusion_document import (
     matching_flows,
 )
 from mm2slo_report.web import http_responses, query_parameters
-from mm2slo_report.web.exclusion_models import ChangedExclusion, ExclusionList
+from mm2slo_report.web.exclusion_models import (
+    ChangedExclusion,
+    ExclusionList,
+    ExclusionRequest,
+)
 from mm2slo_report.web.exclusion_models import Exclusion as ExclusionModel
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter, not_found
@@ -41,13 +44,14 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["planned maintenance"])
 
-_MAX_PATTERNS: Final = 100
-_MAX_PATTERN_LENGTH: Final = 200
-_REQUIRED: Final = frozenset({"flows", "from", "to", "reason"})
-_FIELDS: Final = _REQUIRED | {"silence"}
 _BODY_FORMAT: Final = (
     '{"flows": ["us->eu"], "from": TIME, "to": TIME, "reason": TEXT, "silence": true}'
 )
+_VALUE_ERRORS: Final = frozenset(
+    {"bool_type", "string_too_long", "string_too_short", "string_type", "too_long", "too_short",
+     "tuple_type"}
+)  # fmt: skip
+"""Errors of the value of a known member."""
 _REFUSALS: Final = (
     HTTPStatus.FORBIDDEN,
     HTTPStatus.CONFLICT,
@@ -56,37 +60,9 @@ _REFUSALS: Final = (
 _BODY: Final = {
     "requestBody": {
         "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": sorted(_REQUIRED),
-                    "additionalProperties": False,
-                    "properties": {
-                        "flows": {
-                            "type": "array", "items": {"type": "string"},
-                            "minItems": 1, "maxItems": _MAX_PATTERNS,
-                        },
-                        "from": {"type": "string", "format": "date-time"},
-                        "to": {"type": "string", "format": "date-time"},
-                        "reason": {
-                            "type": "string", "maxLength": MAX_REASON_LENGTH, "minLength": 1,
-                        },
-                        "silence": {
-                            "type": "boolean",
-                            "description": "Whether to create a silence in Alertmanager; "
-                            "default: alerting.maintenance.silence.",
-                        },
-                    },
-                },
-                "example": {
-                    "flows": ["us->eu"], "from": "2026-07-14T02:00:00Z",
-                    "to": "2026-07-14T04:00:00Z", "reason": "upgrade of the target cluster",
-                },
-            }
-        },
+        "content": {"application/json": {"schema": ExclusionRequest.model_json_schema()}},
     }
-}  # fmt: skip
+}
 
 
 @router.get(
@@ -176,9 +152,9 @@ def remove(
 
 def _add(service: ReportService, content: bytes, who: str) -> Response:
     now = service.now
-    document = _parse_object(content)
-    new = _parse_exclusion(service, document, who, now)
-    silence = _requested_silence(service, document, new, now)
+    asked = _parse_request(content)
+    new = _parse_exclusion(service, asked, who, now)
+    silence = _requested_silence(service, asked, new, now)
     # Of two concurrent requests, the second one sees the first.
     with service.maintenance_lock:
         found = find_overlap(new, service.records.exclusions(), service.flows)
@@ -208,23 +184,22 @@ def _changed_body(exclusion: Exclusion, now: int, effects: Effects) -> Body:
 
 
 def _parse_exclusion(
-    service: ReportService, document: dict[str, Any], who: str, now: int
+    service: ReportService, request: ExclusionRequest, who: str, now: int
 ) -> Exclusion:
-    start, end = (
-        query_parameters.parse_instant(name, _text(document, name)) for name in ("from", "to")
-    )
+    start = query_parameters.parse_instant("from", request.start)
+    end = query_parameters.parse_instant("to", request.end)
     if start >= MAX_TIMESTAMP_MS:
         raise invalid_parameter("from", "invalid start; expected a time before the year 9999")
     if not MIN_EXCLUSION_MS <= end - start <= MAX_EXCLUSION_MS:
         raise invalid_parameter("to", "invalid length; expected a minute to 7 days")
-    reason = " ".join(_text(document, "reason").split())
+    reason = " ".join(request.reason.split())
     if not 0 < len(reason) <= MAX_REASON_LENGTH or not reason.isprintable():
         raise invalid_parameter(
             "reason", f"expected up to {MAX_REASON_LENGTH} characters on one line"
         )
     return Exclusion(
         id=exclusion_id(start, secrets.token_hex(3)),
-        flows=_patterns(service, document),
+        flows=_patterns(service, request),
         start=start,
         end=end,
         reason=reason,
@@ -234,51 +209,35 @@ def _parse_exclusion(
 
 
 def _requested_silence(
-    service: ReportService, document: dict[str, Any], new: Exclusion, now: int
+    service: ReportService, request: ExclusionRequest, new: Exclusion, now: int
 ) -> bool | None:
-    requested = document.get("silence")
-    if requested is not None and not isinstance(requested, bool):
-        raise invalid_parameter("silence", "invalid silence; expected true or false", _BODY_FORMAT)
-    reason = service.maintenance.silence_problem(new, now, requested=requested)
+    reason = service.maintenance.silence_problem(new, now, requested=request.silence)
     if reason:
         raise invalid_parameter("silence", f"a silence {reason}", "false")
-    return requested
+    return request.silence
 
 
-def _parse_object(content: bytes) -> dict[str, Any]:
+def _parse_request(content: bytes) -> ExclusionRequest:
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict) or not _REQUIRED <= set(document) <= _FIELDS:
-        raise invalid_parameter(
-            "body", "expected a JSON object with flows, from, to and reason", _BODY_FORMAT
-        )
-    return document
+        return ExclusionRequest.model_validate_json(content)
+    except ValidationError as error:
+        found = error.errors()
+        if any(each["type"] not in _VALUE_ERRORS or not each["loc"] for each in found):
+            raise invalid_parameter(
+                "body", "expected a JSON object with flows, from, to and reason", _BODY_FORMAT
+            ) from None
+        name = str(found[0]["loc"][0])
+        raise invalid_parameter(name, f"{name}: {found[0]['msg']}", _BODY_FORMAT) from None
 
 
-def _text(document: dict[str, Any], name: str) -> str:
-    value = document[name]
-    if not isinstance(value, str):
-        raise invalid_parameter(name, f"invalid {name}; expected a string", _BODY_FORMAT)
-    return value
-
-
-def _patterns(service: ReportService, document: dict[str, Any]) -> tuple[str, ...]:
-    value = document["flows"]
-    if not isinstance(value, list) or not 0 < len(value) <= _MAX_PATTERNS:
-        raise invalid_parameter(
-            "flows", "invalid flows; expected a list of flow patterns", _BODY_FORMAT
-        )
-    for each in value:
-        is_text = isinstance(each, str) and each.isprintable() and len(each) <= _MAX_PATTERN_LENGTH
-        if not is_text or not matching_flows((each,), service.flows):
+def _patterns(service: ReportService, request: ExclusionRequest) -> tuple[str, ...]:
+    for each in request.flows:
+        if not each.isprintable() or not matching_flows((each,), service.flows):
             labels = [flow.label for flow in service.flows]
             raise invalid_parameter(
                 "flows", "a pattern of flows matches no flow", *labels[:20], "us->*", "*"
             )
-    patterns = tuple(dict.fromkeys(value))
     # A pattern would also exclude flows that the token is not for.
     if service.is_scoped:
-        return tuple(flow.label for flow in matching_flows(patterns, service.flows))
-    return patterns
+        return tuple(flow.label for flow in matching_flows(request.flows, service.flows))
+    return tuple(dict.fromkeys(request.flows))
