@@ -49,6 +49,7 @@ PAGES = {
     "page": page(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS),
     "report": as_html(REPORT, DETAILS),
     "fleet": page(fleet_report()),
+    "objective": as_html(replace(REPORT, entries=(DETAILS[0].entry,)), DETAILS[:1]),
 }
 SIZES = {"desktop": (1280, 900), "phone": (390, 844), "small phone": (360, 780)}
 WIDER_THAN_THE_SCREEN = """
@@ -115,6 +116,16 @@ def test_list_of_20_objectives_is_short(tab: Tab, tmp_path: Path, size: str, lim
     # The rest are flows, other sections and definitions.
     assert tab.ask("document.documentElement.scrollHeight") <= limit + 4_200
     assert tab.ask("document.documentElement.scrollWidth <= innerWidth"), "scrolls sideways"
+
+
+def test_page_of_one_objective_has_all_its_figures_on_a_phone(tab: Tab, tmp_path: Path) -> None:
+    open_page(tab, tmp_path, "objective", "phone")
+    cells = "[...document.querySelectorAll('tr[data-slo] > td')]"
+    shown = tab.ask(f"{cells}.filter(each => each.offsetHeight).map(each => each.dataset.label)")
+    assert shown == [
+        "Status", "Objective", "Measured", "Remaining budget", "Burn rate (1h)", "Previous period",
+        "Coverage",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("size", SIZES)
