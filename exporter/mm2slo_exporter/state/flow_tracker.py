@@ -8,7 +8,6 @@ from mm2slo_core.canary_rules import CanaryRules
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import PolicyKind
 from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_core.group_readiness import ReadinessLimits
 from mm2slo_core.mm2_config.observed_settings import (
     RunningConnectors,
     observed_flow,
@@ -25,21 +24,25 @@ from mm2slo_exporter.state.canary_tracker import CanaryTracker
 from mm2slo_exporter.state.flow_report import (
     FlowInfo,
     FlowReport,
-    GroupState,
     TaskState,
     distinct_partitions,
 )
 from mm2slo_exporter.state.flow_state_judge import FlowStateJudge, LivenessEvidence
 from mm2slo_exporter.state.flow_topics import FlowTopics
 from mm2slo_exporter.state.group_lag import FlowGroupLags
-from mm2slo_exporter.state.group_states import GroupJudge
+from mm2slo_exporter.state.group_states import (
+    GroupJudge,
+    readiness_limits,
+    restored_groups,
+)
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
+from mm2slo_exporter.state.lag_sum import largest_known, sum_known
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.slice_indicators import SliceIndicators
 from mm2slo_exporter.state.source_topics import source_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_core.sli_counters import SliCount, SliKey
@@ -73,7 +76,7 @@ class FlowTracker:
         self._rules = FlowRules.of(flow, shared_target=shared_target)
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self.topics: FlowTopics = FlowTopics()
-        self._groups = GroupJudge(_limits(flow))
+        self._groups = GroupJudge(readiness_limits(flow))
         self._group_lags = FlowGroupLags(flow.flow) if group_lag else None
         self._recovery_point: RecoveryPoint | None = None
         self._heartbeats = HeartbeatTracker(flow)
@@ -159,11 +162,12 @@ class FlowTracker:
         liveness = self._liveness(seen.at, heartbeats)
         state = self._judge.judge(seen, data, totals, liveness)
         partitions = list(distinct_partitions(data))
-        lag = _sum(p.lag_records for p in partitions) if ready else None
-        lag_seconds = _largest(p.lag_seconds for p in partitions) if ready else None
+        lag = sum_known(p.lag_records for p in partitions) if ready else None
+        lag_seconds = largest_known(p.lag_seconds for p in partitions) if ready else None
         if lag is not None and seen.source_readable and seen.source_offsets is not None:
             read_at = seen.source_offsets.requested_at
             self._recovery_point = RecoveryPoint(lag, lag_seconds, read_at)
+        restored_point = None if seen.source_readable else seen.internals.saved.recovery_point
         return FlowReport(
             flow=self.flow.flow,
             info=self.info,
@@ -177,7 +181,7 @@ class FlowTracker:
             target_readable=seen.target_readable,
             topics=topics if ready else source_topics(seen),
             totals=totals,
-            groups=self._groups.judge(seen, data) if ready else _restored_groups(seen),
+            groups=self._groups.judge(seen, data) if ready else restored_groups(seen),
             group_lags=self._group_lags.observe(seen) if ready and self._group_lags else (),
             tasks=tuple(
                 TaskState(connector, task, name)
@@ -196,7 +200,7 @@ class FlowTracker:
             slis=self.slis(),
             lag_records=lag,
             lag_seconds=lag_seconds,
-            recovery_point=self._recovery_point if ready else _restored_point(seen),
+            recovery_point=self._recovery_point if ready else restored_point,
             catch_up_seconds=self._catch_up(seen.at, lag),
             stalled=tuple(
                 TopicPartition(topic.pair.source, partition.partition)
@@ -211,7 +215,7 @@ class FlowTracker:
         """Continue with the settings of the running connectors."""
         self.flow = self._judge.flow = self._heartbeats.flow = flow
         self._rules = FlowRules.of(flow, shared_target=self._shared_target)
-        self._groups.limits = _limits(flow)
+        self._groups.limits = readiness_limits(flow)
         self._slices.checkpoint_interval = flow.checkpoint_interval
         self.topics.judge_all_next()
         self._groups.forget()
@@ -252,37 +256,3 @@ class FlowTracker:
             return None
         self._lag_rate.add(at, lag)
         return catch_up_seconds(lag, self._lag_rate.per_second)
-
-
-def _limits(flow: FlowConfig) -> ReadinessLimits:
-    return ReadinessLimits(
-        max_redelivery_records=flow.readiness.max_redelivery_records,
-        max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
-        group_sync_grace_period=2 * flow.checkpoint_interval,
-    )
-
-
-def _restored_groups(seen: Observation) -> tuple[GroupState, ...]:
-    """The last verdicts of an earlier process, if the source has not been readable since."""
-    if seen.source_readable:
-        return ()
-    verdicts = seen.internals.saved.verdicts
-    return tuple(GroupState.restored(group, verdicts[group]) for group in sorted(verdicts))
-
-
-def _restored_point(seen: Observation) -> RecoveryPoint | None:
-    return None if seen.source_readable else seen.internals.saved.recovery_point
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    """Sum of the known values; None when there are values but none is known."""
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return sum(known) if known or not found else None
-
-
-def _largest(values: Iterable[float | None]) -> float | None:
-    """The largest value; None when it is 0 as far as known, and some are unknown."""
-    found = list(values)
-    largest = max((value for value in found if value is not None), default=0.0)
-    return largest if largest > 0 or None not in found else None

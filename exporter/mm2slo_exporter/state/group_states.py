@@ -17,6 +17,7 @@ from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, LagSum, sum_lags
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import TopicState
 
@@ -139,3 +140,20 @@ def _holds(
     if group not in seen.source.unreadable_groups and (read_at is None or newest >= read_at):
         return False
     return not inputs.syncs_group_offsets or seen.at - newest > limits.group_sync_grace_period
+
+
+def readiness_limits(flow: FlowConfig) -> ReadinessLimits:
+    """The limits that *flow* sets."""
+    return ReadinessLimits(
+        max_redelivery_records=flow.readiness.max_redelivery_records,
+        max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
+        group_sync_grace_period=2 * flow.checkpoint_interval,
+    )
+
+
+def restored_groups(seen: Observation) -> tuple[GroupState, ...]:
+    """The last verdicts of an earlier process, if the source has not been readable since."""
+    if seen.source_readable:
+        return ()
+    verdicts = seen.internals.saved.verdicts
+    return tuple(GroupState.restored(group, verdicts[group]) for group in sorted(verdicts))

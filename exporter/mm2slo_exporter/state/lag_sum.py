@@ -27,3 +27,17 @@ def sum_lags(found: Iterable[LagSum]) -> LagSum:
         records if records or all(each.records is not None for each in every) else None,
         seconds if seconds > 0 or all(each.seconds is not None for each in every) else None,
     )
+
+
+def sum_known(values: Iterable[int | None]) -> int | None:
+    """Sum of the known values; None when there are values but none is known."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return sum(known) if known or not found else None
+
+
+def largest_known(values: Iterable[float | None]) -> float | None:
+    """The largest value; None when it is 0 as far as known, and some are unknown."""
+    found = list(values)
+    largest = max((value for value in found if value is not None), default=0.0)
+    return largest if largest > 0 or None not in found else None
