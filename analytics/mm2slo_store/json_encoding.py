@@ -87,9 +87,9 @@ def encode_key_cells(cells: Iterable[KeyCell]) -> Form:
     ]
 
 
-def decode_key_cells(form: Form | None) -> tuple[KeyCell, ...]:
-    """Decode `encode_key_cells`; None in rows of older versions."""
-    return tuple(KeyCell(*each) for each in form or ())
+def decode_key_cells(form: Form) -> tuple[KeyCell, ...]:
+    """Decode `encode_key_cells`."""
+    return tuple(KeyCell(*each) for each in form)
 
 
 def encode_bounds(bounds: Iterable[StatedBound]) -> Form:

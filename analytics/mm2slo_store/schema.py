@@ -86,7 +86,7 @@ units = Table(
     Column("order_judged", Boolean, nullable=False),
     Column("bounds", JSON, nullable=False),
     Column("scope", JSON, nullable=False),
-    Column("key_cells", JSON),
+    Column("key_cells", JSON, nullable=False),
     PrimaryKeyConstraint("run_id", "unit", name="pk_audit_units"),
     ForeignKeyConstraint(["run_id"], ["audit_runs.id"], name="fk_audit_units_run"),
     UniqueConstraint(

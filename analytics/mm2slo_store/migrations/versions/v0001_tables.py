@@ -88,7 +88,7 @@ def _create_audit_tables() -> None:
         sa.Column("order_judged", sa.Boolean, nullable=False),
         sa.Column("bounds", sa.JSON, nullable=False),
         sa.Column("scope", sa.JSON, nullable=False),
-        sa.Column("key_cells", sa.JSON),
+        sa.Column("key_cells", sa.JSON, nullable=False),
         sa.PrimaryKeyConstraint("run_id", "unit", name="pk_audit_units"),
         sa.ForeignKeyConstraint(["run_id"], ["audit_runs.id"], name="fk_audit_units_run"),
         sa.UniqueConstraint(
