@@ -17,7 +17,6 @@ from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.catalogue import (
     BAD_STEP,
     BAD_SUM,
-    CHAIN_WINDOWS,
     COVERAGE,
     DUE_STEP,
     EVENTS_STEP,
@@ -33,7 +32,7 @@ from mm2slo_core.catalogue import (
 from mm2slo_core.promql import aggregate, over, select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mm2slo_alerts.rule_model import Scale
     from mm2slo_core.catalogue import RecordedSeries
@@ -52,9 +51,9 @@ def steps(scale: Scale) -> Iterator[RecordingRule]:
     yield RecordingRule(record=DUE_STEP.name, expr=_due_steps(scale))
 
 
-def chains(scale: Scale) -> Iterator[RecordingRule]:
-    """Return sums, error ratio and burn rate of each window of hours and days."""
-    for window in CHAIN_WINDOWS:
+def chains(windows: Sequence[str], scale: Scale) -> Iterator[RecordingRule]:
+    """Return sums, error ratio and burn rate of each of *windows*."""
+    for window in windows:
         length = seconds(window)
         events, bad = EVENTS_SUM[window], BAD_SUM[window]
         yield RecordingRule(record=events.name, expr=sum_of_steps(EVENTS_STEP, length, scale))

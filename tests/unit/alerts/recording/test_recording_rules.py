@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from promtool import RULE_TESTS, evaluate, narrowed, needs_promtool, run_rule_tests
 
 from mm2slo_alerts import burn, recording
-from mm2slo_alerts.output_files import RECORDING_RULES, generated
+from mm2slo_alerts.output_files import RECORDING_RULES, alert_groups, generated
 from mm2slo_alerts.recording.objective_series import flow_pattern
-from mm2slo_alerts.rule_model import RecordingRule, Scale
+from mm2slo_alerts.rule_model import Links, RecordingRule, Scale
 from mm2slo_core.catalogue import MAINTENANCE_ACTIVE, RECORDED
 from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING, FLOW_SEEN, FLOW_STOPPED
 from mm2slo_core.config.published_indicators import default_objective_rules
@@ -49,7 +50,7 @@ def of(flow: str, name: str = "", extra: str = "") -> str:
 @pytest.mark.parametrize("name", sorted(each.name for each in RULE_TESTS.glob("recording-*")))
 def test_recording_rules_match_hand_written_counts(tmp_path: Path, name: str) -> None:
     path = RULE_TESTS / name
-    groups = ("mm2slo-events",) if name in ONLY_EVENTS_GROUP else None
+    groups = ("mm2slo-objectives", "mm2slo-events") if name in ONLY_EVENTS_GROUP else None
     run_rule_tests(narrowed(path, tmp_path, groups) if groups else path)
 
 
@@ -79,6 +80,22 @@ def test_each_series_has_one_rule_per_set_of_labels() -> None:
 
 def test_group_intervals_are_within_lookback() -> None:
     assert all(group.interval <= 300 for group in recording.groups((REST,)))
+
+
+@pytest.mark.parametrize("count", [1, 10, 50])
+def test_groups_are_within_default_limits_of_mimir(count: int) -> None:
+    """`ruler_max_rules_per_rule_group` is 20, `ruler_max_rule_groups_per_tenant` is 70."""
+    rules = [
+        replace(REST, flows=(f"f{number}->eu",), owner=f"o{number}") for number in range(count)
+    ]
+    made = recording.groups(rules)
+    assert max(len(group.rules) for group in made) <= 20
+    assert len(made) + len(alert_groups(Links(runbook="https://example.org/"))) <= 70
+    names = [
+        rule.labels["owner"] for group in made for rule in group.rules if "owner" in rule.labels
+    ]
+    assert len(names) == count
+    assert len({group.name for group in made}) == len(made)
 
 
 def test_same_objectives_give_same_bytes() -> None:
@@ -152,10 +169,10 @@ FIRING = 'count(ALERTS{{alertname=~"MM2ErrorBudget{}.*"}}) or vector(0)'
 
 @needs_promtool
 def test_three_bad_canaries_of_a_young_flow_do_not_page(tmp_path: Path) -> None:
-    events = recording.groups((YOUNG,))[0]
+    objectives, events = recording.groups((YOUNG,))[:2]
     evaluate(
         tmp_path,
-        (events, *burn.groups()),
+        (objectives, events, *burn.groups()),
         {
             # Six canaries a minute, of which the second to the fourth are bad.
             f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x130",
@@ -175,7 +192,7 @@ def test_three_bad_canaries_of_a_young_flow_do_not_page(tmp_path: Path) -> None:
 def test_hour_with_maintenance_burns_as_if_it_were_shorter(tmp_path: Path) -> None:
     evaluate(
         tmp_path,
-        (recording.groups((YOUNG,))[0],),
+        recording.groups((YOUNG,))[:2],
         {
             f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x140",
             f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0+3x100 300+3x38",
@@ -198,10 +215,10 @@ def test_hour_with_maintenance_burns_as_if_it_were_shorter(tmp_path: Path) -> No
 
 @needs_promtool
 def test_three_minutes_of_total_outage_of_a_young_flow_page(tmp_path: Path) -> None:
-    events = recording.groups((YOUNG,))[0]
+    objectives, events = recording.groups((YOUNG,))[:2]
     evaluate(
         tmp_path,
-        (events, *burn.groups()),
+        (objectives, events, *burn.groups()),
         {
             f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x10",
             f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0x10",
