@@ -97,7 +97,9 @@ def assert_audit_finds_nothing_lost(lab: Lab, waiting: frozenset[int]) -> None:
     copied = {each.partition: each.end for each in scope.partitions}
     for each in scope.flows[0].partitions:
         assert each.next_offset is not None
-        assert each.next_offset <= copied[each.partition]
+        # A sync of a later record of the same batch can pass the one that failed (docs/limits.md).
+        failed_on = each.partition == min(waiting)
+        assert each.next_offset <= copied[each.partition] + failed_on
         if each.partition in waiting:
             assert copied[each.partition] < each.end
 
