@@ -23,7 +23,7 @@ from mm2slo_store import RunState, Store
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 RECORDS = 60_000
 _TIMEOUT = 240.0
@@ -72,14 +72,7 @@ def audit_command(topic: str, folder: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGINT,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
-        pytest.param(signal.SIGKILL, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_interrupted_audit_leaves_only_its_run_entry(
     lab: Lab, topic: str, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -122,7 +115,6 @@ def test_interrupted_audit_leaves_only_its_run_entry(
         assert [each.name for each in scratch.iterdir() if "hsperf" not in each.name] == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [("disk", "no space left on the disk of audit.directory"), ("jars", "Spark's jars do not fit")],
