@@ -354,7 +354,7 @@ def test_describe_without_read_fails_its_stage_until_read_is_granted(
     printed, before = mirrored.acls(EXPORTER)[f"eu Read topic {topic}"], seen.scrape()
     with reduced_to_describe(mirrored.brokers["eu"], printed.binding):
         # For longer than one assignment of the consumer, which reports it once.
-        seen.until(lambda s: errors(s) - errors(before) >= 60, "the stage to keep failing")
+        seen.until(lambda s: errors(s) - errors(before) >= 20, "the stage to keep failing")
         after = seen.scrape()
         assert failures(before, after) == {f"eu {stage}"}
         assert after.state(str(FLOW)) in WORKING
