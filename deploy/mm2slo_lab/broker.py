@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mm2slo_lab.java_runtime import Runtime
     from mm2slo_lab.lab_topology import LabTopology
 
-READY_TIMEOUT = 180.0
-
 
 @dataclass(frozen=True, slots=True)
 class BrokerPorts:
@@ -123,9 +121,9 @@ class Broker:
         if wait:
             self.wait_ready()
 
-    def wait_ready(self, timeout: float = READY_TIMEOUT) -> float:
+    def wait_ready(self) -> float:
         """Wait until the broker serves its metadata; returns the seconds it took."""
-        return self.process.wait_until(self._is_serving, "serving clients", timeout)
+        return self.process.wait_until(self._is_serving, "serving clients")
 
     def stop(self) -> None:
         """Stop the broker cleanly."""

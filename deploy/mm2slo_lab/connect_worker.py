@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mm2slo_lab.java_runtime import Runtime
     from mm2slo_lab.lab_topology import LabTopology
 
-READY_TIMEOUT = 180.0
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 
 
@@ -59,7 +58,7 @@ class ConnectWorker:
 
     def wait_ready(self) -> None:
         """Wait for the REST API, then create or update the connectors."""
-        self.process.wait_until(self._is_responding, "serving REST requests", READY_TIMEOUT)
+        self.process.wait_until(self._is_responding, "serving REST requests")
         clients = {alias: broker.java() for alias, broker in self._brokers.items()}
         for pair in self._topology.pairs:
             if pair.target == self.alias:
@@ -69,7 +68,7 @@ class ConnectWorker:
     def wait_mirroring(self) -> float:
         """Wait until every flow has replicated a new record; returns the seconds it took."""
         probe = MirroringProbe(self._topology, self._brokers)
-        return self.process.wait_until(probe.is_replicating, "replicating all flows", READY_TIMEOUT)
+        return self.process.wait_until(probe.is_replicating, "replicating all flows")
 
     def states(self) -> dict[str, str]:
         """Return states by task, for example `{"us->eu.MirrorSourceConnector-0": "RUNNING"}`."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_lab import process_guard
+from mm2slo_lab.condition_wait import PATIENCE
 from mm2slo_lab.lab_errors import ProcessError
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class ManagedProcess:
         self._signal(signal.SIGCONT)
         self.wait_until(lambda: not self.paused, "resumed", _SIGNAL_TIMEOUT)
 
-    def wait_until(self, ready: Callable[[], bool], what: str, timeout: float) -> float:
+    def wait_until(self, ready: Callable[[], bool], what: str, timeout: float = PATIENCE) -> float:
         """Wait until *ready*; returns the seconds it took.
 
         Raises ProcessError with the last lines of the log when the process exits or *timeout*

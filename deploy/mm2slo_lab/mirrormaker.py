@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mm2slo_lab.java_runtime import Runtime
     from mm2slo_lab.lab_topology import LabTopology
 
-READY_TIMEOUT = 180.0
 _MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 
 
@@ -60,12 +59,12 @@ class MirrorMaker:
         self.process.start()
         if probe is None:
             return None
-        return self.process.wait_until(probe.is_replicating, "replicating all flows", READY_TIMEOUT)
+        return self.process.wait_until(probe.is_replicating, "replicating all flows")
 
-    def wait_mirroring(self, timeout: float = READY_TIMEOUT) -> float:
+    def wait_mirroring(self) -> float:
         """Wait until every flow has replicated a new record; returns the seconds it took."""
         probe = MirroringProbe(self._topology, self._brokers)
-        return self.process.wait_until(probe.is_replicating, "replicating all flows", timeout)
+        return self.process.wait_until(probe.is_replicating, "replicating all flows")
 
     def stop(self) -> None:
         """Stop cleanly: offsets are flushed, so that no record is replicated twice."""

@@ -69,7 +69,7 @@ class Delivery:
         def found() -> list[Any]:
             return [each.payload for each in slack.messages if part in each.title]
 
-        wait_for(lambda: len(found()) >= count, f"message {count} about {part}", 180, 0.02)
+        wait_for(lambda: len(found()) >= count, f"message {count} about {part}", poll=0.02)
         assert len(found()) == count
         return found()
 
@@ -355,9 +355,9 @@ def test_webhook_gets_groups_with_token(delivery: Delivery) -> None:
     labels = burn("s->t", channel="on-call")
     delivery.manager.fire(labels, texts(labels), since=START)
     flow = _of_flow(delivery.on_call, "s->t")
-    wait_for(lambda: len(flow()) == 1, "a message at the webhook", 180, 0.02)
+    wait_for(lambda: len(flow()) == 1, "a message at the webhook", poll=0.02)
     delivery.manager.resolve(labels, texts(labels), since=START, until=END)
-    wait_for(lambda: len(flow()) == 2, "the resolved message", 180, 0.02)
+    wait_for(lambda: len(flow()) == 2, "the resolved message", poll=0.02)
     fired, resolved = flow()
     assert (fired["status"], resolved["status"]) == ("firing", "resolved")
     assert fired["groupLabels"] == {"flow": "s->t"}
@@ -369,7 +369,7 @@ def test_webhook_gets_groups_with_token(delivery: Delivery) -> None:
 
 def test_watchdog_repeats_to_its_receiver(delivery: Delivery) -> None:
     delivery.manager.fire({"alertname": "MM2Watchdog", "severity": "none"}, {"summary": "alive"})
-    wait_for(lambda: len(delivery.pulse.messages) >= 3, "three heartbeats", 180, 0.05)
+    wait_for(lambda: len(delivery.pulse.messages) >= 3, "three heartbeats", poll=0.05)
     assert all("Watchdog" not in title for title in delivery.slack.titles())
 
 

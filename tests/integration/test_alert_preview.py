@@ -58,7 +58,7 @@ class Delivery:
         Messages of other tests may be repeated in between.
         """
         with suppress(LabError):
-            wait_for(lambda: payload in self._payloads(), "the message", 180, 0.02)
+            wait_for(lambda: payload in self._payloads(), "the message", poll=0.02)
         return self._payloads()
 
     def _payloads(self) -> list[object]:

@@ -85,7 +85,7 @@ def test_stop_pages_within_four_minutes(lab: Lab, tmp_path: Path, fresh_topic: s
         history = healthy_hour(target, time.time())
         with monitoring(tmp_path, config, [target], history=history) as running:
             full = 'flow:mm2_sli_events:increase1h{sli="availability"} > 3300'
-            wait_for(lambda: running.prometheus.holds(full), "an hour of canaries", 180, 1)
+            wait_for(lambda: running.prometheus.holds(full), "an hour of canaries", poll=1)
             wait_for(lambda: running.prometheus.holds("mm2_flow_state == 1"), "a scrape")
             lab.mm2.stop()
             start = time.time()

@@ -50,7 +50,7 @@ def test_failover_panels_show_groups_without_checkpoints(
     with observe_flow(faulty_lab, tmp_path, [fresh_topic], flow=selected) as (_, seen):
         wait_until_equal(lambda: counts(seen), {"ready": 1, "blocked": 0})
         wait_for(
-            lambda: fault_panels <= seen.empty_panels(), "the panels of reasons to be empty", 180, 2
+            lambda: fault_panels <= seen.empty_panels(), "the panels of reasons to be empty", poll=2
         )
         assert seen.values(BOARD, ROWS, "group", name="Ready") == {(ready,): 1}
         for group in (first, second):
@@ -61,7 +61,7 @@ def test_failover_panels_show_groups_without_checkpoints(
             (FLOW, group, "no_checkpoint"): 1 for group in (first, second)
         }
         assert seen.values(BOARD, SINCE, "flow") == {(FLOW,): 2}
-        wait_for(lambda: not fault_panels & seen.empty_panels(), "both panels", 180, 1)
+        wait_for(lambda: not fault_panels & seen.empty_panels(), "both panels", poll=1)
         rows = {(ready,): 1, (first,): 0, (second,): 0}
         assert seen.values(BOARD, ROWS, "group", name="Ready") == rows
         assert seen.values(BOARD, ROWS, "group", name="Redelivery, upper bound").keys() == {
@@ -110,9 +110,9 @@ def test_checkpoint_freshness_budget_of_active_group(
         watched.wait_healthy([FLOW])
         assert freshness(seen) is None
         with CommittingGroup(us.librdkafka(), fresh_topic, f"{fresh_topic}-group") as group:
-            wait_for(lambda: freshness(seen) is not None, "a budget", 180, 1)
-            wait_for(lambda: (freshness(seen) or 0) == 1, "a whole budget", 180, 1)
+            wait_for(lambda: freshness(seen) is not None, "a budget", poll=1)
+            wait_for(lambda: (freshness(seen) or 0) == 1, "a whole budget", poll=1)
             assert group.commits > 0
             faulty_lab.mm2.stop()
             # A stop of a minute costs little of the budget of the whole window.
-            wait_for(lambda: 0.9 < (freshness(seen) or 1) < 0.999, "a partly spent one", 180, 1)
+            wait_for(lambda: 0.9 < (freshness(seen) or 1) < 0.999, "a partly spent one", poll=1)

@@ -32,8 +32,7 @@ def healthy(seen: LabDashboards, topic: str) -> None:
     wait_for(
         lambda: seen.empty_panels() == PANEL_FAULTS.keys(),
         "data in healthy panels",
-        180,
-        2,
+        poll=2,
     )
     assert seen.values(FLEET, "Flows by state", "state") == {
         ("running",): 1,
@@ -64,7 +63,7 @@ def test_panels_show_healthy_and_stopped_flow(
         stopped_at = time.time()
         faulty_lab.mm2.stop()
         watched.wait_message(1, "the page")
-        wait_for(lambda: not fault_panels & seen.empty_panels(), "the panels of a stop", 180, 1)
+        wait_for(lambda: not fault_panels & seen.empty_panels(), "the panels of a stop", poll=1)
         assert fault_panels == {(FLEET, "Firing alerts by severity"), (FLEET, ALERTS)}
         # Inhibited alerts fire, too.
         assert (seen.value(FLEET, "Firing alerts by severity", severity="page") or 0) >= 1
@@ -80,7 +79,7 @@ def test_panels_show_healthy_and_stopped_flow(
         assert 4 < behind < time.time() - stopped_at + 5
         burning = seen.values(FLOW_BOARD, "Objectives", "sli", name="Burn rate (1h)")
         assert max(burning.values()) > 1
-        wait_for(lambda: bool(seen.annotations(FLOW_BOARD)["Alerts"]), "the alert's mark", 180, 1)
+        wait_for(lambda: bool(seen.annotations(FLOW_BOARD)["Alerts"]), "the alert's mark", poll=1)
         starts = {
             float(value)
             for series in seen.annotations(FLOW_BOARD)["Alerts"]

@@ -43,7 +43,7 @@ def test_panels_show_unreachable_cluster(
     us.admin.create_topic(fresh_topic, 1)
     produce(us.librdkafka(), fresh_topic, Load(10))
     with observe_flow(faulty_lab, tmp_path, [fresh_topic]) as (_, seen):
-        wait_for(lambda: fault_panels <= seen.empty_panels(), "no stage to fail", 180, 2)
+        wait_for(lambda: fault_panels <= seen.empty_panels(), "no stage to fail", poll=2)
         assert {(BOARD, FAILURES)} == fault_panels
         faulty_lab.cluster("eu").stop()
         stopped = time.time()
@@ -51,11 +51,10 @@ def test_panels_show_unreachable_cluster(
         wait_for(
             lambda: (seen.value(BOARD, FAILURES, **key, reason="unreachable") or 0) > 0,
             "the failure",
-            180,
-            0.5,
+            poll=0.5,
         )
         wait_for(
-            lambda: (seen.value(BOARD, LAST_SUCCESS, **key) or 0) > 15, "15 s without it", 180, 0.5
+            lambda: (seen.value(BOARD, LAST_SUCCESS, **key) or 0) > 15, "15 s without it", poll=0.5
         )
         since = seen.value(BOARD, LAST_SUCCESS, **key)
         assert since is not None
@@ -83,7 +82,7 @@ def test_panel_counts_malformed_internal_records(
     produce(lab.cluster("us").librdkafka(), fresh_topic, Load(10))
     with observe_flow(lab, tmp_path, [fresh_topic]) as (_, seen):
         uptime = 'max(max_over_time(up{job="mm2slo"}[15s])) == 1 unless absent(up offset 15s)'
-        wait_for(lambda: seen.server.holds(uptime), "15 s of scrapes", 180, 1)
+        wait_for(lambda: seen.server.holds(uptime), "15 s of scrapes", poll=1)
         assert {(BOARD, MALFORMED)} == fault_panels <= seen.empty_panels()
         good = Checkpoint("damaged", TopicPartition(f"us.{fresh_topic}", 0), 1, 1)
         producer = Producer(lab.cluster("eu").librdkafka())
@@ -101,7 +100,7 @@ def test_panel_counts_malformed_internal_records(
             found = seen.values(BOARD, MALFORMED, "cluster", "kind", "reason")
             return {key: round(each) for key, each in found.items()}
 
-        wait_for(lambda: counts() == expected, f"{expected}", 180, 1)
+        wait_for(lambda: counts() == expected, f"{expected}", poll=1)
         assert not fault_panels & seen.empty_panels()
 
 
@@ -120,7 +119,7 @@ def test_panel_counts_message_refused_by_slack(tmp_path: Path) -> None:
             ) as server,
         ):
             seen = LabDashboards(server)
-            wait_for(lambda: seen.value(BOARD, SLACK, integration="slack") == 0, "none", 180, 0.5)
+            wait_for(lambda: seen.value(BOARD, SLACK, integration="slack") == 0, "none", poll=0.5)
             slack.fail(status=403, body="invalid_token", times=1)
             labels = {"alertname": "MM2FlowStopped", "severity": "page", "flow": FLOW}
             manager.fire({**labels, "source": "us", "target": "eu"}, {"summary": "stopped"})
@@ -129,4 +128,4 @@ def test_panel_counts_message_refused_by_slack(tmp_path: Path) -> None:
             def lost() -> int:
                 return round(seen.value(BOARD, SLACK, integration="slack") or 0)
 
-            wait_for(lambda: lost() == 1, "one that was lost", 180, 0.5)
+            wait_for(lambda: lost() == 1, "one that was lost", poll=0.5)

@@ -52,7 +52,7 @@ def test_panel_shows_events_excluded_by_maintenance(
             return seen.values(BOARD, EVENTS, name="excluded", sli=sli).get((), 0.0)
 
         about = pytest.approx(CANARIES, rel=0.15)
-        wait_for(lambda: excluded("availability") == about, "a step of canaries", 180, 1)
+        wait_for(lambda: excluded("availability") == about, "a step of canaries", poll=1)
         # Two partitions, one event a second each.
         assert excluded("data_freshness") == pytest.approx(2 * STEP, rel=0.15)
         total = seen.value(BOARD, EVENTS, name="excluded") or 0

@@ -71,7 +71,7 @@ def test_panel_shows_records_held_back_by_open_transactions(
     settings = {"isolation": "read_committed"}
     topics = [fresh_topic, other]
     with observe_flow(committed, tmp_path, topics, flow=settings) as (_, seen):
-        wait_for(lambda: unreplicated(seen) == 0, "the flow at rest", 180, 0.5)
+        wait_for(lambda: unreplicated(seen) == 0, "the flow at rest", poll=0.5)
         assert not faulty(seen, HELD)
         with (
             OpenTransaction(us.librdkafka(), fresh_topic, transactional_id=fresh_topic) as one,
@@ -80,12 +80,12 @@ def test_panel_shows_records_held_back_by_open_transactions(
             one.send(Load(5, partition=0))
             one.send(Load(3, partition=1))
             two.send(Load(2, partition=1))
-            wait_for(lambda: faulty(seen, HELD) == 10, "what is held back", 180, 0.5)
+            wait_for(lambda: faulty(seen, HELD) == 10, "what is held back", poll=0.5)
             # Held-back records are not lag.
             assert unreplicated(seen) == 0
             one.commit()
             two.commit()
-        wait_for(lambda: not faulty(seen, HELD), "nothing to be held", 180, 0.5)
+        wait_for(lambda: not faulty(seen, HELD), "nothing to be held", poll=0.5)
 
 
 def test_time_to_catch_up_follows_shrinking_backlog(
@@ -101,14 +101,13 @@ def test_time_to_catch_up_follows_shrinking_backlog(
         wait_for(
             lambda: time_left(seen) == 0,
             "no time left at rest",
-            180,
-            0.5,
+            poll=0.5,
         )
         faulty_lab.mm2.stop()
         produce(us.librdkafka(), fresh_topic, Load(count))
-        wait_for(lambda: unreplicated(seen) == count, "the backlog", 180, 0.5)
+        wait_for(lambda: unreplicated(seen) == count, "the backlog", poll=0.5)
         # The lag is not shrinking, so there is no estimate.
-        wait_for(lambda: time_left(seen) is None, "no figure", 180, 0.5)
+        wait_for(lambda: time_left(seen) is None, "no figure", poll=0.5)
         faulty_lab.mm2.start(wait=False)
         wait_for(lambda: unreplicated(seen) == 0, "the end", 600, 0.2)
         left = dict(seen.time_series(BOARD, LAG, CATCH_UP))
@@ -118,7 +117,7 @@ def test_time_to_catch_up_follows_shrinking_backlog(
         fastest = max(a - b for a, b in pairwise(behind.values()))
         # The lag divided by the estimate is a net rate that occurred.
         assert all(0 < behind[at] / each <= 2 * fastest for at, each in shrinking.items())
-        wait_for(lambda: time_left(seen) == 0, "no time left", 180, 0.5)
+        wait_for(lambda: time_left(seen) == 0, "no time left", poll=0.5)
         assert watched.scrape().value("mm2_flow_lag_records", flow=FLOW) == 0
 
 
@@ -133,12 +132,12 @@ def test_panels_show_records_lost_to_retention(
         wait_until_equal(lambda: faulty(seen, LOST), 0)
         faulty_lab.mm2.stop()
         produce(us.librdkafka(), fresh_topic, Load(100, first=50))
-        wait_for(lambda: unreplicated(seen) == 100, "the backlog", 180, 0.5)
+        wait_for(lambda: unreplicated(seen) == 100, "the backlog", poll=0.5)
         us.admin.delete_records(fresh_topic, {0: 90})
         # 50 were replicated and 90 removed; increase() extrapolates to its window.
-        wait_for(lambda: (faulty(seen, LOST) or 0) > 0, "the loss", 180, 0.5)
+        wait_for(lambda: (faulty(seen, LOST) or 0) > 0, "the loss", poll=0.5)
         wait_for(
-            lambda: faulty(seen, LOST) == pytest.approx(40, rel=0.1), "the loss of 40", 180, 0.5
+            lambda: faulty(seen, LOST) == pytest.approx(40, rel=0.1), "the loss of 40", poll=0.5
         )
         assert unreplicated(seen) == 60
 
@@ -157,17 +156,17 @@ def test_panels_distinguish_failed_from_running_task(
                 found = seen.values(BOARD, TASKS, "connector", "task", name=BY_TASK)
                 return {key: each for key, each in found.items() if "Source" in key[0]}
 
-            wait_for(lambda: sorted(states().values()) == [0, 0], "two tasks", 180, 0.5)
+            wait_for(lambda: sorted(states().values()) == [0, 0], "two tasks", poll=0.5)
             assert faulty(seen, STALLED) == 0
             try:
                 [failed] = faults.fail_task(faulty_lab, us_eu, fresh_topic)
-                wait_for(lambda: sorted(states().values()) == [0, FAILED], "a failure", 180, 0.5)
+                wait_for(lambda: sorted(states().values()) == [0, FAILED], "a failure", poll=0.5)
                 [(connector, task)] = [key for key, each in states().items() if each == FAILED]
                 assert f"{connector}-{task}" == failed
-                wait_for(lambda: (faulty(seen, STALLED) or 0) > 0, "a stall", 180, 0.5)
+                wait_for(lambda: (faulty(seen, STALLED) or 0) > 0, "a stall", poll=0.5)
                 # One of the two tasks has some of the partitions; the other keeps running.
                 assert 1 <= (faulty(seen, STALLED) or 0) < 4
                 assert seen.value(BOARD, "Flow state") == 0
             finally:
                 faults.repair_task(faulty_lab, us_eu, fresh_topic)
-            wait_for(lambda: sorted(states().values()) == [0, 0], "the repair", 180, 0.5)
+            wait_for(lambda: sorted(states().values()) == [0, 0], "the repair", poll=0.5)

@@ -68,7 +68,7 @@ class AlertingLab:
                 if each["labels"]["severity"] != "none" and each["status"]["state"] != "suppressed"
             }
 
-        wait_for(lambda: not unsuppressed(), "alerts to be suppressed", 180, 0.5)
+        wait_for(lambda: not unsuppressed(), "alerts to be suppressed", poll=0.5)
 
     def _names(self, severity: str) -> set[str]:
         alerts = (each["labels"] for each in self.monitoring.prometheus.alerts())
@@ -83,10 +83,10 @@ class AlertingLab:
                 f'sli=~"availability|data_freshness"}}[20s])) > 100 '
                 f'and sum(flow:mm2_sli_bad:increase5m{{flow="{flow}"}}) == 0'
             )
-            wait_for(partial(server.holds, good), f"a healthy {flow}", 180, 0.5)
+            wait_for(partial(server.holds, good), f"a healthy {flow}", poll=0.5)
             left = f'min(flow:mm2_slo_budget_remaining:ratio{{flow="{flow}"}}) > 0'
-            wait_for(partial(server.holds, left), f"the budget of {flow}", 180, 0.5)
-        wait_for(lambda: not self.active_pages(), "silence", 180, 0.5)
+            wait_for(partial(server.holds, left), f"the budget of {flow}", poll=0.5)
+        wait_for(lambda: not self.active_pages(), "silence", poll=0.5)
 
 
 @contextmanager
