@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ from mm2slo_cli.demo.slack_stub import SlackStub
 from mm2slo_cli.demo.traffic import Traffic
 from mm2slo_cli.demo.workload import READERS, STREAMS
 from mm2slo_cli.lab_terminal import kafka_errors_as_user_errors
-from mm2slo_cli.signals import Interrupted, interrupt_on_signals
+from mm2slo_cli.signals import Interrupted, interrupt_on_signals, wait_for_signal
 from mm2slo_cli.slack_view import WIDTH, show
 from mm2slo_core.config.exporter_config import parse_listen
 from mm2slo_kafka.data_admin import DataAdmin
@@ -64,7 +63,7 @@ def serve_slack(
     )
     with _until_signal(), stub:
         typer.echo(f"showing Slack messages on {address}")
-        _wait()
+        wait_for_signal()
 
 
 @compose_demo_app.command("splunk")
@@ -82,7 +81,7 @@ def serve_hec(
     )  # fmt: skip
     with _until_signal(), stub:
         typer.echo(f"receiving events on {address}")
-        _wait()
+        wait_for_signal()
 
 
 @compose_demo_app.command("traffic")
@@ -100,7 +99,7 @@ def produce_traffic(
                     admin.create_topic(stream.topic, stream.partitions)
         with Traffic(clusters, STREAMS, READERS):
             typer.echo(f"producing to {len(STREAMS)} topics")
-            _wait()
+            wait_for_signal()
 
 
 def slack_page(messages: Sequence[Mapping[str, Any]]) -> str:
@@ -119,8 +118,3 @@ def slack_page(messages: Sequence[Mapping[str, Any]]) -> str:
 def _until_signal() -> Iterator[None]:
     with interrupt_on_signals(), suppress(Interrupted):
         yield
-
-
-def _wait() -> None:
-    while True:
-        time.sleep(1.0)  # a signal that another thread gets would not end `signal.pause`

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +47,12 @@ class SignalInterrupts:
             # A second Ctrl-C must not interrupt the cleanup.
             self._enabled = False
             raise Interrupted(number)
+
+
+def wait_for_signal() -> NoReturn:
+    """Wait until a signal interrupts; one that another thread gets would not end `signal.pause`."""
+    while True:
+        time.sleep(1.0)
 
 
 @contextmanager

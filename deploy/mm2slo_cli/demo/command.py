@@ -24,7 +24,7 @@ from mm2slo_cli.demo.shipped_logs import ship_logs
 from mm2slo_cli.demo.shutdown import prepare_shutdown
 from mm2slo_cli.demo.traffic_audit import audit_traffic
 from mm2slo_cli.lab_terminal import show_steps
-from mm2slo_cli.signals import Interrupted, interrupt_on_signals
+from mm2slo_cli.signals import Interrupted, interrupt_on_signals, wait_for_signal
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_lab import Lab
@@ -198,6 +198,4 @@ def _wait_for_signal(progress: Console) -> None:
     """Wait for a signal."""
     progress.print("everything keeps running; press Ctrl-C to exit")
     with suppress(Interrupted):
-        # A signal that another thread gets would not end `signal.pause`.
-        while True:
-            time.sleep(1.0)
+        wait_for_signal()
