@@ -51,10 +51,17 @@ class SpanCounts:
     minutes: int = 0
 
     @classmethod
-    def of_steps(cls, good: float, bad: float, unknown: float, steps: float) -> SpanCounts:
+    def of_steps(
+        cls, good: float, bad: float, unknown: float, steps: float, excluded: float = 0.0
+    ) -> SpanCounts:
         """The sums of so many *steps*."""
-        minutes = round(steps) * STEP_MS // MINUTE_MS
-        return cls(good=good, total=good + bad, unknown=unknown, minutes=minutes)
+        return cls(
+            good=good,
+            total=good + bad,
+            unknown=unknown,
+            excluded=excluded,
+            minutes=round(steps) * STEP_MS // MINUTE_MS,
+        )
 
     @property
     def bad(self) -> float:

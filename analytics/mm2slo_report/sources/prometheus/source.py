@@ -7,7 +7,6 @@ import threading
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, EXCLUDED_STEP, UNKNOWN_STEP
@@ -214,10 +213,8 @@ def _indicator(found: Found) -> Indicator | None:
 
 def _span_counts(parts: Mapping[str, float]) -> SpanCounts:
     events, bad = parts.get("events", 0.0), parts.get("bad", 0.0)
-    found = SpanCounts.of_steps(
-        events - bad, bad, parts.get("unknown", 0.0), parts.get("steps", 0.0)
-    )
-    return replace(found, excluded=parts.get("excluded", 0.0))
+    unknown, steps, excluded = (parts.get(name, 0.0) for name in ("unknown", "steps", "excluded"))
+    return SpanCounts.of_steps(events - bad, bad, unknown, steps, excluded)
 
 
 def _not_finite(indicator: Indicator) -> SliSourceError:
