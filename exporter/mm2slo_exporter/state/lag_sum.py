@@ -22,10 +22,9 @@ def sum_lags(found: Iterable[LagSum]) -> LagSum:
     """The sum of the records and the greatest age; unknown if known ones are 0 and others not."""
     every = list(found)
     records = sum(each.records or 0 for each in every)
-    seconds = max((each.seconds or 0.0 for each in every), default=0.0)
     return LagSum(
         records if records or all(each.records is not None for each in every) else None,
-        seconds if seconds > 0 or all(each.seconds is not None for each in every) else None,
+        largest_known(each.seconds for each in every),
     )
 
 
