@@ -73,7 +73,7 @@ def check_flow(
         heartbeats = others.by_name.get(policies.heartbeat_connector)
         running = RunningConnectors(own.by_name, heartbeats, transactional=bool(own.fenced))
     settings = {GROUP_LAG} if config.exporter.group_lag else set()
-    if any(each.settings.get(SYNC_GROUP_OFFSETS) == "true" for each in running.by_name.values()):
+    if running.syncs_group_offsets:
         settings.add(SYNC_GROUP_OFFSETS)
     canaries = {CanaryCarrier.TOPIC: flow.canary.topic, CanaryCarrier.HEARTBEATS: HEARTBEATS_TOPIC}
     resources = FlowResources(

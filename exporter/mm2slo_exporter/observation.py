@@ -111,7 +111,6 @@ class InternalsView:
     states: Mapping[tuple[str, int | None], str] = field(default_factory=empty_mapping)
     assigned: frozenset[TopicPartition] | None = None
     connectors: RunningConnectors = field(default_factory=RunningConnectors)
-    sync_group_offsets: bool = False
     translation_restarted_at: float | None = None
     """When MirrorMaker 2 before Kafka 3.7.1 restarted and forgot earlier offset syncs."""
     saved: SavedState = field(default_factory=SavedState)

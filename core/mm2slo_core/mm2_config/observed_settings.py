@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import FlowConfig, Isolation, SettingsSource
+from mm2slo_core.connection_checks.required_permissions import SYNC_GROUP_OFFSETS
 from mm2slo_core.mm2_config.findings import Origin
 from mm2slo_core.mm2_config.flow_settings import flow_section, stated_value
 from mm2slo_core.mm2_config.mirror_setup import (
@@ -58,6 +59,13 @@ class RunningConnectors:
     by_name: Mapping[str, ConnectorConfig] = field(default_factory=lambda: MappingProxyType({}))
     heartbeats: ConnectorConfig | None = None
     transactional: bool = False
+
+    @property
+    def syncs_group_offsets(self) -> bool:
+        """Whether MirrorMaker 2 commits the groups' offsets on the target."""
+        return any(
+            each.settings.get(SYNC_GROUP_OFFSETS) == "true" for each in self.by_name.values()
+        )
 
 
 def observed_flow(flow: FlowConfig, running: RunningConnectors) -> FlowConfig:

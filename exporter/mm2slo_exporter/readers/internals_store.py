@@ -140,7 +140,6 @@ class InternalsStore:
                 self._syncs.assume_sparse()
             if self._saved is None:
                 self._saved = SavedState.of(self._state_records)
-            settings = [each.settings for each in self._configs.by_name.values()]
             tasks = {task for name, task in self._states if name == self._source_connector}
             return InternalsView(
                 syncs=dict(self._syncs.newest),
@@ -153,9 +152,6 @@ class InternalsStore:
                     dict(self._configs.by_name),
                     self._heartbeats.by_name.get(self._heartbeat_connector),
                     is_transactional,
-                ),
-                sync_group_offsets=any(
-                    each.get("sync.group.offsets.enabled") == "true" for each in settings
                 ),
                 translation_restarted_at=self._syncs.restarted_at,
                 saved=self._saved,

@@ -46,7 +46,7 @@ class FlowWatchScope:
             if alias not in {flow.source, flow.target}:
                 continue
             internals = runner.internals()
-            if alias == flow.source or internals.sync_group_offsets:
+            if alias == flow.source or internals.connectors.syncs_group_offsets:
                 groups = existing_groups | internals.checkpoints.keys()
                 wanted.update(filter(runner.policies.wants_group, groups))
             elif exporter.group_lag:

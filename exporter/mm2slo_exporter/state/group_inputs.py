@@ -57,7 +57,7 @@ def collect_inputs(
         tuple(map(by_source.get, names)),
         tuple(map(last_read.get, names)),
         not (seen.source_readable and group in seen.source.unreadable_groups),
-        seen.internals.sync_group_offsets,
+        seen.internals.connectors.syncs_group_offsets,
         seen.target.is_active(group),
         seen.internals.translation_restarted_at,
     )

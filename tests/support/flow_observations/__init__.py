@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.connection_checks.required_permissions import SYNC_GROUP_OFFSETS
 from mm2slo_core.flow_offsets import SyncRuns
+from mm2slo_core.mm2_config.observed_settings import RunningConnectors
+from mm2slo_core.records import ConnectorConfig
 from mm2slo_core.state_record import StateKey, StateKind
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
@@ -48,6 +51,13 @@ def past_poll(topic_id: str | None, end: int, times: PollTimes) -> WatermarkReco
         partitions=(0,),
         ends=(end,),
     )
+
+
+def checkpoint_connector(*, syncs_group_offsets: bool) -> RunningConnectors:
+    """The connectors of a flow that commits the groups' offsets on the target, or does not."""
+    settings = {SYNC_GROUP_OFFSETS: str(syncs_group_offsets).lower()}
+    name = "MirrorCheckpointConnector"
+    return RunningConnectors({name: ConnectorConfig(name, settings)})
 
 
 def lost_records(report: FlowReport) -> int:

@@ -116,7 +116,7 @@ def test_view_of_empty_store_lists_topics_it_waits_for() -> None:
     assert found.waiting_for == ("mm2-status on eu",)
     assert (found.syncs, found.committed, found.checkpoints, found.states) == ({}, {}, {}, {})
     assert found.assigned is None
-    assert not found.sync_group_offsets
+    assert not found.connectors.syncs_group_offsets
     assert found.offset_map(ORDERS) is None
 
 
@@ -250,11 +250,11 @@ def test_sync_group_offsets_follows_connector_setting() -> None:
     store = Store()
     setting = {"sync_group_offsets_enabled": "true"}
     store.take(CONFIGS, connector("Other", **setting))
-    assert not store.view.sync_group_offsets
+    assert not store.view.connectors.syncs_group_offsets
     store.take(CONFIGS, connector(MARKS, **setting))
-    assert store.view.sync_group_offsets
+    assert store.view.connectors.syncs_group_offsets
     store.take(CONFIGS, (b"connector-MirrorCheckpointConnector", None))
-    assert not store.view.sync_group_offsets
+    assert not store.view.connectors.syncs_group_offsets
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_clear_drops_state_of_one_topic_only() -> None:
             }[topic]
         )
     assert store.view.offset_map(ORDERS) is None
-    assert not store.view.sync_group_offsets
+    assert not store.view.connectors.syncs_group_offsets
 
 
 def test_view_is_immutable() -> None:

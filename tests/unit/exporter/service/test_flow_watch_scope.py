@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from flow_observations import flow_config
+from flow_observations import checkpoint_connector, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.exporter_config import ExporterConfig
@@ -32,7 +32,8 @@ CHECKPOINTS: Any = {"app": {}, "gone": {}, "console-consumer-1": {}}
 def test_groups_of_cluster_are_those_existing_and_with_a_checkpoint(
     alias: str, synced: bool, exporter: dict[str, Any], groups: list[str]
 ) -> None:
-    internals = InternalsView(checkpoints=CHECKPOINTS, sync_group_offsets=synced)
+    connectors = checkpoint_connector(syncs_group_offsets=synced)
+    internals = InternalsView(checkpoints=CHECKPOINTS, connectors=connectors)
     policies = FlowPolicies(flow_config(), CanaryCarrier.HEARTBEATS)
     runner: Any = SimpleNamespace(
         flow=policies.flow, policies=policies, internals=lambda: internals

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from flow_observations import Scene, flow_config
+from flow_observations import Scene, checkpoint_connector, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_offsets import SyncRuns
@@ -221,7 +221,7 @@ def test_synced_group_offsets_are_compared_with_target_commits(
     active: bool,
     expected: list[BlockReason],
 ) -> None:
-    scene.internals["sync_group_offsets"] = True
+    scene.internals["connectors"] = checkpoint_connector(syncs_group_offsets=True)
     scene.internals["checkpoints"] = {"app": {COPY: NewestCheckpoint(80, 80, 800.0)}}
     scene.target["group_offsets"] = {} if commit is None else {"app": {COPY: commit}}
     scene.target["group_states"] = {"app": "stable" if active else "empty"}

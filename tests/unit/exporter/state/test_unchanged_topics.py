@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flow_observations import Log, Scene, flow_config
+from flow_observations import Log, Scene, checkpoint_connector, flow_config
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,7 +136,7 @@ def toggle_wait(world: World, _partition: TopicPartition, _log: Log, count: int)
 
 
 def toggle_group_sync(world: World, _partition: TopicPartition, _log: Log, count: int) -> None:
-    world.scene.internals["sync_group_offsets"] = count > 1
+    world.scene.internals["connectors"] = checkpoint_connector(syncs_group_offsets=count > 1)
 
 
 def assign(world: World, partition: TopicPartition, _log: Log, count: int) -> None:
@@ -273,7 +273,7 @@ def test_group_keeps_its_state_unless_time_may_change_it(
         for copy in world.checkpoints
         if checkpoint_at is not None
     }
-    world.scene.internals["sync_group_offsets"] = synced
+    world.scene.internals["connectors"] = checkpoint_connector(syncs_group_offsets=synced)
     world.scene.source["unreadable_groups"] = frozenset(() if readable else ("app",))
     flow = tracker({}, shared_target=False)
     (first,) = flow.update(world.look(5.0)).groups
