@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 
+@dataclass(frozen=True, slots=True)
+class ThroughputView:
+    """Records per second over the last *seconds*."""
+
+    seconds: float
+    source: float | None
+    replicated: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowView:
     """Current state of a flow, from its exporter."""
@@ -30,6 +39,7 @@ class FlowView:
     unreplicated_seconds: float | None = None
     unreplicated_age: float | None = None
     """Seconds since that reading."""
+    throughput: ThroughputView | None = None
 
 
 @dataclass(frozen=True, slots=True)

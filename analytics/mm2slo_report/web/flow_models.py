@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from mm2slo_core.reporting import report_entry
     from mm2slo_core.topology import Flow
-    from mm2slo_report.rendering.page_views import GroupView
+    from mm2slo_report.audit_figures import AuditFigures
+    from mm2slo_report.rendering.page_views import FlowView, GroupView, ThroughputView
 
 
 class FlowSummary(ResponseModel):
@@ -47,6 +48,43 @@ class FlowList(ResponseModel):
     flows: tuple[FlowSummary, ...]
 
 
+class Throughput(ResponseModel):
+    """Between two readings of the exporter, which are a minute apart or more."""
+
+    between_readings_seconds: Figure
+    source_records_per_second: Figure
+    replicated_records_per_second: Figure
+    source_bytes_per_second: Annotated[
+        Figure, Field(description="Uncompressed: records per second times the record size.")
+    ]
+    replicated_bytes_per_second: Figure
+    record_size_bytes: Annotated[
+        Figure,
+        Field(description="Mean size of key, value and headers in the flow's newest audit."),
+    ]
+    record_size_age_seconds: Annotated[
+        Figure, Field(description="Time since the end of the audited window.")
+    ]
+
+    @classmethod
+    def of(cls, view: ThroughputView, audit: AuditFigures | None, now: int) -> Self:
+        size = None if audit is None else audit.record_size
+        age = None if audit is None else (now - audit.run.header.window.end) / 1000
+
+        def in_bytes(records: float | None) -> float | None:
+            return None if records is None or size is None else records * size
+
+        return cls(
+            between_readings_seconds=view.seconds,
+            source_records_per_second=view.source,
+            replicated_records_per_second=view.replicated,
+            source_bytes_per_second=in_bytes(view.source),
+            replicated_bytes_per_second=in_bytes(view.replicated),
+            record_size_bytes=size,
+            record_size_age_seconds=None if size is None else age,
+        )
+
+
 class CurrentState(ResponseModel):
     """As last reported by the exporter."""
 
@@ -56,6 +94,19 @@ class CurrentState(ResponseModel):
     headroom_seconds: Annotated[
         Figure, Field(description="Time until retention removes unreplicated records.")
     ]
+    throughput: Annotated[Throughput | None, Field(description="Null before a second reading.")]
+
+    @classmethod
+    def of(cls, view: FlowView, throughput: Throughput | None) -> Self:
+        return cls.model_validate(
+            {
+                "state": view.state,
+                "lag_records": view.lag_records,
+                "lag_seconds": view.lag_seconds,
+                "headroom_seconds": view.headroom_seconds,
+                "throughput": throughput,
+            }
+        )
 
 
 class FlowDetail(ResponseModel):

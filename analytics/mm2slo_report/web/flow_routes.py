@@ -19,6 +19,7 @@ from mm2slo_report.web.flow_models import (
     FlowSummary,
     GroupReadiness,
     Readiness,
+    Throughput,
 )
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.objective_routes import At  # noqa: TC001 - FastAPI reads it
@@ -67,13 +68,12 @@ def one(request: Request, slug: Slug, at: At = None) -> Response:
         report = service.report(as_of)
         entries = [each for each in report.entries if each.objective.flow == flow]
         references = service.settings.references
-        now = _current_view(service, flow)
         return Body.json(
             FlowDetail(
                 as_of=utc(as_of),
                 source=report.source,
                 flow=FlowSummary.of(flow, entries),
-                now=None if now is None else CurrentState.model_validate(now),
+                now=_current_state(service, flow),
                 entries=tuple(Entry.of(each, references) for each in entries),
                 warnings=report.warnings,
             )
@@ -120,10 +120,17 @@ def _find_flow(service: ReportService, slug: str) -> Flow:
     return flow
 
 
-def _current_view(service: ReportService, flow: Flow) -> FlowView | None:
+def _current_state(service: ReportService, flow: Flow) -> CurrentState | None:
     """The current state; None if no exporter reports the flow."""
     try:
         views = service.flow_views()
     except (ProblemError, SliSourceError):
         return None
-    return next((each for each in views if each.flow == flow), None)
+    view = next((each for each in views if each.flow == flow), None)
+    if view is None:
+        return None
+    throughput = None
+    if view.throughput is not None:
+        audit = service.audits.figures_of([flow]).get(flow)
+        throughput = Throughput.of(view.throughput, audit, service.now)
+    return CurrentState.of(view, throughput)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import (
@@ -22,12 +25,15 @@ from mm2slo_core.catalogue import (
     FLOW_STATE,
     GROUP_LAG_RECORDS,
     GROUP_LAG_SECONDS,
+    REPLICATED_RECORDS_TOTAL,
     RETENTION_HEADROOM_SECONDS,
+    SOURCE_RECORDS_TOTAL,
 )
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView
+from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView, ThroughputView
 from mm2slo_report.sample_line import parse_sample
 from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_report.web.throughput_meter import ThroughputMeter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +48,7 @@ _FAMILIES: Final = tuple(
         FAILOVER_REDELIVERY_RECORDS, FAILOVER_UNREPLICATED_AGE_SECONDS,
         FAILOVER_UNREPLICATED_RECORDS, FAILOVER_UNREPLICATED_SECONDS, FLOW_LAG_RECORDS,
         FLOW_LAG_SECONDS, FLOW_STATE, GROUP_LAG_RECORDS, GROUP_LAG_SECONDS,
-        RETENTION_HEADROOM_SECONDS,
+        REPLICATED_RECORDS_TOTAL, RETENTION_HEADROOM_SECONDS, SOURCE_RECORDS_TOTAL,
     )
 )  # fmt: skip
 _OF_GROUP: Final = frozenset(
@@ -61,25 +67,38 @@ _STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
 class ExporterFlowStatus:
     """Queries every exporter on each call; *fetch* returns lines or raises SliSourceError.
 
-    Fails only if every exporter fails.
+    Fails only if every exporter fails. Throughput is that of the first replica that has it.
     """
 
-    def __init__(self, addresses: Sequence[str], fetch: Callable[[str], Iterable[str]]) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        fetch: Callable[[str], Iterable[str]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._addresses = tuple(addresses)
         self._fetch = fetch
+        self._meters = {address: ThroughputMeter(clock) for address in addresses}
 
     def flows(self) -> tuple[FlowView, ...]:
-        return flow_views(self._samples())
+        pages = self._pages()
+        throughput: dict[Flow, ThroughputView] = {}
+        for address, samples in pages.items():
+            throughput = self._meters[address].read(samples) | throughput
+        return tuple(
+            replace(view, throughput=throughput.get(view.flow))
+            for view in flow_views(chain.from_iterable(pages.values()))
+        )
 
     def groups(self) -> tuple[GroupView, ...]:
-        return group_views(self._samples())
+        return group_views(chain.from_iterable(self._pages().values()))
 
-    def _samples(self) -> list[Sample]:
-        found: list[Sample] = []
+    def _pages(self) -> dict[str, list[Sample]]:
+        found: dict[str, list[Sample]] = {}
         problems: list[SliSourceError] = []
         for address in self._addresses:
             try:
-                found += parse_samples(self._fetch(address))
+                found[address] = list(parse_samples(self._fetch(address)))
             except SliSourceError as problem:
                 problems.append(problem)
         if problems and len(problems) == len(self._addresses):

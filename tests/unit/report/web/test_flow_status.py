@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from minute_history import FLOW
-from report_service_fixture import REVERSE_FLOW, start_service
+from report_service_fixture import NOW, REVERSE_FLOW, start_service
+from store_specs.sample_results import judged, orders_outcome, run_of
 
-from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView, ThroughputView
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.flow_status import (
     ExporterFlowStatus,
@@ -16,14 +18,16 @@ from mm2slo_report.web.flow_status import (
     group_views,
     parse_samples,
 )
+from mm2slo_store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from report_service_fixture import ServiceFixture
 
-    from mm2slo_store import Store
-
+SIZE = ((1 << 40) + 9) / 5_000_000_003
+"""Mean bytes of the source records in `orders_outcome`."""
 _OF = 'flow="us->eu",source="us",target="eu"'
 PAGE = f"""\
 # HELP mm2_flow_state 1 for the state the flow is in.
@@ -107,6 +111,75 @@ def test_worst_replica_wins_and_failing_replica_is_skipped() -> None:
         ExporterFlowStatus(["down"], fetch).groups()
 
 
+class FixedFlows:
+    def __init__(self, *views: FlowView) -> None:
+        self._views = views
+
+    def flows(self) -> tuple[FlowView, ...]:
+        return self._views
+
+    def groups(self) -> tuple[GroupView, ...]:
+        return ()
+
+
+def counters(**totals: float) -> list[str]:
+    """A page with counters of the source and of what was replicated, by topic."""
+    lines = [f'mm2_flow_state{{{_OF},state="running"}} 1']
+    for name, value in totals.items():
+        counter, topic = name.rsplit("_", 1)
+        lines.append(f'mm2_{counter}_records_total{{{_OF},topic="{topic}"}} {value}')
+    return lines
+
+
+def throughput(*pages: tuple[float, list[str]]) -> ThroughputView | None:
+    """After readings of *pages* at these seconds."""
+    at, page = 0.0, list[str]()
+    status = ExporterFlowStatus(["one"], lambda _: page, clock=lambda: at)
+    found = None
+    for at, page in pages:  # noqa: B007 - read by the functions above
+        found = status.flows()[0].throughput
+    return found
+
+
+def test_throughput_is_growth_of_counters_between_readings_a_minute_apart() -> None:
+    first = 0.0, counters(source_a=1000, source_b=50, replicated_a=900)
+    second = 80.0, counters(source_a=1400, source_b=450, replicated_a=1060)
+    assert throughput(first) is None
+    assert throughput(first, (59.0, second[1])) is None
+    assert throughput(first, second) == ThroughputView(80.0, 10.0, 2.0)
+    assert throughput(first, second, (90.0, counters())) == ThroughputView(80.0, 10.0, 2.0)
+
+
+def test_throughput_leaves_out_new_topics_and_reset_counters() -> None:
+    first = 0.0, counters(source_a=1000, source_b=500, replicated_a=900)
+    second = 100.0, counters(source_a=1300, source_b=3, source_c=7000, replicated_a=2)
+    assert throughput(first, second) == ThroughputView(100.0, 3.0, None)
+
+
+def test_flow_shows_bytes_per_second_by_record_size_of_newest_audit(tmp_path: Path) -> None:
+    view = FlowView(flow=FLOW, state="running", throughput=ThroughputView(80.0, 10.0, None))
+    unaudited = {
+        "between_readings_seconds": 80.0,
+        "source_records_per_second": 10.0,
+        "replicated_records_per_second": None,
+        "source_bytes_per_second": None,
+        "replicated_bytes_per_second": None,
+        "record_size_bytes": None,
+        "record_size_age_seconds": None,
+    }
+    with Store.open(tmp_path / "results.db", clock=lambda: NOW) as store:
+        service = start_service(store, flow_status=FixedFlows(view))
+        assert service.get("/flows/us-to-eu")["now"]["throughput"] == unaudited
+        window = Window(NOW - 7_200_000, NOW - 3_600_000)
+        store.publish(run_of("run", judged(orders_outcome(window))))
+        assert service.get("/flows/us-to-eu")["now"]["throughput"] == {
+            **unaudited,
+            "source_bytes_per_second": 10.0 * SIZE,
+            "record_size_bytes": SIZE,
+            "record_size_age_seconds": 3600.0,
+        }
+
+
 @pytest.fixture
 def service(store: Store) -> ServiceFixture:
     return start_service(store, flow_status=ExporterFlowStatus(["one"], fetch))
@@ -127,6 +200,7 @@ def test_flow_by_slug_shows_current_state(service: ServiceFixture) -> None:
     assert found["flow"]["name"] == FLOW.label
     assert found["now"] == {
         "state": "running", "lag_records": 12, "lag_seconds": 0.25, "headroom_seconds": 700.5,
+        "throughput": None,
     }  # fmt: skip
     assert [each["status"] for each in found["entries"]] == ["breached", "met"]
     assert service.get("/flows/eu-to-us")["now"] is None

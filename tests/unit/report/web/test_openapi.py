@@ -161,7 +161,8 @@ def test_problems_match_the_documented_schema(
 
 
 def test_fractional_quantities_have_their_unit_in_their_name(document: dict[str, Any]) -> None:
-    units = ("_seconds", "_ratio", "_minutes", "_events", "_rate", "_records", "_ratio_change")
+    units = ("_seconds", "_per_second", "_ratio", "_minutes", "_events", "_rate", "_records",
+             "_bytes", "_ratio_change")  # fmt: skip
     counts = {"good", "bad", "total", "unknown", "excluded", "records", "seconds", "ratio"}
     unclear = [
         f"{name}.{field}"
