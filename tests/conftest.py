@@ -24,6 +24,8 @@ GROUPS: Final = (
 """Tests of one `xdist_group` run on one worker, so that they share its lab, its JVM or its
 servers. The longest group starts first; what names no group is shared out file by file."""
 
+TOOLS: Final = shutil.which("promtool") and shutil.which("amtool")
+
 FAILED: Final = "build/failed-tests.txt"
 """Where the run leaves its failures for `deploy/scripts/retry-failed`."""
 
@@ -44,8 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("property")
-        if item.get_closest_marker("promtool") and shutil.which("promtool") is None:
-            item.add_marker(pytest.mark.skip("promtool is not installed: make prometheus"))
+        if item.get_closest_marker("promtool") and not TOOLS:
+            item.add_marker(pytest.mark.skip("promtool or amtool is missing: make prometheus"))
         mark = item.get_closest_marker("xdist_group")
         if mark is None:
             item.add_marker(pytest.mark.xdist_group(item.location[0]))

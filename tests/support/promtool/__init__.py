@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 RULE_TESTS: Final = ROOT / "tests" / "rules"
 
 needs_promtool = pytest.mark.promtool
+"""For tests that run promtool or amtool."""
 
 
 def run_rule_tests(*files: Path) -> None:

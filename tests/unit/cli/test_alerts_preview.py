@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fake_slack import check_message
+from promtool import needs_promtool
 from typer.testing import CliRunner
 
 from mm2slo_alerts.output_files import alert_groups, links
@@ -24,13 +24,8 @@ from mm2slo_core.user_errors import UserError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = needs_promtool
 ESCAPED = ("&lt;", "&gt;", "&amp;")
-
-
-@pytest.fixture(autouse=True)
-def _installed() -> None:
-    if shutil.which("promtool") is None or shutil.which("amtool") is None:
-        pytest.skip("promtool or amtool is not installed: run make prometheus")
 
 
 def preview(*arguments: str) -> str:

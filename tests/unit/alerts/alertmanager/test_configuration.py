@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from inhibitions import delivered, matches
+from promtool import needs_promtool
 
 from mm2slo_alerts.alertmanager import TEMPLATES, configuration
 from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
@@ -63,13 +63,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def amtool(*arguments: str) -> subprocess.CompletedProcess[str]:
-    if shutil.which("amtool") is None:
-        pytest.skip("amtool is not installed: run make prometheus")
     return subprocess.run(
         ["amtool", *arguments], capture_output=True, text=True, check=False, timeout=60
     )
 
 
+@needs_promtool
 @pytest.mark.parametrize(
     "config",
     [
@@ -102,6 +101,7 @@ def test_amtool_accepts_every_configuration(
     assert "1 templates" in done.stdout
 
 
+@needs_promtool
 @pytest.mark.parametrize(
     ("rule", "channel"),
     [
@@ -151,6 +151,7 @@ OBJECTIVES = (
 )
 
 
+@needs_promtool
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from promtool import needs_promtool
 
 from mm2slo_alerts.alertmanager import TEMPLATES, document
 from mm2slo_alerts.alertmanager.fragment import fragment, merged, shadowed
@@ -41,6 +41,7 @@ def added() -> dict[str, Any]:
     return fragment(document(CONFIG, SloConfig()))
 
 
+@needs_promtool
 @pytest.mark.parametrize(
     ("labels", "receiver"),
     [
@@ -53,8 +54,6 @@ def added() -> dict[str, Any]:
 def test_merged_configuration_routes_ours_to_fragment_and_others_as_before(
     tmp_path: Path, labels: tuple[str, ...], receiver: str
 ) -> None:
-    if shutil.which("amtool") is None:
-        pytest.skip("amtool is not installed: run make prometheus")
     path = tmp_path / "alertmanager.yml"
     path.write_text(yaml_text(merged(EXISTING, added())), encoding="utf-8")
     (tmp_path / TEMPLATES).parent.mkdir()

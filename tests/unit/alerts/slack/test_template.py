@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_slack import check_message
+from promtool import needs_promtool
 
 from mm2slo_alerts.preview import message_parts, parse_message
 from mm2slo_alerts.slack import LIMITS, template
@@ -20,6 +20,7 @@ from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = needs_promtool
 SINCE = datetime(2026, 2, 27, 22, 58, 30, tzinfo=UTC)
 CONFIG = AlertingConfig(
     links=LinksConfig(runbook="https://r.example", alertmanager="https://am.example")
@@ -36,8 +37,6 @@ FUNCTIONS_OF_0_25 = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("amtool") is None:
-        pytest.skip("amtool is not installed: run make prometheus")
     found = tmp_path_factory.mktemp("template")
     (found / "mm2slo.tmpl").write_text(template(CONFIG), encoding="utf-8")
     return found
