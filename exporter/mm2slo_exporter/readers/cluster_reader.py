@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
 from mm2slo_exporter.readers.group_reader import GroupReader
+from mm2slo_exporter.readers.topic_movement import TopicMovement
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
@@ -66,6 +67,8 @@ class ClusterReader:
         self._clock = clock
         self._due: dict[Stage, float] = {}
         self._wanted: tuple[str, ...] = ()
+        self._reads_all_ids = True
+        self.movement = TopicMovement()
         self._groups = GroupReader(
             client,
             watch_scope.groups_of,
@@ -152,14 +155,24 @@ class ClusterReader:
         }
 
     def _read_topic_ids(self) -> None:
-        found, errors = self._client.identify(self._wanted)
+        """Read the ids of topics that have moved, and of all after a failure and now and then.
+
+        A description has an object per replica, which is expensive for thousands of topics.
+        """
+        unmoved = self.movement.take_unmoved()
+        known = {} if self._reads_all_ids else self.view.topic_ids
+        kept = {topic: known[topic] for topic in self._wanted if topic in known.keys() & unmoved}
+        self._reads_all_ids = True
+        found, errors = self._client.identify([each for each in self._wanted if each not in kept])
+        self._reads_all_ids = False
         self._note(Stage.TOPIC_IDS, errors, "describing topic")
         ids = {topic: each.topic_id for topic, each in found.items() if each.topic_id is not None}
-        self.view = replace(self.view, topic_ids=ids)
+        self.view = replace(self.view, topic_ids=kept | ids)
 
     def _read_configs(self) -> None:
         reading = self._client.topic_configs(self._wanted, defaults_of=_RETENTION)
         self._note(Stage.TOPIC_CONFIGS, reading.errors, "reading the settings of topic")
+        self._reads_all_ids = True
         own, effective = {}, {}
         for topic, entries in reading.configs.items():
             known = {key: entry for key, entry in entries.items() if entry.value is not None}

@@ -5,20 +5,21 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import OffsetsRead
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
 
 READ_COMMITTED: Final = "read_committed"
 READ_UNCOMMITTED: Final = "read_uncommitted"
+_Ends: TypeAlias = "Mapping[TopicPartition, int]"
 _SHORT_TIMEOUT_SECONDS = 1.0
 _FULL_TIMEOUT_EVERY_SECONDS = 30.0
 
@@ -48,11 +49,14 @@ class SideReader:
         health: Health,
         *,
         starts_every: float,
+        observe_ends: Callable[[_Ends, _Ends], None] = lambda _before, _ends: None,
         stable_ends: bool = False,
         timeout: float = 5.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """*observe_ends* gets the preceding and the new end offsets of each successful round."""
         self._client = client
+        self._observe_ends = observe_ends
         self._health = health
         self._starts_every = starts_every
         self.stable_ends = stable_ends
@@ -118,6 +122,7 @@ class SideReader:
                 ).offsets
             reading = self._client.end_offsets(partitions, READ_UNCOMMITTED, self._current_timeout)
             self._note(Stage.END_OFFSETS, reading)
+        self._observe_ends({} if before is None else before.ends, reading.offsets)
         self.newest = OffsetsRead(
             ends=reading.offsets,
             starts={} if before is None else before.starts,

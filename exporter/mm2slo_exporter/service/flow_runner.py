@@ -87,10 +87,7 @@ class FlowRunner:
         )
         self._reader = FlowReader(
             self.flow.label,
-            Sides(
-                source=self._source_offsets,
-                target=self._side(flow_clusters.target),
-            ),
+            Sides(self._source_offsets, self._side(flow_clusters.target)),
             self,
             lambda source: policies.plan(source.topics),
             lambda seen: deliver(self, seen),
@@ -229,6 +226,7 @@ class FlowRunner:
             cluster.client,
             self._health,
             starts_every=self._exporter.start_offsets_interval,
+            observe_ends=cluster.reader.movement.observe,
         )
 
     def _lookups(self) -> tuple[tuple[int, TopicPartition, int], ...]:

@@ -40,6 +40,8 @@ class Cluster:
     down: set[str] = field(default_factory=set)
     denied: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
+    asked_ids: list[list[str]] = field(default_factory=list)
+    generation: str = "id"
     counts: dict[str, int] = field(default_factory=lambda: {"orders": 3})
     group_problems: dict[str, KafkaOperationError] = field(default_factory=dict)
     hidden_groups: set[str] = field(default_factory=set)
@@ -59,8 +61,10 @@ class Cluster:
     def identify(
         self, topics: Sequence[str]
     ) -> tuple[dict[str, TopicIdentity], dict[str, ErrorKind]]:
+        self.asked_ids.append(list(topics))
         self._note("ids")
-        return {topic: TopicIdentity(f"id-{topic}", 1) for topic in topics}, self._errors()
+        found = {topic: TopicIdentity(f"{self.generation}-{topic}", 1) for topic in topics}
+        return found, self._errors()
 
     def topic_configs(self, topics: Sequence[str], *, defaults_of: Container[str]) -> ConfigReading:
         assert all(name in defaults_of for name in RETENTION)
@@ -195,6 +199,58 @@ def test_group_is_active_unless_it_has_no_members(state: str, *, active: bool) -
     reading.due(100.0)
     assert reading.reader.view.is_active("app") is active
     assert not reading.reader.view.is_active("gone")
+
+
+class IdReading(Reading):
+    """A cluster of three topics whose ids were read twice, before and after the settings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster.counts = {"empty": 1, "moving": 1, "orders": 3}
+        self.due(100.0)
+        self.due(130.0)
+
+    def ids_asked(self, at: float, **ends: tuple[int, int]) -> list[str]:
+        """Topics whose ids are requested after these end offsets before and after a round."""
+        before, after = (
+            {TopicPartition(topic, 0): pair[side] for topic, pair in ends.items()}
+            for side in (0, 1)
+        )
+        self.reader.movement.observe(before, after)
+        self.cluster.asked_ids.clear()
+        self.due(at)
+        return self.cluster.asked_ids[-1]
+
+
+def test_ids_are_read_again_of_topics_that_moved_or_are_empty() -> None:
+    reading = IdReading()
+    reading.cluster.generation = "new"
+    ends = {"orders": (5, 5), "moving": (5, 6), "empty": (0, 0)}
+    assert reading.ids_asked(160.0, **ends) == ["empty", "moving"]
+    assert reading.reader.view.topic_ids == {
+        "empty": "new-empty", "moving": "new-moving", "orders": "id-orders",
+    }  # fmt: skip
+
+
+def test_ids_of_all_topics_are_read_without_offsets_after_a_failure_and_with_the_settings() -> None:
+    reading = IdReading()
+    every = ["empty", "moving", "orders"]
+    assert reading.ids_asked(160.0) == every
+    reading.cluster.down = {"ids"}
+    assert reading.ids_asked(190.0, orders=(5, 6)) == every
+    reading.cluster.down = set()
+    assert reading.ids_asked(195.0, orders=(6, 6)) == every
+    assert reading.ids_asked(225.0, orders=(6, 6)) == ["empty", "moving"]
+    reading.due(400.0)  # reads the settings
+    assert reading.ids_asked(430.0, orders=(6, 6)) == every
+    assert reading.ids_asked(460.0, orders=(6, 6)) == ["empty", "moving"]
+
+
+def test_ids_of_added_and_deleted_topics_follow_the_list() -> None:
+    reading = IdReading()
+    reading.cluster.counts = {"orders": 3, "added": 1}
+    assert reading.ids_asked(160.0, orders=(5, 5), added=(5, 5)) == ["added"]
+    assert reading.reader.view.topic_ids == {"added": "id-added", "orders": "id-orders"}
 
 
 def test_stages_are_read_at_their_own_intervals() -> None:

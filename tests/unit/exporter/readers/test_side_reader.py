@@ -14,7 +14,7 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pytest
 
@@ -70,10 +70,12 @@ class Side:
     def __init__(self, *, stable_ends: bool = False) -> None:
         self.cluster = Cluster()
         self.health = Health()
+        self.observed: list[tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]] = []
         self.reader = SideReader(
             self.cluster,
             self.health,
             starts_every=30.0,
+            observe_ends=lambda before, ends: self.observed.append((before, ends)),
             stable_ends=stable_ends,
             timeout=5.0,
             clock=lambda: self.cluster.now,
@@ -95,6 +97,16 @@ def test_round_has_its_times_and_those_of_preceding_round() -> None:
     assert side.read(100.0) == OffsetsRead({P0: 10}, {P0: 1}, {}, 100.0, 100.5, None, None)
     assert side.read(105.0) == OffsetsRead({P0: 10}, {P0: 1}, {}, 105.0, 105.5, 100.0, 100.5)
     assert side.readable()
+
+
+def test_end_offsets_of_successful_rounds_are_observed_with_those_before() -> None:
+    side = Side()
+    side.read(100.0)
+    side.cluster.down = {"ends"}
+    side.read(105.0)
+    side.cluster.down, side.cluster.ends = set(), {P0: 12}
+    side.read(110.0)
+    assert side.observed == [({}, {P0: 10}), ({P0: 10}, {P0: 12})]
 
 
 def test_start_offsets_are_read_at_interval_and_when_partitions_change() -> None:
