@@ -23,7 +23,7 @@ from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.config.slo_config import SloConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mm2slo_alerts.rule_model import Group, Rule
     from mm2slo_alerts.thresholds import Thresholds
@@ -88,7 +88,10 @@ def configured_alerts(config: Config | None, scale: Scale = PRODUCTION) -> tuple
     """The alerts of *config*, with its labels and severities."""
     alerting = AlertingConfig() if config is None else config.alerting
     thresholds = replace(DEFAULT_THRESHOLDS, exporter_job=alerting.exporter_job)
-    flows = () if config is None else tuple(each.flow for each in config.flows)
+    flows = {
+        each.flow: min(level.threshold for level in each.freshness)
+        for each in (() if config is None else config.flows)
+    }
     return tuple(
         replace(group, rules=tuple(_labelled(rule, alerting) for rule in group.rules))
         for group in alert_groups(links(alerting.links), scale, thresholds, flows)
@@ -108,9 +111,12 @@ def alert_groups(
     to: Links,
     scale: Scale = PRODUCTION,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    flows: Collection[Flow] = (),
+    flows: Mapping[Flow, float] = causes.ANY_FLOW,
 ) -> tuple[Group, ...]:
-    """All alerts, those about objectives first; *flows* are the configured ones."""
+    """All alerts, those about objectives first.
+
+    *flows* are the configured ones, with their freshness thresholds (seconds).
+    """
     return (
         *burn.groups(thresholds, to, scale),
         *causes.groups(thresholds, to, scale, flows),

@@ -66,7 +66,9 @@ class Thresholds:
         "must be gone at its trend; a backlog that takes longer needs a decision, and alerts.",
     )
     recovery_min_lag: float = _seconds(
-        _MINUTE, "A smaller lag is no backlog: the default objective of data freshness."
+        _MINUTE,
+        "A smaller lag is no backlog: the default freshness threshold. With a configuration, the "
+        "smallest threshold of the flow.",
     )
     recovery_trend: float = _seconds(
         10 * _MINUTE,

@@ -37,7 +37,7 @@ or later, and a retention above the longest window: 35 days for 28.
   share of the window's steps, divided by the allowed share: time before a flow existed, and time
   that was not scraped, cost nothing, and five minutes of outage cost the same in every flow. A step
   without events is measured; planned maintenance shortens the window. Burn rates of the long
-  windows (1h, 6h, 1d, 3d) are scaled alike, those of the short ones (5m, 30m, 2h) are not.
+  windows (1h, 6h, 1d, 3d) are scaled alike, those of the short ones (5m, 2h) are not.
 - **No events, no ratio**: the series is absent, not 0 or NaN. Without a series of good events, all
   events are bad.
 - **Replicas of the exporter are averaged**, both bad and all events: the ratio is that of the
@@ -45,8 +45,8 @@ or later, and a retention above the longest window: 35 days for 28.
   those of the time that both cover.
 - **Planned maintenance** (`mm2slo exclude`) is excluded by steps: an increment of five minutes is
   excluded if maintenance was active in it or in the {duration(SETTLES)} before, while its events
-  still settle. A window of 30 minutes or an hour that overlaps maintenance is the sum of the
-  increments that do not. Excluded events are counted separately.
+  still settle. A window of an hour that overlaps maintenance is the sum of the increments that do
+  not. Excluded events are counted separately.
 - **Objectives are recorded for {REMEMBERED} after their counters end**, so that the budget
   stays visible without the exporter, and a flow that disappears has low coverage for that time.
 - **Coverage** is the known share of events times the share of expected steps that were recorded. A
@@ -56,8 +56,10 @@ or later, and a retention above the longest window: 35 days for 28.
   times the error budget is 1 or more cannot fire, because the error ratio is at most 1; `generate`
   and `check` report such pairs.
 
-Rules that depend on each other are in one group, which evaluates them in order; values of other
-groups are up to one interval old.
+Rules that depend on each other are in one group, which evaluates them in order. Each rule also
+accepts recorded series that are one evaluation old, even of its own group: vmalert with remote
+write delivers them that late, and nothing alerts or disappears for it. Bad events are therefore
+computed from both counters at one instant, never from a recorded count of all events.
 """
 _RECORDED: Final = """\
 ## Recorded series

@@ -37,7 +37,7 @@ START = 1_700_000_100
 LENGTH = 3 * 3600
 SCRAPE, JITTER = 15.0, 2.0
 LONGEST_GAP = SCRAPE + 2 * JITTER
-DIRECT = {"5m": 300.0, "30m": 1800.0, "1h": 3600.0}
+DIRECT = {"5m": 300.0, "1h": 3600.0}
 LABELS = 'flow="us->eu",source="us",target="eu",sli="availability",tier="all"'
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.burn.series_expressions import WINDOW_NAMES
-from mm2slo_alerts.recording.rule_intervals import STEP
+from mm2slo_alerts.recording.rule_intervals import LATE_STEP
 from mm2slo_core.catalogue import BUDGET_REMAINING
 from mm2slo_core.promql import duration
 
@@ -63,7 +63,7 @@ def coverage_annotations() -> dict[str, str]:
 
 def _remaining(scale: Scale) -> str:
     value = ". | first | value"
-    remaining = f"last_over_time({BUDGET_REMAINING.name}{_MATCHERS}[{duration(2 * scale(STEP))}])"
+    remaining = f"last_over_time({BUDGET_REMAINING.name}{_MATCHERS}[{duration(scale(LATE_STEP))}])"
     return (
         f'{{{{ with printf "{remaining}" $labels.flow $labels.sli $labels.tier | query }}}}'
         f"{{{{ if lt ({value}) 0.0 }}}}The error budget is overspent by "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.recording.rule_intervals import STEP
+from mm2slo_alerts.recording.rule_intervals import LATE_STEP
 from mm2slo_core.catalogue import DIRECT_WINDOWS, OBJECTIVE, SLI_LABELS, WINDOW_SECONDS
 from mm2slo_core.promql import Vector, equal, over, select
 
@@ -32,7 +32,7 @@ def long(series: RecordedSeries, scale: Scale) -> Vector:
     Prometheus's lookback is 5 minutes: until a due sample is written an instant selector would
     find no sample, and the alert would resolve.
     """
-    return over("last_over_time", series, 2 * scale(STEP))
+    return over("last_over_time", series, scale(LATE_STEP))
 
 
 def window_value(series: Mapping[str, RecordedSeries], length: float, scale: Scale) -> Vector:

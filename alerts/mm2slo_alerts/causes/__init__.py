@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes import (
     cluster_causes,
@@ -14,21 +15,25 @@ from mm2slo_alerts.causes import (
 from mm2slo_alerts.rule_model import Group
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
     from mm2slo_alerts.rule_model import Links, Scale
     from mm2slo_alerts.thresholds import Thresholds
     from mm2slo_core.topology import Flow
 
-__all__ = ["groups"]
+__all__ = ["ANY_FLOW", "groups"]
+
+ANY_FLOW: Final[Mapping[Flow, float]] = MappingProxyType({})
+"""The flows of rules without a configuration."""
 
 
 def groups(
-    thresholds: Thresholds, links: Links, scale: Scale, expected: Collection[Flow] = ()
+    thresholds: Thresholds, links: Links, scale: Scale, expected: Mapping[Flow, float] = ANY_FLOW
 ) -> tuple[Group, ...]:
     """Return one rule group per subject, its times shortened by *scale*.
 
-    *expected* are the flows of a configuration; without them, rules remember the flows they saw.
+    *expected* are the flows of a configuration with their freshness thresholds (seconds); without
+    them, rules remember the flows they saw.
     """
     limits = thresholds.scaled(scale)
     subjects = {
@@ -38,7 +43,11 @@ def groups(
         "clusters": cluster_causes.causes(limits),
         "platform": platform_causes.causes(limits),
     }
-    recorded = {"flow": flow_causes.recorded(limits, expected)}
+    recorded = {
+        "flow": flow_causes.recorded(
+            limits, {flow: scale(threshold) for flow, threshold in expected.items()}
+        )
+    }
     return tuple(
         Group(
             name=f"mm2slo-causes-{subject}",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_alerts.causes.cause import PAGE, TICKET, Cause
 from mm2slo_alerts.causes.cause_expressions import by_flow, flow_stopped, latest, unless_maintained
+from mm2slo_alerts.recording.objective_series import flow_pattern
 from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.catalogue import (
     CANARY_LOST_TOTAL,
@@ -24,6 +25,7 @@ from mm2slo_core.promql import (
     aggregate,
     duration,
     equal,
+    matching,
     number,
     on,
     over,
@@ -32,7 +34,7 @@ from mm2slo_core.promql import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Mapping
 
     from mm2slo_alerts.thresholds import Thresholds
     from mm2slo_core.topology import Flow
@@ -50,28 +52,40 @@ def causes(limits: Thresholds, expected: Collection[Flow]) -> tuple[Cause, ...]:
     )
 
 
-def recorded(limits: Thresholds, expected: Collection[Flow]) -> tuple[RecordingRule, ...]:
-    """Return the series that MM2FlowStopped and MM2FlowMetricsAbsent look back at."""
+def recorded(limits: Thresholds, expected: Mapping[Flow, float]) -> tuple[RecordingRule, ...]:
+    """Return the series that MM2FlowStopped and MM2FlowMetricsAbsent look back at.
+
+    *expected* are the configured flows with their freshness thresholds (seconds, scaled).
+    """
     stopped = by_flow(
         "max", over("min_over_time", FLOW_STATE, limits.stopped_hold, equal("state", "stopped"))
     )
-    lag = by_flow("max", latest(FLOW_LAG_SECONDS, limits))
-    trend = f"predict_linear({select(FLOW_LAG_SECONDS)}[{duration(limits.recovery_trend)}]"
-    late = number(limits.recovery_min_lag)
     rules = [
         RecordingRule(record=FLOW_STOPPED.name, expr=f"{stopped} == 1"),
         RecordingRule(
-            record=FLOW_RECOVERING.name,
-            expr=(
-                f"{lag} > {late}\n"
-                f"and on (flow) {trend}, {number(limits.recovery_limit)}) < {late}\n"
-                f"and on (flow) {over('present_over_time', FLOW_STOPPED, limits.recovery_limit)}"
-            ),
+            record=FLOW_RECOVERING.name, expr="\nor\n".join(_recovering(limits, expected))
         ),
     ]
     if not expected:
         rules.append(_seen(limits))
     return tuple(rules)
+
+
+def _recovering(limits: Thresholds, expected: Mapping[Flow, float]) -> Iterator[str]:
+    """One expression per freshness threshold; flows are named only if there are several."""
+    stopped = over("present_over_time", FLOW_STOPPED, limits.recovery_limit)
+    thresholds = sorted(set(expected.values())) or [limits.recovery_min_lag]
+    for threshold in thresholds:
+        flows = [flow.label for flow, each in sorted(expected.items()) if each == threshold]
+        of_flows = [matching("flow", flow_pattern(flows))] if len(thresholds) > 1 else []
+        lag = by_flow("max", latest(FLOW_LAG_SECONDS, limits, *of_flows))
+        past = f"{select(FLOW_LAG_SECONDS, *of_flows)}[{duration(limits.recovery_trend)}]"
+        late = number(threshold)
+        yield (
+            f"{lag} > {late}\n"
+            f"and on (flow) predict_linear({past}, {number(limits.recovery_limit)}) < {late}\n"
+            f"and on (flow) {stopped}"
+        )
 
 
 def _seen(limits: Thresholds) -> RecordingRule:

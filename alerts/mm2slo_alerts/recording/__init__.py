@@ -5,13 +5,13 @@ Rules that must be consistent are in one group, which Prometheus evaluates in or
 a group has at most 20 rules, Mimir's default limit:
 
 - `mm2slo-objectives`, every 30 seconds: targets and windows; more groups for more objectives;
-- `mm2slo-events`, every 30 seconds: increases over 5m, 30m and 1h, error ratios;
+- `mm2slo-events`, every 30 seconds: increases over 5m and 1h, error ratios;
 - `mm2slo-steps`, every 5 minutes: increases over 5 minutes, their sums over 2h and 6h, coverage;
 - `mm2slo-days`, every 5 minutes: sums of steps over 1d and 3d;
 - `mm2slo-window`, every 5 minutes: sums over the objective's window, and the budget.
 
-Series of another group are up to one of its intervals old. Series of `mm2slo-steps` are read from
-other groups over ranges only, so that a late evaluation leaves no gap.
+Every recorded series may be one evaluation old, also in its own group (vmalert with remote write):
+those of 5-minute groups are read over ranges, and no count is subtracted from a recorded one.
 """
 
 from __future__ import annotations

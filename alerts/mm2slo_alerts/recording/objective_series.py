@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.recording.rule_intervals import REMEMBERED, STEP
+from mm2slo_alerts.recording.rule_intervals import LATE_STEP, REMEMBERED
 from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.catalogue import (
     EVENTS_SUM,
@@ -82,7 +82,7 @@ def _known(matchers: Sequence[Matcher], target: float, scale: Scale) -> str:
     The sum over a day exists while one of its steps does, and needs one sample instead of 288.
     """
     now = select(SLI_EVENTS_TOTAL, *matchers)
-    lately = over("last_over_time", EVENTS_SUM[REMEMBERED], 2 * scale(STEP), *matchers)
+    lately = over("last_over_time", EVENTS_SUM[REMEMBERED], scale(LATE_STEP), *matchers)
     flows = aggregate("max", either(now, lately), FLOW_LABELS)
     return f"0 * {flows} + {number(target)}"
 

@@ -13,6 +13,9 @@ EVENTS_INTERVAL: Final = 30.0
 """Seconds between two evaluations of the short windows."""
 STEP: Final = 300.0
 """Seconds: length of a step, and time between two."""
+LATE_STEP: Final = 2.5 * STEP
+"""The range in which the last value of a series that is recorded with each step is found: two
+steps, because one evaluation may be late, and half a step for its delivery."""
 SETTLES: Final = 120.0
 """Seconds after planned maintenance in which its events still settle: a canary sent at its end has
 a deadline, 60 s by default, and is scraped after that."""

@@ -1,4 +1,4 @@
-"""Windows of 5 minutes to an hour, computed from the counters every 30 seconds.
+"""Windows of 5 minutes and an hour, computed from the counters every 30 seconds.
 
 Sums of recorded steps would delay pages.
 """
@@ -49,32 +49,32 @@ def average_increase(metric: Metric, length: float, scale: Scale) -> Vector:
 def bad_events(events: RecordedSeries, length: float, scale: Scale) -> str:
     """Return all events minus good ones; without a counter of good events all are bad.
 
-    At least 0: after a restart only one of the two counters may exceed its old value.
+    At least 0: after a restart only one of the two counters may exceed its old value. Both counters
+    are read here: the recorded *events* may be one evaluation old, and serve as a zero only.
     """
-    good = average_increase(SLI_GOOD_EVENTS_TOTAL, length, scale)
-    total = select(events)
-    return f"clamp_min(\n  {total}\n  - ({good} or 0 * {total}),\n  0\n)"
+    total, good = (
+        average_increase(counter, length, scale)
+        for counter in (SLI_EVENTS_TOTAL, SLI_GOOD_EVENTS_TOTAL)
+    )
+    return (
+        f"clamp_min(\n  {total}\n  - ({good} or 0 * {select(events)}),\n  0\n)\n"
+        f"{untouched(length, scale)}"
+    )
 
 
 def _window(window: str, scale: Scale) -> Iterator[RecordingRule]:
     events, bad, length = EVENTS_INCREASE[window], BAD_INCREASE[window], seconds(window)
-    free = untouched(length, scale)
-    all_events = f"{average_increase(SLI_EVENTS_TOTAL, length, scale)}\n{free}"
-    if window == _SHORTEST:
-        yield RecordingRule(record=events.name, expr=all_events)
-        # Maintenance is left out of the events already.
-        yield RecordingRule(record=bad.name, expr=bad_events(events, length, scale))
-    else:
-        yield RecordingRule(
-            record=events.name,
-            expr=f"(\n{all_events}\n)\nor\n"
-            f"{_without_maintenance(EVENTS_INCREASE[_SHORTEST], length, scale)}",
-        )
-        yield RecordingRule(
-            record=bad.name,
-            expr=f"(\n{bad_events(events, length, scale)}\n{free}\n)\nor\n"
-            f"{_without_maintenance(BAD_INCREASE[_SHORTEST], length, scale)}",
-        )
+    all_events = average_increase(SLI_EVENTS_TOTAL, length, scale)
+    counted = {
+        events: f"{all_events}\n{untouched(length, scale)}",
+        bad: bad_events(events, length, scale),
+    }
+    for series, inner in ((events, EVENTS_INCREASE), (bad, BAD_INCREASE)):
+        expr = counted[series]
+        if window != _SHORTEST:
+            sums = _without_maintenance(inner[_SHORTEST], length, scale)
+            expr = f"(\n{expr}\n)\nor\n{sums}"
+        yield RecordingRule(record=series.name, expr=expr)
     share = ""
     if window in LONG_WINDOWS:
         yield measured_half_minutes(window, scale)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SLI_LABELS: Final = (*FLOW_LABELS, "sli", "tier")
 """Labels of the recorded series of an indicator."""
 
-DIRECT_WINDOWS: Final = ("5m", "30m", "1h")
+DIRECT_WINDOWS: Final = ("5m", "1h")
 """Increases of the counters, recorded every 30 seconds."""
 CHAIN_WINDOWS: Final = ("2h", "6h", "1d", "3d")
 """Sums of 5-minute increments, recorded every 5 minutes."""
@@ -30,7 +30,6 @@ window, however little of it was measured."""
 WINDOW_SECONDS: Final[Mapping[str, float]] = MappingProxyType(
     {
         "5m": 300.0,
-        "30m": 1_800.0,
         "1h": 3_600.0,
         "2h": 7_200.0,
         "6h": 21_600.0,

@@ -187,7 +187,7 @@ class Entry:
     """Share of settled events that were good."""
     budget: BudgetReading
     burn_rates: Mapping[str, float | None]
-    """By window name: 5m, 30m, 1h, 2h, 6h, 1d, 3d."""
+    """By window name: 5m, 1h, 2h, 6h, 1d, 3d."""
     exhaustion_seconds: float | None
     projected_remaining: float | None
     pairs: tuple[PairReading, ...]

@@ -68,7 +68,7 @@ def test_scale_shortens_durations_and_keeps_factors() -> None:
     assert (fast.hold, fast.keep, steady.hold) == (1.0, 5.0, 5.0)
     # 28 days in a minute each: 40320 s * 0.02 / 60 s is 13.44 as well.
     assert "flow:mm2_slo_window:seconds * 0.02 / 60\n" in fast.expr
-    assert "last_over_time(flow:mm2_slo_burn:ratio6h[10s])" in steady.expr
+    assert "last_over_time(flow:mm2_slo_burn:ratio6h[12s500ms])" in steady.expr
     assert fast.labels == {"severity": "page", "window": "1h"}
 
 

@@ -118,7 +118,7 @@ def test_inhibiting_causes_outlast_what_pages_still_see() -> None:
 
 def test_configured_flows_are_expected() -> None:
     found = causes.groups(
-        DEFAULT_THRESHOLDS, Links(), PRODUCTION, (Flow("us", "eu"), Flow("eu", "us"))
+        DEFAULT_THRESHOLDS, Links(), PRODUCTION, {Flow("us", "eu"): 60.0, Flow("eu", "us"): 60.0}
     )
     rules = {rule.alert: rule for g in found for rule in g.rules if isinstance(rule, AlertRule)}
     absent = rules["MM2FlowMetricsAbsent"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FRESH = SliKey(Sli.DATA_FRESHNESS, "default")
+KINDS = ("events", "bad")
 STRICT = ObjectiveRule(
     flows=("us->*", "??->us"),
     key=FRESH,
@@ -146,8 +147,7 @@ def test_flows_are_summed_over_window_of_their_objective(tmp_path: Path) -> None
     evaluate(
         tmp_path,
         recording.groups((STRICT, REST)),
-        # Without a counter of good events all are bad.
-        {of(flow, "flow:mm2_sli_events:step5m"): "10x120" for flow in flows}
+        {of(flow, f"flow:mm2_sli_{kind}:step5m"): "10x120" for flow in flows for kind in KINDS}
         | {of(flow, "mm2_sli_events_total", ', instance="a"'): "0x120" for flow in flows},
         {
             # 7 days of one sample each 6 hours are 28, 28 days are 112; each is 10.

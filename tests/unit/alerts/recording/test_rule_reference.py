@@ -33,7 +33,7 @@ pytestmark = pytest.mark.promtool
 TARGET = 0.999
 WINDOW = 3 * 86_400.0
 RULE = ObjectiveRule(flows=("*",), key=SliKey(Sli.AVAILABILITY), target=TARGET, window=WINDOW)
-DIRECT = {"5m": 300.0, "30m": 1800.0, "1h": 3600.0}
+DIRECT = {"5m": 300.0, "1h": 3600.0}
 CHAINS = {"2h": 7200.0, "6h": 21_600.0, "1d": 86_400.0, "3d": 259_200.0}
 
 
@@ -112,7 +112,7 @@ def step_checks(found: Step) -> Iterator[tuple[str, float]]:
 def test_short_windows_agree_at_any_scrape_phase(tmp_path: Path) -> None:
     scenario = random_scenario(1, 2.0)
     checks = list(direct_checks(scenario, range(30, 7200, 630)))
-    assert len(checks) > 140
+    assert len(checks) > 90
     assert promtool(tmp_path, rules(), scenario, 30, checks) == ""
 
 

@@ -59,7 +59,7 @@ def test_entry_of_breached_objective() -> None:
     assert found["budget"]["remaining_seconds"] == pytest.approx((40.32 - 295) * 60)
     assert found["budget"]["remaining_ratio"] == pytest.approx(1 - 295 / 40.32)
     assert found["budget"]["is_estimate"] is True
-    assert list(found["burn_rate"]) == ["5m", "30m", "1h", "2h", "6h", "1d", "3d"]
+    assert list(found["burn_rate"]) == ["5m", "1h", "2h", "6h", "1d", "3d"]
     assert found["time_to_exhaustion_seconds"] == 0
     assert found["trend_vs_previous_window"]["sli_ratio"] == 1
     assert found["trend_vs_previous_window"]["sli_ratio_change"] == pytest.approx(-bad / total)
