@@ -13,6 +13,9 @@ from mm2slo_cli.config_files import load_source
 from mm2slo_core.config import CanaryCarrier, Config, FlowConfig, notices, unavailable
 from mm2slo_core.connection_checks.cluster_writes import cluster_writes
 from mm2slo_core.timeline_size import timeline_estimate
+from mm2slo_core.user_errors import UserError
+from mm2slo_report.web.token_file import TokenFile
+from mm2slo_report.web.tokens import unmatched_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +55,7 @@ def summary(config: Config, findings: Sequence[Finding]) -> dict[str, object]:
         ],
         "writes": [each._asdict() for each in cluster_writes(config)],
         "timeline": _timeline_size(config),
-        "notices": list(notices(config)),
+        "notices": _notes(config),
         "findings": [str(finding) for finding in findings],
         "config": config.model_dump(mode="json"),
     }
@@ -73,8 +76,20 @@ def _print_table(console: Console, name: str, config: Config) -> None:
     # No markup: rich would read [a-z] of a regular expression as a style.
     console.print(table, markup=False, highlight=False)
     _print_writes(console, config)
-    for notice in notices(config):
+    for notice in _notes(config):
         console.print(f"note: {notice}", markup=False, highlight=False)
+
+
+def _notes(config: Config) -> list[str]:
+    """Notices, and token patterns without a flow where the service's token file can be read."""
+    found = list(notices(config))
+    if config.report.tokens_file is not None:
+        try:
+            tokens = TokenFile(config.report.tokens_file).valid
+        except UserError as error:
+            return [*found, str(error)]
+        found.extend(unmatched_patterns(tokens, [each.flow for each in config.flows]))
+    return found
 
 
 def _print_writes(console: Console, config: Config) -> None:

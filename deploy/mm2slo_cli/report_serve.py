@@ -34,6 +34,7 @@ from mm2slo_report.web.service_settings import (
     require_tokens_or_loopback,
 )
 from mm2slo_report.web.token_file import TokenFile
+from mm2slo_report.web.tokens import unmatched_patterns
 from mm2slo_web.reloaded_access import OPEN, certificate_files
 from mm2slo_web.web_config import TlsServerConfig
 from mm2slo_web.web_server import WebServer, bind
@@ -109,6 +110,10 @@ def create_settings(loaded: Config) -> Settings:
 
     report, links = loaded.report, loaded.alerting.links
     tokens = None if report.tokens_file is None else TokenFile(report.tokens_file)
+    for warning in unmatched_patterns(
+        tokens.valid if tokens else (), [each.flow for each in loaded.flows]
+    ):
+        logger.warning("%s", warning)
     require_tokens_or_loopback(report.listen.host, tokens)
     named = [*report.hosts, *([urlsplit(links.report).hostname or ""] if links.report else [])]
     own = (socket.gethostname(), socket.getfqdn()) if not is_loopback(report.listen.host) else ()

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.objectives.exclusion_document import matching_flows
 from mm2slo_core.user_errors import UserError
 from mm2slo_web.credentials import basic_credentials, matching_digest, split_authorization
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
+
+    from mm2slo_core.topology import Flow
 
 _LINE: Final = re.compile(
     r"(?P<digest>[0-9A-Fa-f]{64})\s+(?P<scope>read|write)(?::(?P<flows>\S+))?(?:\s+(?P<name>\S.*))?",
@@ -86,6 +89,17 @@ def read_tokens(text: str, file: str) -> tuple[tuple[Token, ...], str]:
             "report.tokens_file"
         )
     return tuple(found.values()), next(iter(problems), "")
+
+
+def unmatched_patterns(tokens: Iterable[Token], flows: Collection[Flow]) -> Iterator[str]:
+    """A sentence for each pattern of a token that matches none of the configured *flows*."""
+    for token in tokens:
+        for pattern in token.flows or ():
+            if not matching_flows((pattern,), flows):
+                yield (
+                    f"report.tokens_file: {pattern} of token {token.name!r} matches no configured "
+                    f"flow, so it grants nothing; expected a pattern such as {next(iter(flows))}"
+                )
 
 
 def _is_pattern(text: str) -> bool:

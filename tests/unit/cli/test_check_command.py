@@ -118,6 +118,23 @@ def test_check_of_read_only_exporter_says_that_nothing_is_written(
     assert "Writes to" not in done.stdout
 
 
+def test_check_names_token_patterns_without_a_flow(tmp_path: Path, good: str) -> None:
+    tokens, path = tmp_path / "tokens", tmp_path / "with-tokens.yaml"
+    report = f"report: {{tokens_file: {tokens}}}\n"
+    path.write_text(Path(good).read_text("utf-8") + report, "utf-8")
+    tokens.write_text(f"{'0' * 64} read:us->*,us->ap ops\n{'1' * 64} read all\n", "utf-8")
+    done = mm2slo("check", str(path), "--json", MM2SLO_TEST_PASSWORD="hunter2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["notices"][-1] == (
+        "report.tokens_file: us->ap of token 'ops' matches no configured flow, so it grants "
+        "nothing; expected a pattern such as us->eu"
+    )
+    tokens.unlink()
+    done = mm2slo("check", str(path), MM2SLO_TEST_PASSWORD="hunter2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "note: cannot read report.tokens_file" in done.stdout
+
+
 MISTAKES = {
     "an unknown key": ("slice:", "slize:", "flows[0].slize (line 5): unknown key"),
     "a wrong type": ("15s", "[]", "flows[0].slice (line 5): a list is not a duration"),

@@ -116,7 +116,7 @@ def test_serve_with_tokens_and_tls_logs_no_token(tmp_path: Path) -> None:
     issued.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
     issued.private_key_pem.write_to_path(tmp_path / "key.pem")
     digest = hashlib.sha256(b"s3cret").hexdigest()
-    (tmp_path / "tokens").write_text(f"{digest} read grafana\n")
+    (tmp_path / "tokens").write_text(f"{digest} read grafana\n{'0' * 64} read:us->xx ops\n")
     path = config(
         tmp_path,
         tokens_file=str(tmp_path / "tokens"),
@@ -137,6 +137,7 @@ def test_serve_with_tokens_and_tls_logs_no_token(tmp_path: Path) -> None:
             assert b"200 OK" not in plain.recv(100)
         process.send_signal(signal.SIGTERM)
         lines.extend(remaining_log(process))
+    assert "us->xx of token 'ops' matches no configured flow" in "".join(lines)
     assert "s3cret" not in "".join(lines)
     assert digest not in "".join(lines)
 
