@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Labs wait more than they compute: more workers than cores.
 WORKERS ?= 4
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 50
+PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 50
 
 # Tests start hundreds of Python processes: compiled modules halve their CPU time.
 unexport PYTHONDONTWRITEBYTECODE
