@@ -21,11 +21,6 @@ WINDOW_NAMES: Final[Mapping[float, str]] = {
 }
 
 
-def short(series: RecordedSeries) -> Vector:
-    """Select a series that is recorded every 30 seconds."""
-    return select(series)
-
-
 def long(series: RecordedSeries, scale: Scale) -> Vector:
     """Select a series that is recorded every 5 minutes.
 
@@ -38,7 +33,7 @@ def long(series: RecordedSeries, scale: Scale) -> Vector:
 def window_value(series: Mapping[str, RecordedSeries], length: float, scale: Scale) -> Vector:
     """Select the one of *series* over a window of *length* seconds (not scaled)."""
     name = WINDOW_NAMES[length]
-    return short(series[name]) if name in DIRECT_WINDOWS else long(series[name], scale)
+    return select(series[name]) if name in DIRECT_WINDOWS else long(series[name], scale)
 
 
 def with_owner(text: str, severity: Severity | None = None) -> str:

@@ -45,10 +45,6 @@ class WindowPair:
         """Whether a total outage, with an error ratio of 1, exceeds the factor."""
         return self.factor(window) * (1.0 - target) < 1.0
 
-    def min_events(self, target: float, window: float) -> float:
-        """Events in the long window above which more than `min_bad` bad ones are needed to fire."""
-        return self.min_bad / (self.factor(window) * (1.0 - target))
-
 
 WINDOW_PAIRS = (
     WindowPair(
