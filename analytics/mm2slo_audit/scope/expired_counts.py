@@ -81,7 +81,7 @@ def _present(read: UnitReading, made: AssembledScope, key: CopyKey) -> Partition
         at=readings.requested_at,
         log_start=readings.starts[here],
         source_end=readings.ends[here],
-        next_offset=known.next_offset,
+        reached=known.reached,
         copied_to=copied_to,
     )
 

@@ -38,7 +38,8 @@ class PartitionState:
     """Epoch s."""
     log_start: int
     source_end: int
-    next_offset: int | None
+    reached: int | None
+    """As in `KnownPosition`."""
     copied_to: int | None = None
     """Source offset reached by the target's end, if it can be interpolated."""
 
@@ -62,8 +63,8 @@ def find_expired_ranges(
         found += _between_syncs(log_syncs, timeline, present)
     if timeline is not None:
         found += _below_log_start(timeline, present, position_period)
-    if present.next_offset is not None:
-        copied = max(present.next_offset, present.copied_to or 0)
+    if present.reached is not None:
+        copied = max(present.reached, present.copied_to or 0)
         if present.log_start > copied:
             found.append(ExpiredRange(copied, present.log_start, None))
     return tuple(_joined(found))
@@ -97,7 +98,7 @@ def _below_log_start(
         if at + period <= present.at:
             position = _value_at(timeline.positions, at + period) or position
         else:
-            position = max(position, present.next_offset or 0, present.copied_to or 0)
+            position = max(position, present.reached or 0, present.copied_to or 0)
         if start > position:
             yield ExpiredRange(position, start, None)
 

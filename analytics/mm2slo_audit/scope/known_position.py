@@ -26,7 +26,10 @@ class KnownPosition(NamedTuple):
     """The position in the current source log."""
 
     next_offset: int | None
-    """The first offset not known to be copied; None: unknown."""
+    """The first offset that is not committed; None: unknown. Not from syncs: if a task fails on a
+    record, later records of its batch may be copied and synced."""
+    reached: int | None
+    """The first offset above all commits and syncs; None: unknown."""
     known_from: int
     """From here to the position the flow should have copied all records."""
     log_syncs: Sequence[SyncPoint]
@@ -43,7 +46,7 @@ def find_known_position(
     recreated_between: tuple[float, float] | None = None,
     oldest_position: int | None = None,
 ) -> KnownPosition:
-    """The position from the newest commit and all *points* (syncs, oldest first).
+    """The position from the newest *commit* and all *points* (syncs, oldest first).
 
     *oldest_position*: the oldest position of this log in the timeline. Where the flow started is
     unknown below the oldest remaining sync, since the topic of the syncs is compacted. A re-created
@@ -59,13 +62,15 @@ def find_known_position(
         else None
     )
     copied = [point.upstream for point in log_syncs]
+    next_offset = None
     if commit is not None and commit.offset < source_end and (since is None or commit.at >= since):
         copied.append(commit.offset)
-    next_offset = max(copied) + 1 if copied else None
+        next_offset = commit.offset + 1
+    reached = max(copied) + 1 if copied else None
     started = [point.upstream for point in log_syncs] or (
         [] if next_offset is None else [next_offset]
     )
     if oldest_position is not None:
         started.append(oldest_position)
     known_from = 0 if recreated_between is not None else min(started, default=0)
-    return KnownPosition(next_offset, known_from, log_syncs, replaced)
+    return KnownPosition(next_offset, reached, known_from, log_syncs, replaced)

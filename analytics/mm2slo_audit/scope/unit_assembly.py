@@ -134,7 +134,8 @@ def assemble_scope(read: UnitReading, window: Window) -> AssembledScope:
 def _find_position(feed: FeedReading, partition: int) -> KnownPosition:
     key = feed.key(partition)
     if not feed.has_positions:
-        return KnownPosition(feed.progress.get(partition), 0, (), replaced=False)
+        reached = feed.progress.get(partition)
+        return KnownPosition(reached, reached, 0, (), replaced=False)
     timeline = feed.timeline
     held = None if timeline is None else timeline.partitions.get(partition)
     return find_known_position(

@@ -53,8 +53,8 @@ class SourcePartition:
     end: int
     """High watermark, or last stable offset for a `read_committed` flow."""
     next_offset: int | None
-    """max(committed, newest synced upstream) + 1, never interpolated. None: not known; missing
-    records are then never lost."""
+    """Committed source offset + 1: all records below it were copied or skipped. None: not known;
+    missing records are then never lost."""
     known_from: int = 0
     """Upstream offset of the oldest available sync of this epoch; missing records below it are
     unauditable, because the flow may have started later."""

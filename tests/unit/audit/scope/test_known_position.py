@@ -13,13 +13,14 @@ def history(*points: tuple[int, int, float]) -> list[SyncPoint]:
     return list(held.points)
 
 
-def test_known_position_is_maximum_of_commit_and_sync() -> None:
-    points = history((0, 0, 1.0), (100, 100, 2.0))
-    behind = find_known_position(Commit(60, 1.5), points, source_end=200)
-    ahead = find_known_position(Commit(150, 3.0), points, source_end=200)
-    assert (behind.next_offset, behind.known_from) == (101, 0)
-    assert (ahead.next_offset, ahead.known_from) == (151, 0)
-    assert not ahead.replaced
+def test_known_position_is_commit_even_if_sync_passed_it() -> None:
+    # A task failed on record 61; a later record of its batch was copied and synced.
+    points = history((0, 0, 1.0), (100, 99, 2.0))
+    failed = find_known_position(Commit(60, 1.5), points, source_end=200)
+    assert (failed.next_offset, failed.reached, failed.known_from) == (61, 101, 0)
+    resumed = find_known_position(Commit(150, 3.0), points, source_end=200)
+    assert (resumed.next_offset, resumed.reached, resumed.known_from) == (151, 151, 0)
+    assert not resumed.replaced
 
 
 def test_known_position_without_commit_and_syncs_is_none() -> None:
@@ -44,26 +45,29 @@ def test_known_from_with_only_commit_is_next_offset() -> None:
 def test_known_position_replay_keeps_log() -> None:
     points = history((0, 0, 1.0), (900, 900, 2.0), (500, 901, 3.0), (950, 1351, 4.0))
     found = find_known_position(Commit(499, 2.5), points, source_end=1000)
-    assert (found.next_offset, found.known_from, found.replaced) == (951, 0, False)
+    assert (found.next_offset, found.reached, found.known_from) == (500, 951, 0)
+    assert not found.replaced
     assert found.log_syncs[0].downstream == 0
 
 
-def test_known_position_after_crash_keeps_highest_sync() -> None:
+def test_known_position_without_commit_reached_highest_sync() -> None:
     points = history((0, 0, 1.0), (900, 900, 2.0), (500, 901, 3.0))
-    assert find_known_position(None, points, source_end=1000).next_offset == 901
+    found = find_known_position(None, points, source_end=1000)
+    assert (found.next_offset, found.reached) == (None, 901)
 
 
 def test_known_position_step_back_from_beyond_end_is_new_log() -> None:
     points = history((0, 0, 1.0), (900, 900, 2.0), (10, 901, 3.0), (40, 931, 4.0))
     found = find_known_position(Commit(900, 2.5), points, source_end=50)
-    assert (found.next_offset, found.known_from, found.replaced) == (41, 10, True)
+    assert (found.next_offset, found.reached, found.known_from) == (None, 41, 10)
+    assert found.replaced
     assert found.log_syncs[0].downstream == 901
 
 
 def test_known_position_syncs_beyond_end_are_ignored() -> None:
     points = history((0, 0, 1.0), (900, 900, 2.0))
     found = find_known_position(Commit(900, 2.5), points, source_end=50)
-    assert (found.next_offset, found.log_syncs, found.replaced) == (None, (), True)
+    assert (found.reached, found.log_syncs, found.replaced) == (None, (), True)
 
 
 def test_known_position_recreated_topic_is_known_from_zero() -> None:
@@ -72,12 +76,13 @@ def test_known_position_recreated_topic_is_known_from_zero() -> None:
     found = find_known_position(
         Commit(900, 9.0), points, source_end=2000, recreated_between=(10.0, 11.0)
     )
-    assert (found.next_offset, found.known_from, found.replaced) == (1501, 0, True)
+    assert (found.next_offset, found.reached, found.known_from) == (None, 1501, 0)
+    assert found.replaced
     assert found.log_syncs[0].upstream > 900
     nothing_yet = find_known_position(
         Commit(900, 9.0), points[:2], source_end=2000, recreated_between=(10.0, 11.0)
     )
-    assert (nothing_yet.next_offset, nothing_yet.log_syncs) == (None, ())
+    assert (nothing_yet.reached, nothing_yet.log_syncs) == (None, ())
 
 
 def test_select_current_syncs_step_back_between_polls_starts_new_log() -> None:
