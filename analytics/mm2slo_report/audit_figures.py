@@ -72,6 +72,7 @@ def audit_figures(
     for unit in own:
         counts.update(unit.counts)
         kept.update(evidence.get(unit.unit, {}))
+    copied_again = sum(unit.copied_again for unit in own)
     census = is_census(run)
     return AuditFigures(
         run=run,
@@ -80,7 +81,7 @@ def audit_figures(
         record_size=_record_size(own),
         records={
             verdict: RateEstimate(rate.estimate, rate.interval(census=census))
-            for verdict, rate in record_rates(counts, census=census).items()
+            for verdict, rate in record_rates(counts, copied_again, census=census).items()
         },
         keys=_keys(own, census=census),
         latency={

@@ -194,6 +194,7 @@ class StoredUnit:
     not_audited: NotAudited | None
     """None: it was judged. Otherwise all figures below are empty."""
     counts: Mapping[Verdict, int]
+    copied_again: int
     source_bytes: int
     end_to_end: LatencyCells
     transfer: LatencyCells

@@ -93,6 +93,7 @@ def judged_rows(judged: JudgedUnit) -> UnitRows:
         "target_time": scope.target_time.value,
         "keyed": scope.identity.hmac_key is not None,
         "counts": json_encoding.encode_counts(outcome.counts),
+        "copied_again": outcome.copied_again,
         "source_bytes": sum(each.source_bytes for each in outcome.partitions),
         "without_bracket": sum(each.without_bracket for each in outcome.partitions),
         "end_to_end": json_encoding.encode_latency(
@@ -156,6 +157,7 @@ def unjudged_rows(unjudged: UnjudgedUnit) -> UnitRows:
         "target_time": TimestampType.CREATE.value,
         "keyed": False,
         "counts": {},
+        "copied_again": 0,
         "source_bytes": 0,
         "without_bracket": 0,
         "end_to_end": nothing,
@@ -190,6 +192,7 @@ def stored_unit(unit: Mapping[Any, Any], flows: Sequence[Mapping[Any, Any]]) -> 
         flows=known,
         not_audited=not_audited,
         counts=json_encoding.decode_counts(unit["counts"]),
+        copied_again=unit["copied_again"],
         source_bytes=unit["source_bytes"],
         end_to_end=json_encoding.decode_latency(unit["end_to_end"]),
         transfer=json_encoding.decode_latency(unit["transfer"]),
@@ -215,6 +218,7 @@ def outcome_from_rows(
         scope=json_encoding.decode_scope(unit["scope"]),
         partitions=tuple(_partition_from_row(each) for each in partitions),
         affinity=_affinity_from_row(unit),
+        copied_again=unit["copied_again"],
         replays=tuple(
             ReplayEvent(each["partition"], each["start_offset"], each["end_offset"], each["size"])
             for each in replays

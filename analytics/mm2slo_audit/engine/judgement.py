@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_scope import UnitScope
     from mm2slo_core.audit.record_sample import Sample
     from mm2slo_core.audit.unit_outcome import UnitOutcome
+
+_COPIES: Final = (verdict_code(Verdict.DUPLICATE), verdict_code(Verdict.REPLAY))
 
 
 def judge(
@@ -236,10 +238,10 @@ class _Judgement:
         counted = found.groupBy("topic", "cell_flow", "cell_partition", "verdict").agg(
             F.sum("weight").alias("n"), F.min(F.when(noted, F.col("ts"))).alias("oldest")
         )
-        replayed = False
-        remarkable = False
+        copied_again = replayed = remarkable = False
         for row in counted.collect():
             self.ledgers[row.topic].add_count(row)
+            copied_again |= row.verdict in _COPIES
             replayed |= row.verdict == verdict_code(Verdict.REPLAY)
             remarkable |= row.verdict not in map(verdict_code, UNREMARKABLE)
         if remarkable:
@@ -248,6 +250,10 @@ class _Judgement:
             order = (F.coalesce("cell_flow", F.lit(0)), "partition", "offset")
             for row in _first(evidence, ("topic", "verdict"), order, self.cap).collect():
                 self.ledgers[row.topic].add_evidence(row)
+        if copied_again:
+            copies = found.where(F.col("verdict").isin(*_COPIES))
+            for row in copies.groupBy("topic").agg(F.countDistinct("fp").alias("n")).collect():
+                self.ledgers[row.topic].copied_again = row.n
         if replayed:
             blocks = found.where("block is not null").select(
                 "topic", "partition", "block", "block_end", "block_size"

@@ -48,6 +48,7 @@ class UnitLedger:
     source_bytes: dict[_Cell, int] = field(default_factory=dict)
     latency: dict[_Cell, _Latency] = field(default_factory=dict)
     evidence: list[Evidence] = field(default_factory=list)
+    copied_again: int = 0
     replays: list[ReplayEvent] = field(default_factory=list)
     affinity: AffinityOutcome = field(default_factory=AffinityOutcome)
     key_cells: list[KeyCell] = field(default_factory=list)
@@ -145,6 +146,7 @@ class UnitLedger:
                 broken_keys=tuple(sorted(self.broken_keys)),
                 cells=pool_key_cells(self.key_cells),
             ),
+            copied_again=self.copied_again,
             replays=tuple(sorted(self.replays, key=lambda each: (each.partition, each.start))),
             evidence=tuple(
                 sorted(

@@ -27,7 +27,7 @@ def compute_stated_bounds(outcome: UnitOutcome, sample: Sample) -> tuple[StatedB
 
 
 def _of_records(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
-    rates = record_rates(outcome.counts, census=sample.census)
+    rates = record_rates(outcome.counts, outcome.copied_again, census=sample.census)
     lost, overdue = (outcome.counts.get(verdict, 0) for verdict in ABSENT)
     if rate := rates.get(Verdict.LOST):
         counted = f"{lost:,} lost" + (f", {overdue:,} overdue" if overdue else "")

@@ -48,7 +48,7 @@ class DuplicateLimit:
     """How many duplicates are normal, and whether more fail the run."""
 
     max_ratio: float = MAX_DUPLICATE_RATIO
-    """Per replicated record of a topic."""
+    """Share of the replicated records of a topic that have any."""
     fails: bool = False
 
 
@@ -143,7 +143,11 @@ def _duplicated(judged: Iterable[UnitOutcome], limit: DuplicateLimit) -> str:
     ratios = {
         rate.estimate: outcome.scope.target_topic
         for outcome in judged
-        if (rate := record_rates(outcome.counts, census=True).get(Verdict.DUPLICATE))
+        if (
+            rate := record_rates(outcome.counts, outcome.copied_again, census=True).get(
+                Verdict.DUPLICATE
+            )
+        )
     }
     worst = max(ratios, default=0.0)
     if worst <= limit.max_ratio:

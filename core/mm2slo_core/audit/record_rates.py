@@ -43,16 +43,18 @@ class Rate(NamedTuple):
         return Interval(self.estimate, self.estimate) if census else clopper_pearson(*self)
 
 
-def record_rates(counts: Mapping[Verdict, int], *, census: bool) -> Mapping[Verdict, Rate]:
+def record_rates(
+    counts: Mapping[Verdict, int], copied_again: int, *, census: bool
+) -> Mapping[Verdict, Rate]:
     """Return the rates in *counts*, without rates of no records.
 
     Lost (with overdue), altered and moved records are relative to settled source records;
-    duplicates and replays to replicated ones.
+    *copied_again*, the records with duplicates or replays, to replicated ones. Copies are not
+    counted: a sample draws those of a record together, so they are not independent.
     """
     settled = sum(counts.get(verdict, 0) for verdict in _SETTLED)
     absent = sum(counts.get(verdict, 0) for verdict in ABSENT)
     copied = settled - absent
-    again = counts.get(Verdict.DUPLICATE, 0) + counts.get(Verdict.REPLAY, 0)
     found = {
         verdict: Rate(events, settled)
         for verdict, events in (
@@ -63,6 +65,5 @@ def record_rates(counts: Mapping[Verdict, int], *, census: bool) -> Mapping[Verd
         if settled and (census or verdict is not _OF_A_CENSUS)
     }
     if copied:
-        # A record can have many duplicates; the rate is of records that have any.
-        found[Verdict.DUPLICATE] = Rate(min(again, copied), copied)
+        found[Verdict.DUPLICATE] = Rate(min(copied_again, copied), copied)
     return found

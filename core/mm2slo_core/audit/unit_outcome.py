@@ -129,6 +129,8 @@ class UnitOutcome:
     scope: UnitScope
     partitions: tuple[PartitionOutcome, ...]
     affinity: AffinityOutcome = field(default_factory=AffinityOutcome)
+    copied_again: int = 0
+    """Records with additional copies, by their fingerprint, like the draws of a sample."""
     replays: tuple[ReplayEvent, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     """Capped per verdict, unlike `counts`."""

@@ -82,10 +82,10 @@ AUDIT_RECORD_SIZE_BYTES = gauge(
 )
 AUDIT_RECORDS_RATIO = gauge(
     "mm2_audit_records_ratio",
-    "Share of lost (with overdue), altered and moved records, and of duplicates among copies "
-    "(including replays), in the latest finished audit of the flow: estimate, and 95 % bounds for "
-    "all records (Clopper-Pearson; equal in a census). Altered in a census only; a sample counts "
-    "altered records as lost.",
+    "Share of lost (with overdue), altered and moved records, and of replicated records with "
+    "duplicates (including replays), in the latest finished audit of the flow: estimate, and 95 % "
+    "bounds for all records (Clopper-Pearson; equal in a census). Altered in a census only; a "
+    "sample counts altered records as lost.",
     ("verdict", "bound"),
     unit="ratio",
 )

@@ -97,6 +97,7 @@ class AuditConfig(Section):
     sample: Share = 0.01
     """Share of the records to audit; `100%` is a census."""
     max_duplicate_ratio: Share = MAX_DUPLICATE_RATIO
-    """Share of duplicates in a topic above which the verdict is `duplicated`."""
+    """Share of a topic's replicated records that were copied again, above which the verdict is
+    `duplicated`."""
     spark: SparkConfig = SparkConfig()
     """The Spark session of the audit."""

@@ -56,7 +56,11 @@ def true_values(generated: Generated) -> dict[str, float]:
     counts = Counter(generated.counts)
     absent = counts[Verdict.LOST] + counts[Verdict.OVERDUE]
     copied = counts[Verdict.MATCHED] + counts[Verdict.MOVED]
-    again = counts[Verdict.DUPLICATE] + counts[Verdict.REPLAY]
+    on_source, on_target = (
+        Counter(each.fingerprint for each in generated.records if each.side is side)
+        for side in (Side.SOURCE, Side.TARGET)
+    )
+    again = sum(0 < sent < on_target[each] for each, sent in on_source.items())
     homes = {
         each.key_hash: each.partition for each in generated.records if each.side is Side.SOURCE
     }
@@ -103,7 +107,7 @@ def bounds(outcome: UnitOutcome, sample: Sample) -> dict[str, Interval]:
         each.name: Interval(each.lower, each.upper)
         for each in compute_stated_bounds(outcome, sample)
     }
-    if moved := record_rates(outcome.counts, census=False).get(Verdict.MOVED):
+    if moved := record_rates(outcome.counts, outcome.copied_again, census=False).get(Verdict.MOVED):
         found["moved"] = moved.interval(census=False)
     cells = cells_of(outcome, "end_to_end")
     for q in PERCENTILES:

@@ -31,6 +31,8 @@ class Faults:
     moved_again: int = 0
     """Moved records with a second copy, which is a duplicate."""
     duplicate: int = 20
+    duplicates_each: int = 1
+    """Additional copies of each of these records."""
     extra: int = 20
     out_of_order: int = 20
     identical: int = 20
@@ -121,7 +123,8 @@ def simulate(number: int, size: int, faults: Faults, draw: random.Random) -> Lan
     for offset in _emitted(range(log_start, copied_to), plan.late):
         _copy(lane, offset, draw)
         if offset in plan.duplicated:
-            _write_again(lane, [lane.written[-3]], Verdict.DUPLICATE)
+            again = [lane.written[-3]] * faults.duplicates_each
+            _write_again(lane, again, Verdict.DUPLICATE)
         if offset in plan.foreign:
             lane.written.append(_foreign_record(draw, Verdict.EXTRA))
         if offset in plan.blocks:

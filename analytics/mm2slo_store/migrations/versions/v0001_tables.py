@@ -75,6 +75,7 @@ def _create_audit_tables() -> None:
         sa.Column("target_time", sa.String, nullable=False),
         sa.Column("keyed", sa.Boolean, nullable=False),
         sa.Column("counts", sa.JSON, nullable=False),
+        sa.Column("copied_again", sa.BigInteger, nullable=False),
         sa.Column("source_bytes", sa.BigInteger, nullable=False),
         sa.Column("without_bracket", sa.BigInteger, nullable=False),
         sa.Column("end_to_end", sa.JSON, nullable=False),

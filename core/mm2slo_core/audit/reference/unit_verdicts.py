@@ -82,6 +82,7 @@ class _Ledger:
         self._bytes: Counter[_Cell] = Counter()
         self._matched: defaultdict[_Cell, list[Pair]] = defaultdict(list)
         self._evidence: list[Evidence] = []
+        self._copied_again: set[int] = set()
         self._replays: set[ReplayEvent] = set()
         self._open: list[int] = []
         for flow, of_flow in enumerate(scope.flows):
@@ -116,6 +117,8 @@ class _Ledger:
             event = events.get((copy.partition, copy.offset))
             verdict = Verdict.DUPLICATE if event is None else Verdict.REPLAY
             block = None if event is None else event.start
+            if self._is_in_window(copy.timestamp):
+                self._copied_again.add(copy.fingerprint)
             self._add(verdict, copy, cell=(owner.flow, owner.partition), block=block)
         known = {each.partition: each.auditable_from for each in self._scope.partitions}
         for copy in missing.unexplained:
@@ -143,6 +146,7 @@ class _Ledger:
             scope=self._scope,
             partitions=tuple(self._partitions(arrivals)),
             affinity=of_keys,
+            copied_again=len(self._copied_again),
             replays=tuple(sorted(self._replays, key=lambda each: (each.partition, each.start))),
             evidence=_capped(self._evidence, evidence_cap),
             oldest_open=min(self._open, default=None),

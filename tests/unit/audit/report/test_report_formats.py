@@ -242,7 +242,7 @@ def test_terminal_report_lists_counts_without_room_for_a_column(report: RunRepor
 def test_reports_show_duplicated(report: RunReport) -> None:
     (unit,) = report.units
     part = PartitionOutcome(0, 0, {Verdict.MATCHED: 1_000, Verdict.REPLAY: 870})
-    outcome = replace(unit.outcome, partitions=(part,))
+    outcome = replace(unit.outcome, partitions=(part,), copied_again=870)
     conclusion = conclude([outcome], ())
     shown = replace(report, conclusion=conclusion, units=(replace(unit, outcome=outcome),))
     assert "DUPLICATED" in render_html(shown)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 FEW_FAULTS = replace(FAULTS, lost=1, moved=1, duplicate=1, replays=(), tail=0)
 NONE_LOST = replace(FEW_FAULTS, lost=0)
+THREE_COPIES, FOUR_COPIES = (replace(FAULTS, duplicates_each=copies) for copies in (2, 3))
 RARE = {
     "copies in another partition than their key",
     "records out of order within their key",
@@ -32,13 +33,13 @@ def covered(faults: Faults, samples: int) -> dict[str, Coverage]:
     return found
 
 
-@pytest.mark.parametrize("faults", [FAULTS, FEW_FAULTS, NONE_LOST])
+@pytest.mark.parametrize("faults", [FAULTS, FEW_FAULTS, NONE_LOST, THREE_COPIES, FOUR_COPIES])
 def test_bounds_of_samples_contain_true_values(faults: Faults) -> None:
     assert all(each.share >= 0.9 for each in covered(faults, 20).values())
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("faults", [FAULTS, FEW_FAULTS, NONE_LOST])
+@pytest.mark.parametrize("faults", [FAULTS, FEW_FAULTS, NONE_LOST, THREE_COPIES, FOUR_COPIES])
 def test_bounds_of_1000_samples_contain_true_values_in_95_percent(faults: Faults) -> None:
     found = covered(faults, 1_000)
     assert {what: each.share for what, each in found.items() if each.share < 0.95} == {}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,8 +113,8 @@ def test_conclude_without_audited_records_exits_with_2(
 def test_conclude_with_many_duplicates_of_one_topic(
     limit: DuplicateLimit | None, result: str, exit_code: int
 ) -> None:
-    quiet = unit({Verdict.MATCHED: 10_000_000, Verdict.DUPLICATE: 1})
-    replayed = unit({Verdict.MATCHED: 1_000, Verdict.REPLAY: 870})
+    quiet = replace(unit({Verdict.MATCHED: 10_000_000, Verdict.DUPLICATE: 1}), copied_again=1)
+    replayed = replace(unit({Verdict.MATCHED: 1_000, Verdict.REPLAY: 1_740}), copied_again=870)
     found = conclude([quiet, replayed], [], duplicates=limit)
     assert (found.result, found.exit_code) == (result, exit_code)
     if result == "duplicated":

@@ -27,27 +27,27 @@ COUNTS = {
 
 
 def test_record_rates_are_of_settled_and_replicated_records() -> None:
-    assert record_rates(COUNTS, census=True) == {
+    assert record_rates(COUNTS, 8, census=True) == {
         Verdict.LOST: Rate(14, 109),
         Verdict.ALTERED: Rate(2, 109),
         Verdict.MOVED: Rate(3, 109),
-        Verdict.DUPLICATE: Rate(10, 95),
+        Verdict.DUPLICATE: Rate(8, 95),
     }
 
 
 def test_record_rates_of_sample_omit_altered() -> None:
-    assert Verdict.ALTERED not in record_rates(COUNTS, census=False)
+    assert Verdict.ALTERED not in record_rates(COUNTS, 8, census=False)
 
 
 def test_record_rates_cap_duplicates_at_replicated_records() -> None:
-    found = record_rates({Verdict.MATCHED: 2, Verdict.REPLAY: 50}, census=True)
+    found = record_rates({Verdict.MATCHED: 2, Verdict.REPLAY: 50}, 3, census=True)
     assert found[Verdict.DUPLICATE] == Rate(2, 2)
 
 
 def test_record_rates_without_records_are_empty() -> None:
-    assert record_rates({Verdict.PENDING: 5, Verdict.DUPLICATE: 1}, census=True) == {}
+    assert record_rates({Verdict.PENDING: 5, Verdict.DUPLICATE: 1}, 1, census=True) == {}
     # All records are lost: a loss rate, and no rate of duplicates.
-    assert set(record_rates({Verdict.LOST: 5}, census=False)) == {Verdict.LOST, Verdict.MOVED}
+    assert set(record_rates({Verdict.LOST: 5}, 0, census=False)) == {Verdict.LOST, Verdict.MOVED}
 
 
 def test_rate_interval_of_census_is_rate_and_of_sample_is_exact() -> None:

@@ -56,6 +56,7 @@ def unit(topic: str = "us.orders", **named: Any) -> StoredUnit:
         flows=(StoredFlow(WEST, "orders"),),
         not_audited=None,
         counts={Verdict.MATCHED: 98, Verdict.LOST: 2, Verdict.MOVED: 0, Verdict.DUPLICATE: 7},
+        copied_again=7,
         source_bytes=0,
         end_to_end=LatencyCells({(bucket(100), bucket(200)): 300}),
         transfer=LatencyCells(),

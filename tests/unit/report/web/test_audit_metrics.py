@@ -111,7 +111,7 @@ def test_rates_of_sampled_audit_have_exact_confidence_bounds(
     store: Store, service: ServiceFixture
 ) -> None:
     keys = AffinityOutcome(keys=10, keys_split=1, keys_disordered=0)
-    publish(store, "r1", topic("t", COUNTS, affinity=keys))
+    publish(store, "r1", topic("t", COUNTS, affinity=keys, copied_again=2))
     found = published(service)
     # 5 of 10, 2 of 5, 0 of 10 and 1 of 10: Clopper-Pearson intervals at 95 %.
     for key, expected in (
