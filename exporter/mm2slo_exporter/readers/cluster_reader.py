@@ -159,9 +159,9 @@ class ClusterReader:
 
         A description has an object per replica, which is expensive for thousands of topics.
         """
-        unmoved = self.movement.take_unmoved()
+        unmoved = self.movement.take_unmoved().intersection(self._wanted)
         known = {} if self._reads_all_ids else self.view.topic_ids
-        kept = {topic: known[topic] for topic in self._wanted if topic in known.keys() & unmoved}
+        kept = {topic: known[topic] for topic in unmoved & known.keys()}
         self._reads_all_ids = True
         found, errors = self._client.identify([each for each in self._wanted if each not in kept])
         self._reads_all_ids = False
