@@ -49,6 +49,11 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "0 times a target, or 0 divided by it, is 0: only its presence counts.",
     ),
     Equivalent(
+        "flow:mm2_slo_burn:ratio(1h|6h|1d|3d|_window)",
+        r".*or 0 \[\* -> /\] flow:mm2_sli_measured:count.*",
+        "0 divided by a count is 0 as well.",
+    ),
+    Equivalent(
         "flow:mm2_slo_coverage:ratio1h",
         r"/ .* or 0 (\[\* -> /\] sum_over_time|\* \[sum_over_time -> max_over_time\]).*",
         "0 times a sum is 0; where the sum is 0 as well, neither 0 nor 0/0 is above 0.",
