@@ -102,5 +102,3 @@ def test_bounds_from_polls_contain_truth_within_poll_interval(
         assert upper_bound_ms(bucket(lower_bound_ms(upper))) <= upper_bound_ms(
             bucket(upper_bound_ms(lower) + allowed)
         )
-    mean_width = (cells.total_upper_ms - cells.total_lower_ms) / len(truth.least)
-    assert mean_width <= brackets * (2 * POLL_MS)
