@@ -57,7 +57,6 @@ USERS: Mapping[str, Collection[Component]] = {
     APP.name: ["mirrormaker2"],
     EXPORTER: ["exporter", "audit"],
 }
-PATIENCE = 120.0
 WORKING = {"running", "idle"}
 STATE, TIMELINE = "mm2slo.state.internal", "mm2slo.watermarks.internal"
 
@@ -223,7 +222,6 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrored]:
         process.wait_until(
             lambda: sum(eu.admin.end_offsets(f"us.{TOPIC}").values()) == COUNT,
             "replicating orders",
-            PATIENCE,
         )
         yield found
 
@@ -233,7 +231,7 @@ def watched(mirrored: Mirrored) -> Iterator[Watch]:
     """Start an exporter from the file."""
     with run_exporter(lambda: load_source(mirrored.source)[0]) as (service, server):
         found = Watch(service, server.url)
-        found.until_ready(PATIENCE)
+        found.until_ready()
         yield found
 
 
@@ -284,7 +282,7 @@ def test_missing_create_is_named_and_fails_the_timeline(mirrored: Mirrored) -> N
     eu, acl = mirrored.brokers["eu"], f"eu Create topic {TIMELINE}"
     assert TIMELINE not in eu.admin.topics()
     with revoked(eu, mirrored.acls(EXPORTER)[acl].binding):
-        wait_for(lambda: bool(to_fix(doctor(mirrored))), "a finding", PATIENCE)
+        wait_for(lambda: bool(to_fix(doctor(mirrored))), "a finding")
         (found,) = to_fix(doctor(mirrored))
         assert found[2].startswith(f"exporter is denied Create on topic {TIMELINE}: ")
         with watched(mirrored) as seen:
@@ -327,7 +325,7 @@ def test_missing_acl_is_named_and_nothing_else_breaks(
     expected, printed = {*LOSSES[acl].running}, mirrored.acls(EXPORTER)[acl]
     before = seen.scrape()
     with revoked(mirrored.brokers[cluster], printed.binding):
-        wait_for(lambda: bool(to_fix(doctor(mirrored))), "a finding", PATIENCE)
+        wait_for(lambda: bool(to_fix(doctor(mirrored))), "a finding")
         found = [finding for _, _, finding in to_fix(doctor(mirrored))]
         assert any(f"denied {operation} on {resource}" in each for each in found), found
         assert all(f" on {resource}" in each for each in found), found
@@ -335,7 +333,7 @@ def test_missing_acl_is_named_and_nothing_else_breaks(
         after = seen.after_cycles(3)
         assert failures(before, after) == expected
         assert after.state(str(FLOW)) in WORKING
-    wait_for(lambda: not to_fix(doctor(mirrored)), "no finding", PATIENCE)
+    wait_for(lambda: not to_fix(doctor(mirrored)), "no finding")
     wait_without_failures(seen)
 
 

@@ -99,10 +99,9 @@ def test_cluster_down_sends_one_page(lab: Lab, tmp_path: Path, fresh_topic: str)
         roles = 'count(ALERTS{alertname="MM2ClusterUnreachable",alertstate="firing"}) == 2'
         wait_for(lambda: server.holds(roles), "both roles")
         lab.cluster("eu").start()
-        assert (
-            running.wait_message(2, "the resolved message").title
-            == "✅ RESOLVED page · Cluster eu does not answer."
-        )
+        # On a busy machine requests still time out a while after the start.
+        resolved = running.wait_message(2, "the resolved message", 400)
+        assert resolved.title == "✅ RESOLVED page · Cluster eu does not answer."
         lab.mm2.wait_mirroring()
         wait_for(lambda: not running.active_pages(), "the pages to end", 400, 1)
         assert len(running.messages) == 2, running.monitoring.slack.titles()

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
 from mm2slo_lab import ADMIN
+from mm2slo_lab.condition_wait import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -101,7 +102,7 @@ class Watch:
         return found
 
     def until(
-        self, condition: Callable[[Scrape], object], what: str, timeout: float = 120.0
+        self, condition: Callable[[Scrape], object], what: str, timeout: float = PATIENCE
     ) -> Scrape:
         """Scrape until *condition* holds; fails with *what* after *timeout* seconds."""
         deadline = time.monotonic() + timeout
@@ -115,7 +116,7 @@ class Watch:
                 raise AssertionError(f"waited {timeout:.0f} s for {what}; states {states}")
             pause.wait(0.25)
 
-    def until_ready(self, timeout: float = 180.0) -> Scrape:
+    def until_ready(self, timeout: float = PATIENCE) -> Scrape:
         """Wait until all flows are ready."""
         return self.until(
             lambda s: (found := s.values("mm2_exporter_flow_ready")) and all(found.values()),
