@@ -137,9 +137,7 @@ class ClusterInspection:
         config = {"message.timestamp.type": "LogAppendTime", "retention.ms": "3600000"}
         self.client.create_topic(CLOCK_TOPIC, partitions=1, config=config)
         measured = [(0.0, float("inf"))]
-        with RecordProducer(
-            self.client.alias, self._properties, delivery_timeout_seconds=5.0
-        ) as producer:
+        with RecordProducer(self.client.handles, delivery_timeout_seconds=5.0) as producer:
             for _ in range(2):  # the first one also connects
                 results: list[DeliveryResult] = []
                 start = time.time()

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
-from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from confluent_kafka import Message, Producer
+
+    from mm2slo_kafka.client_handles import HandleFactory
 
 _SETTINGS: dict[str, str] = {
     "acks": "all",
@@ -52,19 +53,16 @@ class RecordProducer:
 
     def __init__(
         self,
-        alias: str,
-        properties: Mapping[str, str],
+        handles: HandleFactory,
         *,
         delivery_timeout_seconds: float = 30.0,
-        handles: HandleFactory | None = None,
-        batching: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        """*batching* are librdkafka properties that trade latency for larger batches."""
-        self.alias = alias
-        self._handles = handles or HandleFactory(alias, properties)
+        """*settings* are librdkafka properties, as those that trade latency for larger batches."""
+        self._handles = handles
         self._settings = {
             **_SETTINGS,
-            **(batching or {}),
+            **(settings or {}),
             "delivery.timeout.ms": str(int(delivery_timeout_seconds * 1000)),
         }
         self._lock = threading.Lock()
@@ -73,7 +71,7 @@ class RecordProducer:
         self._producer: Producer = self._make()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.alias!r})"
+        return f"{type(self).__name__}({self._handles.alias!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +128,7 @@ class RecordProducer:
             on_delivery(
                 KafkaOperationError(
                     ErrorKind.TIMEOUT,
-                    cluster=self.alias,
+                    cluster=self._handles.alias,
                     operation=operation,
                     detail="the producer queue is full",
                     code="_QUEUE_FULL",

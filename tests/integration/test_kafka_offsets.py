@@ -9,6 +9,7 @@ import pytest
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_record import FirstRecord, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
@@ -231,7 +232,7 @@ def test_create_topic_refused_by_broker_raises_invalid_config(us: ClusterClient)
 def test_sent_record_keeps_timestamp(lab: Lab, us: ClusterClient, fresh_topic: str) -> None:
     us.create_topic(fresh_topic, partitions=2, config=KEEP_ALL)
     results: list[DeliveryResult] = []
-    with RecordProducer("us", lab.cluster("us").librdkafka()) as producer:
+    with RecordProducer(HandleFactory("us", lab.cluster("us").librdkafka())) as producer:
         producer.send(
             fresh_topic,
             partition=1,
@@ -251,7 +252,7 @@ def test_send_to_missing_topic_fails_without_creating_it(
 ) -> None:
     results: list[DeliveryResult] = []
     properties = lab.cluster("us").librdkafka()
-    with RecordProducer("us", properties, delivery_timeout_seconds=3.0) as producer:
+    with RecordProducer(HandleFactory("us", properties), delivery_timeout_seconds=3.0) as producer:
         producer.send(fresh_topic, value=b"v", on_delivery=results.append)
         assert producer.flush(10) == 0
     assert len(results) == 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
@@ -105,7 +106,7 @@ def test_producer_works_after_permission_is_granted(
     broker.admin.grant(APP.name, "TOPIC", "canary", "DESCRIBE")
     results: list[DeliveryResult] = []
     properties = broker.librdkafka(APP)
-    with RecordProducer("us", properties, delivery_timeout_seconds=5.0) as producer:
+    with RecordProducer(HandleFactory("us", properties), delivery_timeout_seconds=5.0) as producer:
         # Without any write permission Kafka refuses a producer id: a fatal error.
         producer.send("canary", value=b"v", on_delivery=results.append)
         producer.flush(10)

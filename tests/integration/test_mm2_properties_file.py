@@ -94,7 +94,7 @@ LOSSES = {
     f"eu Write topic {TIMELINE}": Loss(["eu timeline"]),
     f"eu Read topic {STATE}": Loss(["eu state"]),
     f"eu Write topic {STATE}": Loss(["eu state"]),
-    "eu Read group mm2slo.leader.us-to-eu": Loss(["eu leadership"], ["eu leadership"]),
+    "eu Read group mm2slo.leader.": Loss(["eu leadership"], ["eu leadership"]),
     "us Read group mm2slo.canary.": Loss(["us canary_send"], ["us canary_send"]),
     "eu Describe group shop": Loss(["eu groups"], ["eu groups"]),
     # For Spark, in an audit.

@@ -54,7 +54,6 @@ def _writes_of_flows(config: Config) -> Iterator[ClusterWrite]:
                 yield ClusterWrite(source, "group", "mm2slo.canary.*", _ELECTION, flows)
         if not exporter.read_only:
             yield ClusterWrite(target, "topic", exporter.state.topic, _STATE, flows)
-            group = f"mm2slo.leader.{flow.flow.slug}"
-            yield ClusterWrite(target, "group", group, _ELECTION, flows)
+            yield ClusterWrite(target, "group", "mm2slo.leader.*", _ELECTION, flows)
         if exporter.writes_timeline:
             yield ClusterWrite(target, "topic", exporter.timeline.topic, _TIMELINE, flows)

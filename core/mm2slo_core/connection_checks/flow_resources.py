@@ -115,7 +115,7 @@ class FlowResources:
             Role.CANARY: (canary,),
             Role.CANARY_GROUP: ("mm2slo.canary.*" if canary and self.leases_instance else None,),
             Role.STATE: (self.state_topic,),
-            Role.LEADER_GROUP: (self.state_topic and f"mm2slo.leader.{self.flow.slug}",),
+            Role.LEADER_GROUP: (self.state_topic and "mm2slo.leader.*",),
             Role.TIMELINE: (self.timeline_topic,),
             Role.SPARK_GROUPS: ("spark-kafka-*",),
             Role.CLUSTER: ("kafka-cluster",),

@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Self
 
 from mm2slo_cli.demo.workload import BEHIND_RECORDS, Pace, Reader, Stream
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import KafkaOperationError, translated
 from mm2slo_kafka.record_producer import RecordProducer
 from mm2slo_kafka.traffic import commit
@@ -45,7 +46,8 @@ class Traffic:
         self._streams = streams
         self._readers = readers
         self._producers = {
-            alias: RecordProducer(alias, properties) for alias, properties in clusters.items()
+            alias: RecordProducer(HandleFactory(alias, properties))
+            for alias, properties in clusters.items()
         }
         self._ends: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         self._committed: defaultdict[str, dict[int, int]] = defaultdict(dict)

@@ -18,6 +18,7 @@ from mm2slo_exporter.canary.canary_events import (
 from mm2slo_exporter.canary.carrier_topic import CarrierTopic, is_recreated
 from mm2slo_exporter.canary.ledger_state import LedgerState, LedgerStates
 from mm2slo_exporter.collection_health import Stage
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, RecordProducer
 
@@ -136,8 +137,7 @@ class Sender:
 
     def _kafka_producer(self) -> CanaryProducer:
         return RecordProducer(
-            self._spec.source_alias,
-            self._spec.source_client,
+            HandleFactory(self._spec.source_alias, self._spec.source_client),
             delivery_timeout_seconds=_DELIVERY_TIMEOUT_SECONDS,
         )
 

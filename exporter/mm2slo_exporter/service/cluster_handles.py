@@ -1,4 +1,4 @@
-"""One client and one reader per cluster, shared by its flows."""
+"""One client, one reader of each kind and one writer per cluster, shared by its flows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
 from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader
+from mm2slo_exporter.service.cluster_writer import ClusterWriter
 from mm2slo_exporter.thread_shutdown import run_in_parallel
 from mm2slo_kafka.cluster_client import ClusterClient
 
@@ -16,22 +17,26 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config.cluster_config import ClusterConfig
     from mm2slo_core.config.exporter_config import ExporterConfig
+    from mm2slo_core.topology import Flow
     from mm2slo_exporter.collection_health import Health
     from mm2slo_exporter.readers.cluster_reader import WatchScope
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterHandle:
-    """Client and readers of one cluster, and their configuration."""
+    """Client, readers and writer of one cluster, and their configuration."""
 
     config: ClusterConfig
     client: ClusterClient
     reader: ClusterReader
     internals: InternalTopicsReader
+    writer: ClusterWriter | None
+    """None in read-only mode."""
 
     def close(self) -> None:
-        """Stop the readers, then close the client."""
-        run_in_parallel([self.reader.stop, self.internals.stop])
+        """Stop readers and writer, then close the client."""
+        writer = [] if self.writer is None else [self.writer.stop]
+        run_in_parallel([self.reader.stop, self.internals.stop, *writer])
         self.client.close()
 
 
@@ -61,6 +66,7 @@ class ClusterHandles:
             groups=exporter.groups_interval,
             members=exporter.group_members_interval if exporter.group_lag else None,
         )
+        self._exporter = exporter
         self._watch_scope = watch_scope
         self._health = health
         self._handles: dict[str, ClusterHandle] = {}
@@ -79,8 +85,17 @@ class ClusterHandles:
                 client = ClusterClient(alias, config.librdkafka_properties())
                 reader = ClusterReader(client, self._intervals, self._watch_scope, self._health)
                 internals = InternalTopicsReader(client, self._health)
-                self._handles[alias] = ClusterHandle(config, client, reader, internals)
+                read_only = self._exporter.read_only
+                writer = None if read_only else ClusterWriter(client, self._exporter, self._health)
+                self._handles[alias] = ClusterHandle(config, client, reader, internals, writer)
                 reader.start()
+
+    def serve(self, flows: Iterable[Flow]) -> None:
+        """Take part in the elections for *flows*, which replace earlier ones; returns at once."""
+        served = list(flows)
+        for alias, handle in self._handles.items():
+            if handle.writer is not None:
+                handle.writer.serve([flow for flow in served if flow.target == alias])
 
     def close(self, aliases: Iterable[str]) -> None:
         closed = [self._handles.pop(alias) for alias in list(aliases)]

@@ -166,6 +166,7 @@ class FlowManager:
             self._runners[flow.label] = self._runner(config, flow, stopped)
         for flow in new:
             self._runners[flow.label].start()
+        self._clusters.serve(runner.flow.flow for runner in self.running())
         specs = [canary_spec(config, runner.policies) for runner in self.running()]
         if self._canary is None or specs != self._canary_specs:
             self._restart_canary(specs)

@@ -109,13 +109,12 @@ class FlowRunner:
         elif previous is not None:
             self._history_since = previous._history_since
         self._writer: FlowWriter | None = None
-        if not exporter.read_only:
+        if flow_clusters.target.writer is not None:
             self._writer = FlowWriter(
                 self.flow.flow,
-                flow_clusters.target.client,
-                flow_clusters.target.config.librdkafka_properties(),
-                exporter,
+                flow_clusters.target.writer,
                 health,
+                has_timeline=exporter.timeline.enabled,
                 counted=previous.report.timeline if previous else None,
             )
 
@@ -125,13 +124,9 @@ class FlowRunner:
         self._reader.start()
         if self._history is not None:
             self._history.start()
-        if self._writer is not None:
-            self._writer.start()
 
     def stop(self) -> None:
         stops = [self._probes.stop, self._reader.stop, self._internals.stop]
-        if self._writer is not None:
-            stops.append(self._writer.stop)
         if self._history is not None:
             stops.append(self._history.stop)
         run_in_parallel(stops)

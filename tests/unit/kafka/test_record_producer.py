@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
@@ -21,7 +22,7 @@ def test_send_reports_offset_and_stores_record_unchanged(
 ) -> None:
     mock_cluster.write(topic, [b"earlier"], partition=2)
     results: list[DeliveryResult] = []
-    with RecordProducer("us", mock_cluster.properties) as producer:
+    with RecordProducer(HandleFactory("us", mock_cluster.properties)) as producer:
         producer.send(
             topic,
             partition=2,
@@ -49,7 +50,7 @@ def test_send_reports_offset_and_stores_record_unchanged(
 def test_send_to_unreachable_cluster_reports_one_result() -> None:
     results: list[DeliveryResult] = []
     settings = {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": "1000"}
-    with RecordProducer("eu", settings, delivery_timeout_seconds=1.0) as producer:
+    with RecordProducer(HandleFactory("eu", settings), delivery_timeout_seconds=1.0) as producer:
         producer.send("canary", value=b"v", on_delivery=results.append)
         assert producer.flush(10) == 0
         assert len(producer) == 0
@@ -78,7 +79,7 @@ def test_record_of_failed_producer_is_reported_with_the_cause(
             return 0
 
     results: list[DeliveryResult] = []
-    producer = RecordProducer("us", {"bootstrap.servers": "127.0.0.1:1"})
+    producer = RecordProducer(HandleFactory("us", {"bootstrap.servers": "127.0.0.1:1"}))
     monkeypatch.setattr(producer, "_producer", Failed())
     producer.send("canary", value=b"v", on_delivery=results.append)
     assert producer.flush(10) == 0
@@ -89,7 +90,7 @@ def test_record_of_failed_producer_is_reported_with_the_cause(
 
 def test_close_reports_undelivered_records_as_failed() -> None:
     results: list[DeliveryResult] = []
-    producer = RecordProducer("eu", {"bootstrap.servers": "127.0.0.1:1"})
+    producer = RecordProducer(HandleFactory("eu", {"bootstrap.servers": "127.0.0.1:1"}))
     producer.send("canary", value=b"v", on_delivery=results.append)
     producer.close(timeout=0.1)
     assert [isinstance(result, KafkaOperationError) for result in results] == [True]
@@ -98,7 +99,7 @@ def test_close_reports_undelivered_records_as_failed() -> None:
 def test_send_to_full_queue_is_refused_at_once() -> None:
     results: list[DeliveryResult] = []
     settings = {"bootstrap.servers": "127.0.0.1:1"}
-    producer = RecordProducer("eu", settings)
+    producer = RecordProducer(HandleFactory("eu", settings))
     for _ in range(10_001):
         producer.send("canary", value=b"v", on_delivery=results.append)
     assert [result.code for result in results if isinstance(result, KafkaOperationError)] == [
@@ -112,7 +113,7 @@ def test_sent_records_are_appended(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"first"])
-    with RecordProducer("us", mock_cluster.properties) as producer:
+    with RecordProducer(HandleFactory("us", mock_cluster.properties)) as producer:
         for _ in range(100):
             producer.send(topic, partition=0, value=b"v", on_delivery=lambda _result: None)
     orders = TopicPartition(topic, 0)

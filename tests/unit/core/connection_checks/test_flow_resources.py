@@ -81,7 +81,7 @@ def test_canaries_and_timeline_add_writes() -> None:
         "us topic mm2slo.canary Create+Read+Write",
         "eu topic us.mm2slo.canary Read",
         "eu topic mm2slo.state.internal Create+Read+Write",
-        "eu group mm2slo.leader.us-to-eu Read",
+        "eu group mm2slo.leader.* Read",
         "eu topic mm2slo.watermarks.internal Create+Read+Write",
     }
 

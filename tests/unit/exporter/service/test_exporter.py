@@ -27,7 +27,7 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mm2slo_core.config import Config
     from mm2slo_core.config.flow_config import FlowConfig
@@ -57,6 +57,7 @@ class World:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.log: list[str] = []
+        self.served: list[str] = []
         self.refused: str | None = None
         self.text = BOTH
         world = self
@@ -74,6 +75,9 @@ class World:
             def open(self, wanted: Mapping[str, object]) -> None:
                 world.log += [f"open {alias}" for alias in wanted if alias not in self.held]
                 self.held |= set(wanted)
+
+            def serve(self, flows: Iterable[Flow]) -> None:
+                world.served = [flow.label for flow in flows]
 
             def close(self, aliases: list[str]) -> None:
                 world.log += [f"close {alias}" for alias in sorted(aliases)]
