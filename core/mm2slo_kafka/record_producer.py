@@ -69,6 +69,7 @@ class RecordProducer:
         self._fatal: KafkaError | None = None
         self._purged: list[tuple[Callable[[DeliveryResult], None], str, KafkaError]] = []
         self._producer: Producer = self._make()
+        self._replaced: list[Producer] = []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._handles.alias!r})"
@@ -81,7 +82,7 @@ class RecordProducer:
 
     def __len__(self) -> int:
         """Records without a reported result."""
-        return len(self._producer) + len(self._purged)
+        return sum(map(len, (self._producer, *self._replaced))) + len(self._purged)
 
     def __bool__(self) -> bool:
         return True  # else a producer without pending records would be false
@@ -149,6 +150,15 @@ class RecordProducer:
             self._serve(0.0)
             self._report_purged()
 
+    def renew(self) -> None:
+        """Send with a new client, which knows all partitions; the old one delivers what it has.
+
+        A client notices new partitions only minutes later.
+        """
+        with self._lock:
+            self._replaced.append(self._producer)
+            self._producer = self._make()
+
     def flush(self, timeout: float) -> int:
         """Wait up to *timeout* seconds for all results; returns how many are missing."""
         deadline = time.monotonic() + timeout
@@ -159,16 +169,25 @@ class RecordProducer:
     def close(self, timeout: float = 5.0) -> None:
         """Wait up to *timeout* seconds for results; the rest are reported as failed."""
         if self.flush(timeout):
-            self._producer.purge()
+            for each in (self._producer, *self._replaced):
+                each.purge()
             self.poll(1.0)
 
     def _serve(self, timeout: float) -> None:
+        for replaced in self._replaced:
+            self._serve_one(replaced, 0.0)
+        if self._replaced:
+            with self._lock:
+                self._replaced = [each for each in self._replaced if len(each)]
+        self._serve_one(self._producer, timeout)
+
+    def _serve_one(self, producer: Producer, timeout: float) -> None:
         try:
-            self._producer.poll(timeout)
+            producer.poll(timeout)
         except KafkaException as failure:
             # Raised for fatal errors only: an idempotent producer and its records then fail.
             self._fatal = failure.args[0]
-            self._producer.purge()
+            producer.purge()
 
     def _report_purged(self) -> None:
         purged, self._purged = self._purged, []

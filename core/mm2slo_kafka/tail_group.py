@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -12,12 +11,14 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError
 from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_kafka.available_messages import take_available
+from mm2slo_kafka.background_call import call_in_background
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
 from mm2slo_kafka.tailed_topic import Batch, RestartReason, TailedTopic, TailRecord, TailState
 from mm2slo_kafka.topic_lookup import TopicLookup, look_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
+    from concurrent.futures import Future
 
     from confluent_kafka import Consumer, Message
 
@@ -187,7 +188,7 @@ class TailGroup:
                 time.sleep(timeout)
                 return set()
             self._lookups = tuple(map(TopicLookup.of, due))
-            self._looking_up = _in_background(partial(self._look_up, self._lookups))
+            self._looking_up = call_in_background(partial(self._look_up, self._lookups), "lookup")
         try:
             answers = self._looking_up.result(timeout)
         except TimeoutError:
@@ -277,21 +278,6 @@ class TailGroup:
             if self._consumer is not None:
                 self._consumer.close()
                 self._consumer = None
-
-
-def _in_background(work: Callable[[], Answers]) -> Future[Answers]:
-    """Run *work* in a thread of its own, which ends with it."""
-    done: Future[Answers] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except Exception as error:  # noqa: BLE001 - raised again by `result`
-            done.set_exception(error)
-
-    name = f"{threading.current_thread().name}-lookup"
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return done
 
 
 def _headers(message: Message) -> Headers:

@@ -125,3 +125,23 @@ def test_producer_works_after_permission_is_granted(
     assert Delivered("canary", 0, 0, 0)[:3] in [
         result[:3] for result in results if isinstance(result, Delivered)
     ]
+
+
+def test_denied_topic_fails_its_own_records_only(lab_factory: LabFactory) -> None:
+    """Flows with different topics share a producer."""
+    broker = lab_factory(topology(Security.SASL_PLAINTEXT)).cluster("us")
+    for topic in ("granted", "denied"):
+        broker.admin.create_topic(topic, 1)
+        broker.admin.grant(APP.name, "TOPIC", topic, "DESCRIBE")
+    broker.admin.grant(APP.name, "TOPIC", "granted", "WRITE")
+    results: dict[str, list[DeliveryResult]] = {"granted": [], "denied": []}
+    with RecordProducer(HandleFactory("us", broker.librdkafka(APP))) as producer:
+        for _ in range(100):
+            for topic, found in results.items():
+                producer.send(topic, value=b"v", on_delivery=found.append)
+            producer.poll(0.01)
+        assert producer.flush(30) == 0
+    kinds = [each.kind for each in results["denied"] if isinstance(each, KafkaOperationError)]
+    assert kinds == [ErrorKind.AUTHORIZATION] * 100
+    offsets = [each.offset for each in results["granted"] if isinstance(each, Delivered)]
+    assert offsets == list(range(100))

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.kafka_errors import ErrorKind
+from mm2slo_kafka.shared_tail import SharedTail, TakenOffsets
 from mm2slo_kafka.tail_group import TailGroup
-from mm2slo_kafka.tailed_topic import TailedTopic, TailState
+from mm2slo_kafka.tailed_topic import TailState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mm2slo_exporter.collection_health import Health, Stage
     from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.tailed_topic import Batch, TailRecord
+    from mm2slo_kafka.tailed_topic import Batch, Start, TailedTopic, TailRecord
 
 _BATCH = 5000
 _POLL_SECONDS = 0.5
@@ -25,6 +26,8 @@ _FETCH_WAIT_SECONDS = 2.0
 
 class Subscription:
     """What one flow takes of a topic; only the reader's thread changes it."""
+
+    start: Start = "start"
 
     def __init__(
         self,
@@ -53,29 +56,22 @@ class Subscription:
         self._read_up_to = read_up_to
         self._on_complete = on_complete
         self._was_read = False
-        self._topic_id: str | None = None
-        self._next_offsets: dict[int, int] = {}
+        self._taken = TakenOffsets()
 
     def restart(self) -> None:
         """Drop what was read: the topic is read from its start again."""
         self.is_complete = self._was_read = False
-        self._topic_id = None
-        self._next_offsets.clear()
+        self._taken.clear()
         self._clear()
 
     def take(self, tailed: TailedTopic, batch: Batch) -> None:
         """Take a batch; records that are read again for another flow are skipped."""
-        is_other = tailed.topic_id is not None and self._topic_id not in (None, tailed.topic_id)
-        if batch.restarted is not None or is_other:
-            self.restart()
-        self._topic_id = tailed.topic_id or self._topic_id
-        if batch.records:
-            following = self._next_offsets
-            records = [
-                each for each in batch.records if each.offset >= following.get(each.partition, 0)
-            ]
-            self._apply(records)
-            following.update((each.partition, each.offset + 1) for each in records)
+        new = self._taken.new_of(tailed, batch)
+        if new.restarted is not None:
+            self.is_complete = self._was_read = False
+            self._clear()
+        if new.records:
+            self._apply(new.records)
         self._read_up_to(tailed.positions)
         self._was_read |= tailed.caught_up
         was_complete = self.is_complete
@@ -87,16 +83,14 @@ class Subscription:
 class InternalTopicsReader:
     """Starts with the first subscription.
 
-    A topic that several flows follow is read once. It is read from its start again for a flow
-    that follows it later, which does not affect the others.
+    A topic that is followed later does not affect the others.
     """
 
     def __init__(self, client: ClusterClient, health: Health) -> None:
         self._client = client
         self._health = health
         self._lock = threading.Lock()
-        self._subscriptions: list[Subscription] = []
-        self._changed: set[str] = set()
+        self._shared: SharedTail[Subscription] = SharedTail()
         self._is_started = False
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
@@ -105,22 +99,14 @@ class InternalTopicsReader:
 
     def follow(self, subscription: Subscription) -> None:
         """Read a topic for a flow; does nothing if it is followed already."""
+        self._shared.follow(subscription)
         with self._lock:
-            if subscription in self._subscriptions:
-                return
-            self._subscriptions.append(subscription)
-            self._changed.add(subscription.topic)
             is_started, self._is_started = self._is_started, True
         if not is_started:
             self._thread.start()
 
     def unfollow(self, subscription: Subscription) -> None:
-        with self._lock:
-            if subscription not in self._subscriptions:
-                return
-            self._subscriptions.remove(subscription)
-            if all(each.topic != subscription.topic for each in self._subscriptions):
-                self._changed.add(subscription.topic)
+        self._shared.unfollow(subscription)
 
     def stop(self) -> None:
         """Stop the thread and close the consumer."""
@@ -128,40 +114,19 @@ class InternalTopicsReader:
         self._thread.join()
 
     def _run(self) -> None:
-        # After a failure, the topics are read again from their start.
-        with self._lock:
-            subscriptions = list(self._subscriptions)
-            self._changed.update(each.topic for each in subscriptions)
-        for subscription in subscriptions:
-            subscription.restart()
         # Only workers with exactly-once support write transactions, which may be aborted.
         group = TailGroup(
             self._client, isolation="read_committed", fetch_wait_seconds=_FETCH_WAIT_SECONDS
         )
-        tailed: dict[str, TailedTopic] = {}
+        # After a failure, the topics are read again from their start.
+        for subscription in self._shared.open(group):
+            subscription.restart()
         try:
             while not self._stopping.is_set():
-                self._poll(group, tailed)
+                for subscription, tailed in self._shared.poll(_BATCH, _POLL_SECONDS):
+                    self._report(subscription, tailed)
         finally:
             group.close()
-
-    def _poll(self, group: TailGroup, tailed: dict[str, TailedTopic]) -> None:
-        with self._lock:
-            subscriptions = list(self._subscriptions)
-            changed, self._changed = self._changed, set()
-        for topic in changed:
-            if topic in tailed:
-                group.remove(topic)
-                del tailed[topic]
-            if any(each.topic == topic for each in subscriptions):
-                tailed[topic] = TailedTopic(topic)
-                group.add(tailed[topic])
-        batches = group.poll(_BATCH, _POLL_SECONDS)
-        for subscription in subscriptions:
-            batch = batches.get(subscription.topic)
-            if batch is not None:
-                subscription.take(tailed[subscription.topic], batch)
-                self._report(subscription, tailed[subscription.topic])
 
     def _report(self, subscription: Subscription, tailed: TailedTopic) -> None:
         alias, stage, problem = self._client.alias, subscription.stage, tailed.problem

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from mm2slo_exporter.canary import canary_process
+from mm2slo_exporter.canary import canary_process, canary_threads
 from mm2slo_exporter.canary.canary_events import RestoreFinished
+from mm2slo_exporter.canary.send_loop import SendLoop
 
 if TYPE_CHECKING:
     import threading
@@ -36,20 +37,12 @@ def die(connection: Connection, specs: Sequence[CanarySpec]) -> None:
     os._exit(3)
 
 
-class _Receiver:
-    def __init__(self, *_: object) -> None:
-        pass
-
+class _FailingLoop(SendLoop):
     def run(self, stopping: threading.Event) -> None:
-        stopping.wait()
-
-
-class _FailingSender(_Receiver):
-    def run(self, *_: object) -> None:
         raise ValueError("unexpected")
 
 
 def run_with_failing_sender(connection: Connection, specs: Sequence[CanarySpec]) -> None:
-    """Run the canary process with a sender that raises an unexpected exception."""
-    vars(canary_process).update(Receiver=_Receiver, Sender=_FailingSender)
+    """Run the canary process with a sending thread that raises an unexpected exception."""
+    vars(canary_threads).update(SendLoop=_FailingLoop)
     canary_process.run(connection, specs)

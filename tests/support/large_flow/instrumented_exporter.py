@@ -26,14 +26,13 @@ from mm2slo_exporter.exposition import Renderer
 from mm2slo_exporter.readers import (
     cluster_reader,
     flow_reader,
-    internal_topics_reader,
     internals_store,
     probe_reader,
     side_reader,
 )
 from mm2slo_exporter.service import evaluation, flow_runner, flow_writer, snapshot_publisher
 from mm2slo_exporter.state import flow_topics, flow_tracker, group_states, slice_indicators
-from mm2slo_kafka import offset_requests
+from mm2slo_kafka import offset_requests, shared_tail
 
 meters = Meters()
 output_lock = threading.Lock()
@@ -56,7 +55,7 @@ def instrument() -> None:
         (side_reader.SideReader, "_read_starts", "collect: starts"),
         (offset_requests, "_request", "collect: requests"),
         (internals_store.InternalsStore, "view", "collect: view of internal topics"),
-        (internal_topics_reader.InternalTopicsReader, "_poll", "tail internal topics"),
+        (shared_tail.SharedTail, "poll", "tail internal topics"),
         (probe_reader.ProbeReader, "read_wanted", "look at waiting records"),
         (cluster_reader.ClusterReader, "_read_topics", "topics"),
         (cluster_reader.ClusterReader, "_read_topic_ids", "topic ids"),

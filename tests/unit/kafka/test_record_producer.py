@@ -109,6 +109,23 @@ def test_send_to_full_queue_is_refused_at_once() -> None:
     assert len(results) == 10_001
 
 
+def test_renewed_producer_delivers_earlier_records_and_sends_later_ones(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"first"])
+    results: list[DeliveryResult] = []
+    with RecordProducer(HandleFactory("us", mock_cluster.properties)) as producer:
+        for _ in range(3):
+            producer.send(topic, partition=0, value=b"v", on_delivery=results.append)
+            producer.renew()
+        assert producer.flush(10) == 0
+        producer.poll(0)
+        assert producer._replaced == []
+    assert sorted(each.offset for each in results if isinstance(each, Delivered)) == [1, 2, 3]
+    orders = TopicPartition(topic, 0)
+    assert client.end_offsets([orders]).offsets == {orders: 4}
+
+
 def test_sent_records_are_appended(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:

@@ -10,7 +10,8 @@ from canary_specs import spec
 
 from mm2slo_core.canary_record import CanaryRecord
 from mm2slo_core.records import Heartbeat
-from mm2slo_exporter.canary import canary_receiver
+from mm2slo_exporter.canary import arrival_reader, earlier_canaries
+from mm2slo_exporter.canary.arrival_reader import ArrivalReader
 from mm2slo_exporter.canary.canary_events import (
     Arrived,
     EarlierCanary,
@@ -23,9 +24,20 @@ from mm2slo_exporter.canary.canary_events import (
     StageSucceeded,
     TargetReadRestarted,
 )
+from mm2slo_exporter.canary.canary_receiver import CopyStream, Receiver
+from mm2slo_exporter.canary.earlier_canaries import EarlierCanaries
 from mm2slo_exporter.canary.event_outbox import Outbox
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.tailed_topic import Batch, Restarted, RestartReason, TailRecord, TailState
+from mm2slo_kafka.tailed_topic import (
+    Batch,
+    Restarted,
+    RestartReason,
+    TailedTopic,
+    TailRecord,
+    TailState,
+    TopicDescription,
+)
+from mm2slo_kafka.topic_metadata import TopicIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,41 +62,77 @@ class Topics:
     problems: dict[str, KafkaOperationError] = field(default_factory=dict)
     unanswered: dict[str, int] = field(default_factory=dict)
     """Polls of a topic before its cluster answers."""
-    opened: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    opened: list[tuple[str, float]] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
 
 
 class Tail:
-    """A fake TopicTail."""
+    """A fake TopicTail of the source."""
 
-    def __init__(self, topics: Topics, client: str, topic: str, **options: Any) -> None:
-        topics.opened.append((client, topic, options))
+    def __init__(self, topics: Topics, topic: str, start: float) -> None:
+        topics.opened.append((topic, start))
         self._topics = topics
         self.topic = topic
         self.state = topics.states.get(topic, TailState.READING)
-        self.problem = topics.problems.get(topic)
         self.caught_up = False
-        self.position: dict[int, int | None] = {0: 0, 1: None}
 
     def poll(self, max_records: int, timeout: float) -> Batch:
-        del timeout
-        if self._topics.unanswered.get(self.topic, 0) > 0:
-            self._topics.unanswered[self.topic] -= 1
-            return Batch([], None, None)
-        waiting = self._topics.there if not self.caught_up else self._topics.later
-        records = waiting.get(self.topic, [])
-        taken = records[:max_records]
-        del records[:max_records]
-        if not records:
-            if self.caught_up and not any(self._topics.later.values()):
-                self._topics.stopping.set()
-            self.caught_up = self.state is TailState.READING
-        if taken:
-            self.position = {0: taken[-1].offset + 1, 1: None}
-        return Batch(taken, None, self.problem)
+        del max_records, timeout
+        self.caught_up = self.state is TailState.READING
+        records = self._topics.there.pop(self.topic, [])
+        return Batch(records, None, self._topics.problems.get(self.topic))
 
     def close(self) -> None:
         self._topics.closed.append(self.topic)
+
+
+class Group:
+    """A fake TailGroup of the target; each topic has two partitions."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._tailed: dict[str, TailedTopic] = {}
+
+    def add(self, tailed: TailedTopic) -> None:
+        assert isinstance(tailed.start, float)
+        self._topics.opened.append((tailed.topic, tailed.start))
+        self._tailed[tailed.topic] = tailed
+
+    def remove(self, topic: str) -> None:
+        del self._tailed[topic]
+
+    def poll(self, _max_records: int, _timeout: float) -> dict[str, Batch]:
+        found = {topic: self._poll(tailed) for topic, tailed in self._tailed.items()}
+        batches = {topic: batch for topic, batch in found.items() if batch is not None}
+        is_done = len(batches) == len(self._tailed) > 0 and not any(
+            batch.records for batch in batches.values()
+        )
+        if is_done and not any(self._topics.later.values()):
+            self._topics.stopping.set()
+        return batches
+
+    def _poll(self, tailed: TailedTopic) -> Batch | None:
+        topics, topic = self._topics, tailed.topic
+        if topics.unanswered.get(topic, 0) > 0:
+            topics.unanswered[topic] -= 1
+            return None
+        tailed.problem = topics.problems.get(topic)
+        state = topics.states.get(topic, TailState.READING)
+        if tailed.problem is not None or state is not TailState.READING:
+            tailed.state = state
+            return Batch([], None, tailed.problem)
+        records = (topics.later if tailed.caught_up else topics.there).pop(topic, [])
+        if not tailed.positions:
+            end = records[-1].offset + 1 if records else 0
+            tailed.describe(
+                TopicDescription(TopicIdentity("id", 2), {0: 0, 1: None}, {0: end, 1: 0})
+            )
+        for record in records:
+            tailed.take(record.partition, record.offset)
+        return Batch(records, None, None)
+
+    def close(self) -> None:
+        self._topics.closed += self._tailed
 
 
 def canary(
@@ -120,21 +168,27 @@ def run(
     instance: Callable[[], str | None] = lambda: "here",
     **changes: Any,
 ) -> list[Event]:
-    monkeypatch.setattr(
-        canary_receiver,
-        "TopicTail",
-        lambda client, topic, **options: Tail(topics, client, topic, **options),
-    )
-    outbox, restored = Outbox(), threading.Event()
-    source, target = (cast("ClusterClient", alias) for alias in ("us", "eu"))
-    made = canary_receiver.Receiver(
-        spec(**changes), source, target, outbox, restored, instance=instance
-    )
-    thread = threading.Thread(target=made.run, args=(topics.stopping,))
-    thread.start()
-    thread.join(30)
-    assert not thread.is_alive()
-    assert restored.is_set()
+    def make_tail(_client: object, topic: str, *, start: float, headers: bool) -> Tail:
+        assert headers
+        return Tail(topics, topic, start)
+
+    def make_group(_client: object, *, isolation: str, headers: bool) -> Group:
+        assert (isolation, headers) == ("read_committed", True)
+        return Group(topics)
+
+    monkeypatch.setattr(earlier_canaries, "TopicTail", make_tail)
+    monkeypatch.setattr(arrival_reader, "TailGroup", make_group)
+    outbox = Outbox()
+    receiver = Receiver(spec(**changes), outbox, instance=instance)
+    reader = ArrivalReader(cast("ClusterClient", None))
+    if changes.get("carrier") != "off":
+        source = cast("ClusterClient", None)
+        EarlierCanaries(source, changes.get("source_topic", CARRIER), [receiver], instance).report(
+            topics.stopping
+        )
+    reader.add(receiver)
+    reader.run(topics.stopping)
+    assert receiver.is_restored
     return outbox.take()
 
 
@@ -166,7 +220,7 @@ def test_existing_records_are_reported_before_restore_finished(
 def test_records_are_restored_only_once_the_target_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(canary_receiver, "_RESTORE_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(earlier_canaries, "_READ_TIMEOUT_SECONDS", 0.0)
     topics = Topics(there={COPY: [canary(1)], BEATS: [beat(7)]}, unanswered={COPY: 9, BEATS: 9})
     events = run(topics, monkeypatch)
     before = events[: events.index(kinds(events, RestoreFinished)[0])]
@@ -190,18 +244,11 @@ def test_topic_without_permission_does_not_hold_back_the_others(
     assert len(kinds(events, Arrived)) == 1
 
 
-def test_topics_are_opened_with_cluster_start_and_isolation(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_topics_are_read_from_an_hour_ago(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mm2slo_exporter.canary.canary_receiver.time.time", lambda: 10_000.0)
     topics = Topics()
     run(topics, monkeypatch)
-    where = {(client, topic): options for client, topic, options in topics.opened}
-    assert where.keys() == {("us", CARRIER), ("eu", COPY), ("eu", BEATS)}
-    assert {options["start"] for options in where.values()} == {6_400.0}
-    assert all(options["headers"] for options in where.values())
-    assert where["eu", COPY]["isolation"] == "read_committed"
-    assert "isolation" not in where["us", CARRIER]
+    assert sorted(topics.opened) == [(CARRIER, 6_400.0), (BEATS, 6_400.0), (COPY, 6_400.0)]
 
 
 def test_canaries_of_other_instances_and_flows_are_ignored(
@@ -232,18 +279,21 @@ def test_receiver_with_carrier_off_reads_heartbeats_only(
 ) -> None:
     topics = Topics(later={BEATS: [beat(2), canary(1)]})
     events = run(topics, monkeypatch, carrier="off")
-    assert [topic for _client, topic, _ in topics.opened] == [BEATS]
+    assert [topic for topic, _ in topics.opened] == [BEATS]
     assert [b.emitted_at for b in kinds(events, HeartbeatSeen)] == [2.0]
     assert kinds(events, Arrived, EarlierCanary, ReadUpTo) == []
     assert {event.stage for event in kinds(events, StageSucceeded)} == {"heartbeats"}
 
 
-def test_receiver_without_topics_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    topics = Topics()
-    topics.stopping.set()
-    events = run(topics, monkeypatch, carrier="off", heartbeats_topic_on_target=None)
-    assert kinds(events, RestoreFinished) == events
-    assert topics.opened == []
+def test_receiver_without_topics_is_restored_at_once() -> None:
+    receiver = Receiver(
+        spec(carrier="off", heartbeats_topic_on_target=None),
+        outbox := Outbox(),
+        instance=lambda: None,
+    )
+    receiver.report(9.0)
+    assert receiver.streams == []
+    assert outbox.take() == [RestoreFinished("us->eu", 9.0)]
 
 
 def test_malformed_records_are_reported_and_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +336,7 @@ def test_read_position_is_reported_for_carrier_only(monkeypatch: pytest.MonkeyPa
 def test_earlier_canaries_that_cannot_be_read_fail_the_sources_stage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(canary_receiver, "_RESTORE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(earlier_canaries, "_READ_TIMEOUT_SECONDS", 0.05)
     denied = KafkaOperationError(
         ErrorKind.AUTHORIZATION, cluster="us", operation="reading", detail="no"
     )
@@ -300,22 +350,27 @@ def test_earlier_canaries_that_cannot_be_read_fail_the_sources_stage(
     assert [b.emitted_at for b in kinds(events, HeartbeatSeen)] == [8.0]
 
 
-def test_tail_problem_is_reported_once_per_interval() -> None:
+def follow(receiver: Receiver, topic: str = COPY) -> tuple[CopyStream, TailedTopic]:
+    """A stream of the receiver, and its topic with one partition."""
+    stream = next(each for each in receiver.streams if each.topic == topic)
+    tailed = TailedTopic(topic)
+    tailed.describe(TopicDescription(TopicIdentity("id", 1), {0: 0}, {0: 0}))
+    return stream, tailed
+
+
+def test_problem_is_reported_once_per_interval() -> None:
     denied = KafkaOperationError(
         ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"
     )
-    topics = Topics(problems={COPY: denied}, states={BEATS: TailState.STARTING})
-    topics.stopping.set()
-    made = canary_receiver.Receiver(
-        spec(), cast("ClusterClient", "us"), cast("ClusterClient", "eu"), outbox := Outbox(),
-        threading.Event(), instance=lambda: "here",
-    )  # fmt: skip
-    for topic, canaries in ((COPY, True), (BEATS, False)):
-        tail = cast("Any", Tail(topics, "eu", topic))
-        stream = canary_receiver._Stream(tail, heartbeats=not canaries, canaries=canaries)
-        made._receive(stream, max_records=1, timeout=0.0)
-        made._receive(stream, max_records=1, timeout=0.0)  # within half a second: reported once
-    (trouble,) = outbox.take()
+    receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
+    stream, tailed = follow(receiver)
+    tailed.fail(denied)
+    stream.take(tailed, Batch([], None, denied))
+    for at in (10.0, 10.4, 10.6):
+        receiver.report(at)
+    problems = outbox.take()
+    assert [type(each) for each in problems] == [StageFailed, StageFailed]
+    trouble = problems[0]
     assert isinstance(trouble, StageFailed)
     assert (trouble.cluster, trouble.stage, trouble.kind) == (
         "eu",
@@ -325,21 +380,11 @@ def test_tail_problem_is_reported_once_per_interval() -> None:
 
 
 def test_recreated_copy_is_reported_before_its_records() -> None:
-    topics = Topics()
-    made = canary_receiver.Receiver(
-        spec(), cast("ClusterClient", "us"), cast("ClusterClient", "eu"), outbox := Outbox(),
-        threading.Event(), instance=lambda: "here",
-    )  # fmt: skip
-
-    class RecreatedTail(Tail):
-        def poll(self, max_records: int, timeout: float) -> Batch:
-            del max_records, timeout
-            return Batch([canary(1)], Restarted(RestartReason.RECREATED), None)
-
-    for canaries in (True, False):
-        tail = cast("Any", RecreatedTail(topics, "eu", COPY))
-        stream = canary_receiver._Stream(tail, heartbeats=not canaries, canaries=canaries)
-        made._receive(stream, max_records=1, timeout=0.0)
+    receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
+    stream, tailed = follow(receiver)
+    stream.take(tailed, Batch([canary(1)], Restarted(RestartReason.RECREATED), None))
+    beats, tailed = follow(receiver, BEATS)
+    beats.take(tailed, Batch([canary(1)], Restarted(RestartReason.RECREATED), None))
     restarted, arrived = kinds(outbox.take(), TargetReadRestarted, Arrived)
     assert isinstance(restarted, TargetReadRestarted)
     assert isinstance(arrived, Arrived)
@@ -359,25 +404,66 @@ def test_name_is_awaited_and_reported_before_earlier_canaries(
 
 def test_receiver_goes_on_without_name_when_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """The source may be down: heartbeats on the target are read nevertheless."""
-    monkeypatch.setattr(canary_receiver, "_INSTANCE_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(earlier_canaries, "_INSTANCE_TIMEOUT_SECONDS", 0.0)
     topics = Topics(there={BEATS: [beat(2)]}, later={COPY: [canary(1)]})
     events = run(topics, monkeypatch, instance=lambda: None)
-    assert {topic for _, topic, _ in topics.opened} == {COPY, BEATS}
+    assert {topic for topic, _ in topics.opened} == {COPY, BEATS}
     assert [event for event in events if isinstance(event, InstanceNamed | Arrived)] == []
     assert [event.emitted_at for event in events if isinstance(event, HeartbeatSeen)] == [2.0]
 
 
 def test_arrivals_are_new_again_after_copy_was_reread_to_its_end() -> None:
-    made = canary_receiver.Receiver(
-        spec(), cast("ClusterClient", "us"), cast("ClusterClient", "eu"), outbox := Outbox(),
-        threading.Event(), instance=lambda: "here",
-    )  # fmt: skip
-    tail = cast(
-        "Any", Tail(Topics(there={COPY: [canary(1)]}, later={COPY: [canary(2)]}), "eu", COPY)
-    )
-    stream = canary_receiver._Stream(tail, heartbeats=False, canaries=True, rereads=True)
-    made._receive(stream, max_records=1, timeout=0.0)
-    made._receive(stream, max_records=1, timeout=0.0)
+    receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
+    stream, tailed = follow(receiver)
+    stream.take(tailed, Batch([canary(1)], Restarted(RestartReason.RECREATED), None))
+    stream.take(tailed, Batch([canary(2)], None, None))
     arrivals = [event for event in outbox.take() if isinstance(event, Arrived)]
     assert [(event.sequence, event.reread) for event in arrivals] == [(1, True), (2, False)]
-    assert made.copy_partitions == 2
+    assert receiver.copy_partitions == 1
+
+
+def test_flow_that_is_restored_does_not_delay_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of two flows to a target reads a topic whose leader does not answer."""
+    topics = Topics(
+        there={"ap.heartbeats": [beat(7, "ap")]},
+        later={"ap.heartbeats": [beat(8, "ap")]},
+        unanswered={BEATS: 1},
+        states={BEATS: TailState.STARTING},
+    )
+    monkeypatch.setattr(arrival_reader, "TailGroup", lambda *_, **__: Group(topics))
+    outbox, reader = Outbox(), ArrivalReader(cast("ClusterClient", None))
+    flows = {"us->eu": BEATS, "ap->eu": "ap.heartbeats"}
+    receivers = [
+        Receiver(
+            spec(flow=flow, carrier="off", heartbeats_topic_on_target=topic),
+            outbox,
+            instance=lambda: "here",
+        )
+        for flow, topic in flows.items()
+    ]
+    for receiver in receivers:
+        reader.add(receiver)
+    reader.run(topics.stopping)
+    assert [receiver.is_restored for receiver in receivers] == [False, True]
+    events = outbox.take()
+    assert [event.flow for event in kinds(events, RestoreFinished)] == ["ap->eu"]
+    beats = kinds(events, HeartbeatSeen)
+    assert [(b.emitted_at, b.replayed) for b in beats] == [(7.0, True), (8.0, False)]
+
+
+def test_topic_of_several_flows_is_read_once_and_its_canaries_belong_to_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topics = Topics(there={CARRIER: [canary(1), canary(2, flow="us->ap")]})
+    monkeypatch.setattr(
+        earlier_canaries, "TopicTail", lambda _c, topic, **_: Tail(topics, topic, 0.0)
+    )
+    outbox = Outbox()
+    receivers = [
+        Receiver(spec(flow=flow), outbox, instance=lambda: "here") for flow in ("us->eu", "us->ap")
+    ]
+    source = cast("ClusterClient", None)
+    EarlierCanaries(source, CARRIER, receivers, lambda: "here").report(topics.stopping)
+    found = kinds(outbox.take(), EarlierCanary)
+    assert [(event.flow, event.sequence) for event in found] == [("us->eu", 1), ("us->ap", 2)]
+    assert len(topics.opened) == 1

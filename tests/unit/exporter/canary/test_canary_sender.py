@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from canary_specs import spec
 
 from mm2slo_core.canary_record import CanaryRecord, is_canary_heartbeat
 from mm2slo_core.records import Heartbeat
+from mm2slo_exporter.canary import carrier_topic
 from mm2slo_exporter.canary.canary_events import (
     InstanceNamed,
     Produced,
@@ -21,14 +23,19 @@ from mm2slo_exporter.canary.canary_events import (
     StageSucceeded,
 )
 from mm2slo_exporter.canary.canary_sender import Sender
+from mm2slo_exporter.canary.carrier_topic import CarrierTopic
 from mm2slo_exporter.canary.event_outbox import Outbox
 from mm2slo_exporter.canary.ledger_state import LedgerState, LedgerStates
+from mm2slo_exporter.canary.send_loop import SendLoop
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult
 from mm2slo_kafka.topic_metadata import TopicIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mm2slo_kafka.client_handles import HandleFactory
+    from mm2slo_kafka.record_producer import RecordProducer
 
 START = 1_700_000_000.0
 TIMEOUT = KafkaOperationError(
@@ -51,6 +58,7 @@ class World:
         self.topic_id = "id"
         self.name: str | None = "here"
         self.copy_partitions = 0
+        self.restoring: set[str] = set()
         self.changes: dict[float, Callable[[], object]] = {}
         """Changes of the source by time."""
         self.sent: list[dict[str, Any]] = []
@@ -58,7 +66,7 @@ class World:
         self.results: list[DeliveryResult | None] = []
         self.stall = 0.0
         self.closed = False
-        self.closed_at: list[float] = []
+        self.renewed_at: list[float] = []
         self.before_stop: Callable[[], object] = lambda: None
 
     def clock(self) -> float:
@@ -82,6 +90,9 @@ class World:
         found = TopicIdentity(self.topic_id, self.partitions) if topic in there else None
         answer.set_result(found)
         return answer
+
+    def is_restored(self, flow: str) -> bool:
+        return flow not in self.restoring
 
     def delete_topic(self) -> None:
         self.there.clear()
@@ -109,25 +120,57 @@ class World:
         for at in [at for at in self.changes if START + at <= self.now]:
             self.changes.pop(at)()
 
+    def renew(self) -> None:
+        self.renewed_at.append(self.now)
+
     def close(self) -> None:
         self.closed = True
-        self.closed_at.append(self.now)
 
 
-def run(world: World, ledger_states: LedgerStates | None = None, **changes: Any) -> list[Any]:
-    outbox, restored = Outbox(), threading.Event()
-    restored.set()
-    sender = Sender(
-        spec(**changes),
-        world,
-        outbox,
-        ledger_states or LedgerStates(),
-        lambda: world.name,
-        copy_partitions=lambda: world.copy_partitions,
-        producer=lambda: world,
+@pytest.fixture(autouse=True)
+def _answers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(work: Callable[[], object], _purpose: str) -> Future[object]:
+        answer: Future[object] = Future()
+        try:
+            answer.set_result(work())
+        except KafkaOperationError as problem:
+            answer.set_exception(problem)
+        return answer
+
+    monkeypatch.setattr(carrier_topic, "call_in_background", call)
+
+
+def run(
+    world: World,
+    ledger_states: LedgerStates | None = None,
+    flows: Sequence[str] = ("us->eu",),
+    **changes: Any,
+) -> list[Any]:
+    """The events of *flows*, which share a carrier topic."""
+    outbox = Outbox()
+    loop = SendLoop(
+        cast("HandleFactory", None),
+        producer=lambda *_, **__: cast("RecordProducer", world),
         clock=world.clock,
     )
-    sender.run(restored, world.stopping)
+    carrier = CarrierTopic(
+        spec(**changes), world, world.stopping, on_change=world.renew, clock=world.clock
+    )
+    loop.add(carrier.run())
+    for flow in flows:
+        sender = Sender(
+            spec(flow=flow, **changes),
+            carrier,
+            world,
+            outbox,
+            ledger_states=ledger_states or LedgerStates(),
+            instance=lambda: world.name,
+            is_restored=partial(world.is_restored, flow),
+            copy_partitions=lambda: world.copy_partitions,
+            clock=world.clock,
+        )
+        loop.add_sender(sender)
+    loop.run(world.stopping)
     return outbox.take()
 
 
@@ -250,31 +293,15 @@ def test_canary_topic_visible_after_delay_loses_no_canary() -> None:
 def test_canaries_without_topic_are_reported_as_failed() -> None:
     world = World(1)
     world.refusals = [TIMEOUT]
-    clock = world.clock
-
-    def ticking() -> float:
-        world.now += 1.0  # time advances while it waits
-        return clock()
-
-    outbox, restored = Outbox(), threading.Event()
-    restored.set()
-    sender = Sender(
-        spec(interval_seconds=0.001),
-        world,
-        outbox,
-        LedgerStates(),
-        lambda: "here",
-        producer=lambda: world,
-        clock=ticking,
-    )
-    sender.run(restored, world.stopping)
-    events = outbox.take()
-    assert isinstance(events[0], StageFailed)
+    events = run(world)
+    (refused,) = (event for event in events if isinstance(event, StageFailed))
+    assert (refused.stage, refused.kind) == ("canary_send", "timeout")
     failed = [event for event in events if isinstance(event, ProduceFailed)]
-    assert {event.reason for event in failed} == {"no_topic"}
-    assert 1 <= len(failed) <= 5
-    scheduled = [event.sequence for event in events if isinstance(event, Scheduled)]
-    assert scheduled == list(range(scheduled[0], scheduled[0] + len(failed) + 1))
+    assert [(event.sequence - FIRST, event.reason) for event in failed] == [
+        (number, "no_topic") for number in range(5)
+    ]
+    scheduled = [event.sequence - FIRST for event in events if isinstance(event, Scheduled)]
+    assert scheduled == [0, 1, 2, 3, 4, 5]
     assert len(world.sent) == 1
 
 
@@ -293,7 +320,7 @@ def test_canaries_are_sent_to_new_partitions_after_growth() -> None:
         (FIRST + second) % 3 for second in range(13, 30)
     ]
     # A producer knows the partitions of its last metadata request: a new one takes over.
-    assert len(world.closed_at) == 2
+    assert len(world.renewed_at) == 1
     assert not [event for event in events if isinstance(event, SourceTopicRecreated)]
     assert not [event for event in events if isinstance(event, ProduceFailed)]
 
@@ -348,7 +375,7 @@ def test_recreated_topic_is_reported_and_its_partitions_used() -> None:
     (recreated,) = (event for event in events if isinstance(event, SourceTopicRecreated))
     assert recreated.flow == "us->eu"
     assert {partition for second, partition in partitions_by_second(world) if second > 12} == {0, 1}
-    assert len(world.closed_at) == 2
+    assert len(world.renewed_at) == 1
     assert world.created == []
 
 
@@ -360,11 +387,6 @@ def test_deleted_topic_is_created_again_after_a_delay() -> None:
     def delete() -> None:
         world.delete_topic()
         world.topic_id = "another id"
-        world.stopping.wait = waiting  # type: ignore[method-assign]
-
-    def waiting(timeout: float | None = None) -> bool:
-        world.now += timeout or 0.0  # time advances while it waits
-        return world.stopping.is_set()
 
     world.changes[5.0] = delete
     events = run(world)
@@ -393,13 +415,55 @@ def test_topic_that_cannot_be_described_is_reported_and_canaries_continue() -> N
     failures = [event for event in events if isinstance(event, StageFailed)]
     assert {event.kind for event in failures} == {"timeout"}
     assert len(partitions_by_second(world)) == 30
-    assert len(world.closed_at) == 1
+    assert world.renewed_at == []
 
 
-def test_sender_with_carrier_off_sends_nothing() -> None:
-    world = World(1)
-    assert run(world, carrier="off") == []
-    assert (world.created, world.sent) == ([], [])
+def sent_seconds(world: World, flow: str) -> list[int]:
+    return [
+        round(record["at"] - START)
+        for record in world.sent
+        if dict(record["headers"])["mm2slo-flow"] == flow.encode()
+    ]
+
+
+def test_flow_that_is_restored_does_not_delay_the_others() -> None:
+    world = World(20)
+    world.restoring = {"us->ap"}
+    world.changes[8.0] = world.restoring.clear
+    run(world, flows=("us->ap", "us->eu"))
+    assert sent_seconds(world, "us->eu") == list(range(14))
+    assert sent_seconds(world, "us->ap") == [8, 9, 10, 11, 12, 13]
+
+
+def test_refused_canary_fails_its_flow_only() -> None:
+    world = World(6)
+    send = world.send
+
+    def refuse(topic: str, *, on_delivery: Callable[[DeliveryResult], None], **record: Any) -> None:
+        refused = dict(record["headers"])["mm2slo-flow"] == b"us->ap"
+        report = (lambda _result: on_delivery(TIMEOUT)) if refused else on_delivery
+        send(topic, on_delivery=report, **record)
+
+    world.send = refuse  # type: ignore[method-assign]
+    events = run(world, flows=("us->ap", "us->eu"))
+    assert {event.flow for event in events if isinstance(event, ProduceFailed | StageFailed)} == {
+        "us->ap"
+    }
+    assert [event.flow for event in events if isinstance(event, Produced)] == ["us->eu"] * 3
+
+
+def test_flows_that_share_a_topic_renew_the_producer_once_and_report_each() -> None:
+    world = World(60, partitions=4)
+    world.there = {"mm2slo.canary"}
+
+    def recreate() -> None:
+        world.topic_id, world.partitions = "another id", 2
+
+    world.changes[5.0] = recreate
+    events = run(world, flows=("us->ap", "us->eu"))
+    recreated = [event.flow for event in events if isinstance(event, SourceTopicRecreated)]
+    assert sorted(recreated) == ["us->ap", "us->eu"]
+    assert len(world.renewed_at) == 1
 
 
 def test_canary_spec_repr_has_no_secrets() -> None:
