@@ -105,11 +105,20 @@ class Health:
         self._loop_failures = Counter(dict.fromkeys(Loop, 0))
         self._failing: dict[tuple[str, Stage], str] = {}
         self._incomplete: dict[tuple[str, Stage], frozenset[str]] = {}
+        self._sharing: dict[str, frozenset[str]] = {}
+
+    def share(self, aliases: Iterable[str]) -> None:
+        """Record results of each of *aliases* for all of them: they are one cluster."""
+        sharing = frozenset(aliases)
+        with self._lock:
+            self._sharing |= dict.fromkeys(sharing, sharing)
 
     def record_success(self, cluster: str, stage: Stage, at: float | None = None) -> None:
         with self._lock:
-            self._last_success[cluster, stage] = self._clock() if at is None else at
-            recovered = self._failing.pop((cluster, stage), None)
+            recovered = self._failing.get((cluster, stage))
+            for alias in self._aliases(cluster):
+                self._last_success[alias, stage] = self._clock() if at is None else at
+                self._failing.pop((alias, stage), None)
         if recovered is not None:
             logger.info(
                 "%s on cluster %s has recovered",
@@ -121,9 +130,10 @@ class Health:
     def record_failure(self, cluster: str, stage: Stage, reason: str, message: str) -> None:
         """Count a failure; log a warning only when its reason is new."""
         with self._lock:
-            self._errors[cluster, stage, reason] += 1
             fresh = self._failing.get((cluster, stage)) != reason
-            self._failing[cluster, stage] = reason
+            for alias in self._aliases(cluster):
+                self._errors[alias, stage, reason] += 1
+                self._failing[alias, stage] = reason
         logger.log(
             logging.WARNING if fresh else logging.DEBUG,
             message,
@@ -141,7 +151,8 @@ class Health:
         first: dict[str, str] = {}
         with self._lock:
             for reason, message in failures:
-                self._errors[cluster, stage, reason] += 1
+                for alias in self._aliases(cluster):
+                    self._errors[alias, stage, reason] += 1
                 first.setdefault(reason, message)
             before = self._incomplete.get((cluster, stage), frozenset())
             self._incomplete[cluster, stage] = frozenset(first)
@@ -151,7 +162,8 @@ class Health:
 
     def record_malformed(self, cluster: str, kind: str, reason: str) -> None:
         with self._lock:
-            self._malformed[cluster, kind, reason] += 1
+            for alias in self._aliases(cluster):
+                self._malformed[alias, kind, reason] += 1
 
     def record_loop_failure(self, loop: Loop) -> None:
         """Count an unexpected exception; the loop logs it."""
@@ -185,7 +197,8 @@ class Health:
         finally:
             elapsed = time.perf_counter() - started
             with self._lock:
-                self._durations[cluster, stage] = self._durations[cluster, stage].add(elapsed)
+                for alias in self._aliases(cluster):
+                    self._durations[alias, stage] = self._durations[alias, stage].add(elapsed)
 
     def report(self) -> HealthReport:
         with self._lock:
@@ -196,3 +209,6 @@ class Health:
                 dict(self._malformed),
                 dict(self._loop_failures),
             )
+
+    def _aliases(self, cluster: str) -> Iterable[str]:
+        return self._sharing.get(cluster, (cluster,))

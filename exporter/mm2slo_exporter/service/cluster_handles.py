@@ -1,4 +1,7 @@
-"""One client, one reader of each kind and one writer per cluster, shared by its flows."""
+"""One client, one reader of each kind and one writer per cluster, shared by its flows.
+
+Aliases with the same settings are one cluster.
+"""
 
 from __future__ import annotations
 
@@ -82,25 +85,29 @@ class ClusterHandles:
         for alias, config in wanted.items():
             if alias not in self._handles:
                 self._health.create_counters(alias)
-                client = ClusterClient(alias, config.librdkafka_properties())
-                reader = ClusterReader(client, self._intervals, self._watch_scope, self._health)
-                internals = InternalTopicsReader(client, self._health)
-                read_only = self._exporter.read_only
-                writer = None if read_only else ClusterWriter(client, self._exporter, self._health)
-                self._handles[alias] = ClusterHandle(config, client, reader, internals, writer)
-                reader.start()
+                same = (each for each in self._handles.values() if each.config == config)
+                self._handles[alias] = next(same, None) or self._open(alias, config)
+                self._health.share(self.sharing([alias]))
 
     def serve(self, flows: Iterable[Flow]) -> None:
         """Take part in the elections for *flows*, which replace earlier ones; returns at once."""
         served = list(flows)
-        for alias, handle in self._handles.items():
+        for handle in self._distinct():
             if handle.writer is not None:
-                handle.writer.serve([flow for flow in served if flow.target == alias])
+                handle.writer.serve([f for f in served if self._handles[f.target] is handle])
+
+    def sharing(self, aliases: Iterable[str]) -> frozenset[str]:
+        """*aliases*, and all others of their clusters."""
+        wanted = set(aliases)
+        opened = list(self._handles.items())  # a reload may change it meanwhile
+        found = {id(handle) for alias, handle in opened if alias in wanted}
+        return frozenset(wanted.union(alias for alias, each in opened if id(each) in found))
 
     def close(self, aliases: Iterable[str]) -> None:
-        closed = [self._handles.pop(alias) for alias in list(aliases)]
-        run_in_parallel([handle.close for handle in closed])
-        for handle in closed:
+        """Close clusters, of which *aliases* are all."""
+        closed = {id(handle): handle for handle in map(self._handles.pop, list(aliases))}
+        run_in_parallel([handle.close for handle in closed.values()])
+        for handle in closed.values():
             self._closed_requests.update(_request_totals(handle))
 
     def close_all(self) -> None:
@@ -109,9 +116,22 @@ class ClusterHandles:
     def request_totals(self) -> Mapping[tuple[str, str], int]:
         """Kafka requests sent, by cluster and API."""
         totals = Counter(self._closed_requests)
-        for handle in list(self._handles.values()):  # a reload may change it meanwhile
+        for handle in self._distinct():
             totals.update(_request_totals(handle))
         return totals
+
+    def _open(self, alias: str, config: ClusterConfig) -> ClusterHandle:
+        client = ClusterClient(alias, config.librdkafka_properties())
+        reader = ClusterReader(client, self._intervals, self._watch_scope, self._health)
+        internals = InternalTopicsReader(client, self._health)
+        read_only = self._exporter.read_only
+        writer = None if read_only else ClusterWriter(client, self._exporter, self._health)
+        reader.start()
+        return ClusterHandle(config, client, reader, internals, writer)
+
+    def _distinct(self) -> list[ClusterHandle]:
+        opened = list(self._handles.values())  # a reload may change it meanwhile
+        return list({id(handle): handle for handle in opened}.values())
 
 
 def _request_totals(handle: ClusterHandle) -> Mapping[tuple[str, str], int]:

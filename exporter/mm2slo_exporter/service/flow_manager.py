@@ -52,7 +52,11 @@ class FlowManager:
         self._deliver = deliver
         self._clock = clock
         self._runners: dict[str, FlowRunner] = {}
-        self._watch_scope = FlowWatchScope(self.running, lambda: self.config.exporter)
+        self._watch_scope = FlowWatchScope(
+            self.running,
+            lambda: self.config.exporter,
+            lambda alias: self._clusters.sharing([alias]),
+        )
         self._clusters = self._new_clusters(config)
         self._canary: CanarySupervisor | None = None
         self._canary_specs: list[CanarySpec] = []
@@ -138,11 +142,12 @@ class FlowManager:
         old = self.config
         everything = config.exporter != old.exporter
         aliases = old.clusters.keys() | config.clusters.keys()
-        return {
+        changed = {
             alias
             for alias in aliases
             if everything or old.clusters.get(alias) != config.clusters.get(alias)
-        }, everything
+        }
+        return set(self._clusters.sharing(changed)), everything
 
     def _new_clusters(
         self, config: Config, requests: Mapping[tuple[str, str], int] | None = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mm2slo_core.config.exporter_config import ExporterConfig
     from mm2slo_exporter.service.flow_runner import FlowRunner
@@ -15,23 +16,30 @@ class FlowWatchScope:
     """The topics and groups of the flows that are running at the time of the call."""
 
     def __init__(
-        self, runners: Callable[[], Iterable[FlowRunner]], exporter: Callable[[], ExporterConfig]
+        self,
+        runners: Callable[[], Iterable[FlowRunner]],
+        exporter: Callable[[], ExporterConfig],
+        sharing: Callable[[str], AbstractSet[str]] = lambda alias: {alias},
     ) -> None:
+        """*sharing*: the aliases of a cluster, by one of them."""
         self._runners = runners
         self._exporter = exporter
+        self._sharing = sharing
 
     def topics_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
         """Topics of the cluster's flows."""
-        existing_topics = set(existing)
+        existing_topics, aliases = set(existing), self._sharing(alias)
         wanted: set[str] = set()
         for runner in self._runners():
             flow = runner.flow.flow
-            if alias not in {flow.source, flow.target}:
+            if aliases.isdisjoint({flow.source, flow.target}):
                 continue
             pairs = runner.policies.plan(runner.clusters()[0].topics).pairs
-            names = (p.source if alias == flow.source else p.target for p in pairs)
-            wanted.update(name for name in names if name in existing_topics)
-        return sorted(wanted)
+            if flow.source in aliases:
+                wanted.update(pair.source for pair in pairs)
+            if flow.target in aliases:
+                wanted.update(pair.target for pair in pairs)
+        return sorted(wanted & existing_topics)
 
     def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
         """Groups that MirrorMaker 2 translates: on the source, and on the target if synced.
@@ -40,13 +48,13 @@ class FlowWatchScope:
         """
         exporter = self._exporter()
         wanted: set[str] = set()
-        existing_groups = set(existing)
+        existing_groups, aliases = set(existing), self._sharing(alias)
         for runner in self._runners():
             flow = runner.flow.flow
-            if alias not in {flow.source, flow.target}:
+            if aliases.isdisjoint({flow.source, flow.target}):
                 continue
             internals = runner.internals()
-            if alias == flow.source or internals.connectors.syncs_group_offsets:
+            if flow.source in aliases or internals.connectors.syncs_group_offsets:
                 groups = existing_groups | internals.checkpoints.keys()
                 wanted.update(filter(runner.policies.wants_group, groups))
             elif exporter.group_lag:

@@ -10,7 +10,7 @@ from flow_observations import checkpoint_connector, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.exporter_config import ExporterConfig
-from mm2slo_exporter.observation import InternalsView
+from mm2slo_exporter.observation import ClusterView, InternalsView
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
 
@@ -41,3 +41,25 @@ def test_groups_of_cluster_are_those_existing_and_with_a_checkpoint(
     scope = FlowWatchScope(lambda: [runner], lambda: ExporterConfig(**exporter))
     existing = ["new", "app", "connect-mirror"]
     assert scope.groups_of(alias, existing) == groups
+
+
+def test_scope_of_a_cluster_covers_flows_of_all_its_aliases() -> None:
+    policies = FlowPolicies(flow_config(), CanaryCarrier.HEARTBEATS)
+    topics = {"orders": 1, "us.orders": 1, "other.orders": 1}
+    view = ClusterView(topics=topics)
+    runner: Any = SimpleNamespace(
+        flow=policies.flow,
+        policies=policies,
+        internals=InternalsView,
+        clusters=lambda: (view, view),
+    )
+
+    def scope(*aliases: str) -> FlowWatchScope:
+        return FlowWatchScope(lambda: [runner], ExporterConfig, lambda _alias: set(aliases))
+
+    source = scope("shop", "us").topics_of("shop", topics)
+    assert source == scope("us").topics_of("us", topics)
+    assert source != []
+    assert scope("shop").topics_of("shop", topics) == []
+    assert "us.orders" in scope("shop", "eu").topics_of("shop", topics)
+    assert scope("shop", "us").groups_of("shop", ["app"]) == ["app"]
