@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError
 from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_kafka.available_messages import take_available
-from mm2slo_kafka.background_call import call_in_background
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
+from mm2slo_kafka.lookup_schedule import LookupSchedule
 from mm2slo_kafka.tailed_topic import Batch, RestartReason, TailedTopic, TailRecord, TailState
 from mm2slo_kafka.topic_lookup import TopicLookup, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from concurrent.futures import Future
 
     from confluent_kafka import Consumer, Message
 
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.partition_offsets import Isolation
-    from mm2slo_kafka.tailed_topic import Headers
+    from mm2slo_kafka.tailed_topic import Headers, TopicDescription
     from mm2slo_kafka.topic_lookup import Answers
 
 _RETRY_SECONDS = 1.0
@@ -67,23 +65,26 @@ class TailGroup:
         self._isolation: Isolation = isolation
         self._headers = headers
         self._refresh_seconds = refresh_seconds
-        self._fetch_wait_ms = int(fetch_wait_seconds * 1000)
+        self._settings = {
+            **_SETTINGS,
+            "isolation.level": isolation,
+            "fetch.wait.max.ms": str(int(fetch_wait_seconds * 1000)),
+        }
         self._topics: dict[str, TailedTopic] = {}
-        self._due: dict[str, float] = {}
+        self._lookups = LookupSchedule(self._look_up)
         self._assigned: dict[str, frozenset[int]] = {}
-        self._looking_up: Future[Answers] | None = None
-        self._lookups: Sequence[TopicLookup] = ()
         self._consumer_lock = threading.Lock()
         self._consumer: Consumer | None = None
 
     def add(self, tailed: TailedTopic) -> None:
         """Read another topic; it must not be read yet."""
         self._topics[tailed.topic] = tailed
-        self._due[tailed.topic] = 0.0
+        self._lookups.set_due(tailed.topic)
 
     def remove(self, topic: str) -> None:
         """Stop reading a topic."""
-        del self._topics[topic], self._due[topic]
+        del self._topics[topic]
+        self._lookups.drop(topic)
         self._unassign(topic)
 
     def poll(self, max_records: int = 1000, timeout: float = 1.0) -> dict[str, Batch]:
@@ -95,28 +96,23 @@ class TailGroup:
         touched = self._serve_lookup(0.0)
         is_reading = any(self._assigned.values())
         if not touched and not is_reading:
-            touched = self._serve_lookup(self._wait(deadline))
+            touched = self._serve_lookup(self._lookups.wait(deadline))
         messages: list[Message] = []
         if is_reading:
-            wait = 0.0 if touched else self._wait(deadline)
-            if self._looking_up is not None:
+            wait = 0.0 if touched else self._lookups.wait(deadline)
+            if self._lookups.is_running:
                 wait = min(wait, _LOOKUP_SLICE_SECONDS)
             messages = take_available(self._open(), max_records, wait)
         records = self._take(messages)
-        batches = {}
-        for topic in touched | records.keys():
-            tailed = self._topics[topic]
-            batches[topic] = Batch(records.get(topic, []), tailed.take_restart(), tailed.problem)
-        return batches
+        return {
+            topic: Batch(records.get(topic, []), tailed.take_restart(), tailed.problem)
+            for topic, tailed in self._topics.items()
+            if topic in touched or topic in records
+        }
 
     def close(self) -> None:
         """Close the consumer, after a lookup in progress; the group cannot be used afterwards."""
-        if self._looking_up is None:
-            self._close_consumer()
-        else:
-            self._looking_up.add_done_callback(lambda _answers: self._close_consumer())
-
-    # -- records -----------------------------------------------------------------------------
+        self._lookups.when_idle(self._close_consumer)
 
     def _take(self, messages: Sequence[Message]) -> dict[str, list[TailRecord]]:
         """The records by topic; topics of which only the state has changed have an empty list."""
@@ -164,39 +160,18 @@ class TailGroup:
         elif kind is ErrorKind.OFFSET_OUT_OF_RANGE:
             tailed.restart(RestartReason.OFFSET_OUT_OF_RANGE)
             self._unassign(tailed.topic)
-            self._due[tailed.topic] = 0.0
+            self._lookups.set_due(tailed.topic)
         elif kind is ErrorKind.UNKNOWN_TOPIC:
-            self._due[tailed.topic] = 0.0
+            self._lookups.set_due(tailed.topic)
         elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
             # Without group membership, missing permissions on the group do not matter.
             operation = f"reading topic {tailed.topic!r}"
             tailed.fail(self._client.handles.problem(error, operation))
 
-    # -- topics ------------------------------------------------------------------------------
-
-    def _wait(self, deadline: float) -> float:
-        """Seconds until *deadline*, or until a topic is to be looked up."""
-        due = min(self._due.values(), default=deadline) if self._looking_up is None else deadline
-        return max(min(deadline, due) - time.monotonic(), 0.0)
-
     def _serve_lookup(self, timeout: float) -> set[str]:
         """Look up the topics that are due, in the background; returns those that were."""
-        if self._looking_up is None:
-            now = time.monotonic()
-            due = [self._topics[topic] for topic, at in self._due.items() if at <= now]
-            if not due:
-                time.sleep(timeout)
-                return set()
-            self._lookups = tuple(map(TopicLookup.of, due))
-            self._looking_up = call_in_background(partial(self._look_up, self._lookups), "lookup")
-        try:
-            answers = self._looking_up.result(timeout)
-        except TimeoutError:
-            return set()
-        except KafkaOperationError as problem:
-            answers = {lookup.topic: problem for lookup in self._lookups}
-        self._looking_up = None
-        touched = {lookup.topic for lookup in self._lookups if self._apply(lookup, answers)}
+        answers = self._lookups.serve(self._topics, timeout)
+        touched = {lookup.topic for lookup, answer in answers if self._apply(lookup, answer)}
         self._assign(touched)
         return touched
 
@@ -211,17 +186,16 @@ class TailGroup:
                     self._open().list_topics(topic, timeout=_LEADER_SECONDS)
         return answers
 
-    def _apply(self, lookup: TopicLookup, answers: Answers) -> bool:
+    def _apply(self, lookup: TopicLookup, answer: TopicDescription | KafkaOperationError) -> bool:
         """Take the answer of one topic; False if it was removed or restarted meanwhile."""
         topic, tailed = lookup.topic, self._topics.get(lookup.topic)
         if tailed is None or lookup != TopicLookup.of(tailed)._replace(
             unknown_ends=lookup.unknown_ends
         ):
             return False
-        answer = answers[topic]
         if isinstance(answer, KafkaOperationError):
             tailed.problem = answer
-            self._due[topic] = time.monotonic() + _RETRY_SECONDS
+            self._lookups.set_due(topic, _RETRY_SECONDS)
             return True
         tailed.describe(answer)
         is_absent = tailed.state is TailState.ABSENT
@@ -230,9 +204,7 @@ class TailGroup:
         # assignment.
         if is_absent or is_recreated or tailed.is_refused:
             self._unassign(topic)
-        self._due[topic] = time.monotonic() + (
-            _RETRY_SECONDS if is_absent else self._refresh_seconds
-        )
+        self._lookups.set_due(topic, _RETRY_SECONDS if is_absent else self._refresh_seconds)
         return True
 
     def _assign(self, topics: Iterable[str]) -> None:
@@ -264,13 +236,7 @@ class TailGroup:
     def _open(self) -> Consumer:
         with self._consumer_lock:
             if self._consumer is None:
-                self._consumer = self._client.handles.consumer(
-                    {
-                        **_SETTINGS,
-                        "isolation.level": self._isolation,
-                        "fetch.wait.max.ms": str(self._fetch_wait_ms),
-                    }
-                )
+                self._consumer = self._client.handles.consumer(self._settings)
             return self._consumer
 
     def _close_consumer(self) -> None:

@@ -190,14 +190,14 @@ def test_refused_tail_is_assigned_again_and_has_problem_until_it_is_read(
 
     def assign(_topics: set[str]) -> None:
         assigned.append(tail.problem)
-        group._due[topic] = 0.0
+        group._lookups.set_due(topic)
 
     refusal: Any = SimpleNamespace(partition=lambda: 0, offset=lambda: 1)
     with monkeypatch.context() as patched:
         patched.setattr(group, "_assign", assign)
         group._unassign(topic)  # else the end of the partition may still be reported
         group._take_error(tailed, refusal, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
-        group._due[topic] = 0.0
+        group._lookups.set_due(topic)
         refused = tail.problem
         # Nothing is assigned, so a poll only looks up the topic.
         poll_until(tail, lambda: len(assigned) >= 3)
