@@ -109,7 +109,7 @@ class LargeFlow:
                 chunk = new[start : start + _CHUNK]
                 for future in admin.create_topics(chunk, operation_timeout=60).values():
                     future.result(120)
-            _await_leaders(properties, data, self.shape.partitions)
+            await_leaders(properties, data, self.shape.partitions)
 
     def seed(self) -> None:
         """Write a record, its copy, offset sync and commit per partition; create the groups."""
@@ -167,7 +167,7 @@ class LargeFlow:
                 future.result(30)
 
 
-def _await_leaders(properties: Mapping[str, str], topics: list[str], partitions: int) -> None:
+def await_leaders(properties: Mapping[str, str], topics: list[str], partitions: int) -> None:
     """Wait until all partitions have leaders: a topic becomes visible before its replicas."""
     wanted = [Partition(topic, number) for topic in topics for number in range(partitions)]
     deadline = time.monotonic() + _CREATION_SECONDS

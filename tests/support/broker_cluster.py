@@ -1,0 +1,59 @@
+"""Starts one Kafka cluster of several brokers; the lab's clusters have one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mm2slo_core.properties_text import dump_properties
+from mm2slo_lab.broker import _kafka_uuid
+from mm2slo_lab.broker_properties import server_properties
+from mm2slo_lab.java_runtime import Runtime
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION
+from mm2slo_lab.lab_topology import Security
+from mm2slo_lab.managed_process import ManagedProcess
+from mm2slo_lab.ports import HOST, accepts, free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SETTINGS = {"log.retention.check.interval.ms": "300000", "log.index.size.max.bytes": "65536"}
+
+
+@contextmanager
+def start_brokers(count: int, heap: int) -> Iterator[list[str]]:
+    """`host:port` of each broker; the first one is the controller too. *heap* is in MiB."""
+    root = Path(tempfile.mkdtemp(prefix="mm2slo-brokers-"))
+    runtime = Runtime.prepare(DEFAULT_VERSION, root)
+    controller, *clients = free_ports(count + 1)
+    cluster_id = _kafka_uuid()
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, root, ignore_errors=True)
+        for number, port in enumerate(clients, 1):
+            name, folder = f"broker-{number}", root / f"broker-{number}"
+            properties = server_properties(
+                port=port,
+                controller_port=controller,
+                log_directory=folder / "data",
+                security=Security.PLAINTEXT,
+                tls=None,
+                overrides={**_SETTINGS, "node.id": str(number)},
+            )
+            if number > 1:
+                properties["process.roles"] = "broker"
+                properties["listeners"] = properties["advertised.listeners"]
+            (folder / "data").mkdir(parents=True)
+            (folder / "server.properties").write_text(dump_properties(properties))
+            meta = {"version": "1", "cluster.id": cluster_id, "node.id": str(number)}
+            meta["directory.id"] = _kafka_uuid()
+            (folder / "data" / "meta.properties").write_text(dump_properties(meta))
+            spec = runtime.spec(name, heap, "kafka.Kafka", str(folder / "server.properties"))
+            broker = ManagedProcess(spec)
+            stack.callback(broker.stop)
+            broker.start()
+            broker.wait_until(partial(accepts, port), "serving clients")
+        yield [f"{HOST}:{port}" for port in clients]
