@@ -15,43 +15,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mm2slo_core.objectives import Objective
-    from mm2slo_core.reporting.minute_counts import MinuteCounts
     from mm2slo_core.reporting.report_entry import Entry, PairReading
+    from mm2slo_core.reporting.step_counts import StepCounts
 
-    Minutes = Callable[[Objective, Span], Sequence[MinuteCounts]]
+    History = Callable[[Objective, Span], Sequence[StepCounts]]
 
 MAX_OBJECTIVES: Final = 10
-"""Of one report: reading minutes for every objective would make a list too slow."""
+"""Of one report: reading the history of every objective would make a list too slow."""
 _FIRST_LOOKBACK_MS: Final = 6 * 3_600_000
 _LOOKBACK_FACTOR: Final = 4
 
 
-def with_burn_starts(entries: Sequence[Entry], minutes: Minutes) -> tuple[Entry, ...]:
+def with_burn_starts(entries: Sequence[Entry], history: History) -> tuple[Entry, ...]:
     """*entries* with `since` set on burning pairs of the worst MAX_OBJECTIVES entries.
 
     It stays None if the source fails, or if the pair burned throughout the objective's window.
     """
     burning = [each for each in entries if any(map(_is_burning, each.pairs))]
     chosen = {each.id for each in worst_first(burning)[:MAX_OBJECTIVES]}
-    return tuple(_with_burn_start(each, minutes) if each.id in chosen else each for each in entries)
+    return tuple(_with_burn_start(each, history) if each.id in chosen else each for each in entries)
 
 
-def _with_burn_start(entry: Entry, minutes: Minutes) -> Entry:
+def _with_burn_start(entry: Entry, history: History) -> Entry:
     pairs = tuple(
-        replace(each, since=_find_burn_start(entry, each, minutes)) if _is_burning(each) else each
+        replace(each, since=_find_burn_start(entry, each, history)) if _is_burning(each) else each
         for each in entry.pairs
     )
     return replace(entry, pairs=pairs)
 
 
-def _find_burn_start(entry: Entry, pair: PairReading, minutes: Minutes) -> int | None:
+def _find_burn_start(entry: Entry, pair: PairReading, history: History) -> int | None:
     """Search with growing lookback: most burns started recently."""
     window, back = round(entry.objective.window * 1000), _FIRST_LOOKBACK_MS
     while True:
         back = min(back, window)
         span = Span(entry.as_of - back - round(pair.long_seconds * 1000), entry.as_of)
         try:
-            within = minutes(entry.objective, span)
+            within = history(entry.objective, span)
         except SliSourceError:
             return None
         found = burning_since(pair, entry.objective.target, within, span)

@@ -15,10 +15,10 @@ from mm2slo_core.reporting.budget_series import chart_step, series, steps
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
 from mm2slo_core.reporting.entry_order import worst_first
 from mm2slo_core.reporting.incidents import by_day, incidents
-from mm2slo_core.reporting.minute_counts import Indicator, counted, whole_minute
 from mm2slo_core.reporting.report_periods import period
 from mm2slo_core.reporting.report_query import ReportQuery, count_minutes
 from mm2slo_core.reporting.slo_report import Detail, History, Report
+from mm2slo_core.reporting.step_counts import Indicator, counted, whole_minute
 from mm2slo_report.burn_start import with_burn_starts
 from mm2slo_report.sources.sli_source import SliSourceError
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from mm2slo_core.objectives import Objective
-    from mm2slo_core.reporting.minute_counts import MinuteCounts, SpanCounts
     from mm2slo_core.reporting.report_entry import Confirmation, Entry, ReportWindow
+    from mm2slo_core.reporting.step_counts import SpanCounts, StepCounts
     from mm2slo_core.topology import Flow
     from mm2slo_report.sources.sli_source import SliSource
     from mm2slo_report.stored_facts import FactSource
@@ -123,13 +123,13 @@ class Reporter:
         )
         (entry,) = self._entries(query)
         window = Span(entry.window.start, entry.window.end)
-        minutes = self._minutes(self._planned(query, window), objective, window)
-        parts = budget_parts(entry.window, self.zone, entry.coverage.known_since, minutes)
+        history = self._history(self._planned(query, window), objective, window)
+        parts = budget_parts(entry.window, self.zone, entry.coverage.known_since, history)
         allowed = entry.budget.total_events
         return Detail(
             entry=entry,
-            days=by_day(parts, {each: counted(minutes, each) for each in parts}, allowed),
-            incidents=incidents(minutes, entry.budget, objective.key.sli),
+            days=by_day(parts, {each: counted(history, each) for each in parts}, allowed),
+            incidents=incidents(history, entry.budget, objective.key.sli),
         )
 
     def history(
@@ -159,7 +159,7 @@ class Reporter:
             end=span.end,
             length=length,
             steps=series(
-                self._minutes(query, objective, span),
+                self._history(query, objective, span),
                 parts,
                 objective.target,
                 60.0 * (count_minutes([span]) - count_minutes(excluded)),
@@ -170,17 +170,17 @@ class Reporter:
         """*query* with the planned maintenance of *span*."""
         return replace(query, exclusions=tuple(self.facts.exclusions(span)))
 
-    def _minutes(
+    def _history(
         self, query: ReportQuery, objective: Objective, span: Span
-    ) -> tuple[MinuteCounts, ...]:
-        """Minutes of *span* with samples, without planned maintenance of *query*."""
+    ) -> tuple[StepCounts, ...]:
+        """Measured steps of *span*, without planned maintenance of *query*."""
         excluded = query.excluded(objective, span)
-        minutes = self.source.minutes(Indicator(objective.flow, objective.key), span)
+        history = self.source.steps(Indicator(objective.flow, objective.key), span)
         if not excluded:
-            return tuple(minutes)
+            return tuple(history)
         return tuple(
             each
-            for each in minutes
+            for each in history
             if not any(part.start <= each.at < part.end for part in excluded)
         )
 
@@ -216,7 +216,7 @@ class Reporter:
             )
         return with_burn_starts(
             entries(planned, answers),
-            lambda each, span: self._minutes(self._planned(query, span), each, span),
+            lambda each, span: self._history(self._planned(query, span), each, span),
         )
 
     def _confirmed(self, query: ReportQuery) -> Mapping[Flow, Confirmation | None]:

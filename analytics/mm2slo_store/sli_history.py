@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, select
 
-from mm2slo_core.reporting.minute_counts import (
+from mm2slo_core.reporting.step_counts import (
     STEP_MS,
     Indicator,
-    MinuteCounts,
     SpanCounts,
+    StepCounts,
     Tally,
-    step_counts,
+    step_ending_at,
 )
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
@@ -102,14 +102,14 @@ class SliHistory(OpenStore):
             found = [_sums(connection, numbers, span) for span in spans]
         return {each: tuple(sums.get(each, SpanCounts()) for sums in found) for each in wanted}
 
-    def steps(self, indicator: Indicator, span: Span) -> tuple[MinuteCounts, ...]:
+    def steps(self, indicator: Indicator, span: Span) -> tuple[StepCounts, ...]:
         """The steps that end in *span*, in order."""
         with self._reading() as connection:
             number = _numbers(connection).get(indicator)
             query = select(steps).where(steps.c.indicator == number, *_within(span))
             rows = connection.execute(query.order_by(steps.c.end_at))
             return tuple(
-                step_counts(end, span, good=good, total=good + bad, unknown=unknown)
+                step_ending_at(end, span, good=good, total=good + bad, unknown=unknown)
                 for _, end, good, bad, unknown in rows
             )
 

@@ -21,8 +21,8 @@ from zoneinfo import ZoneInfo
 from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, UNKNOWN_STEP
 from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
 from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
@@ -105,7 +105,7 @@ def measure(server: Prometheus, slos: Sequence[Objective], days: int, now: int) 
         clock[0] += MINUTE_MS
         ask("a minute later", source)
     started, before = time.monotonic(), own_metrics(server, CPU)[""]
-    minutes = source.minutes(indicators[0], Span(clock[0] - days * DAY * 1000, clock[0]))
+    minutes = source.steps(indicators[0], Span(clock[0] - days * DAY * 1000, clock[0]))
     print_cost("steps of one indicator", started, before, f", {len(minutes)} of them")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     memory = own_metrics(server, "process_resident_memory_bytes")[""] / 2**20

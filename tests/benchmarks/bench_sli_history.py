@@ -24,8 +24,8 @@ from minute_history import objective
 from sqlalchemy import insert
 from store_specs.sample_history import START
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, Indicator, Tally
 from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store import CounterState, Store

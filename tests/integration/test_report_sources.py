@@ -15,7 +15,7 @@ from scraped_counters import PER_SCRAPE, Replica, brute_force
 
 from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, EXCLUDED_STEP, UNKNOWN_STEP
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, counted
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, counted
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.recording.exposition import Page
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mm2slo_core.reporting.minute_counts import SpanCounts
+    from mm2slo_core.reporting.step_counts import SpanCounts
     from mm2slo_report.sources.sli_source import SliSource
 
 pytestmark = pytest.mark.xdist_group("monitoring")
@@ -151,7 +151,7 @@ def counts_of(source: SliSource, indicator: Indicator, span: Span) -> SpanCounts
 @pytest.mark.parametrize("indicator", [AVAILABLE, YOUNG], ids=["available", "young"])
 def test_steps_are_within_the_events_of_one_scrape(either: SliSource, indicator: Indicator) -> None:
     truth = brute_force(history(), indicator)
-    found = either.minutes(indicator, Span(START, NOW))
+    found = either.steps(indicator, Span(START, NOW))
     disturbed = [START, START + 5 * HOUR, GAP.start, GAP.end, YOUNG_SINCE]
     whole = [each for each in found if not any(abs(each.at - at) <= 2 * STEP for at in disturbed)]
     assert len(whole) > 60
@@ -180,13 +180,13 @@ def test_windows_are_within_a_thousandth_of_the_true_count(either: SliSource) ->
 def test_missed_step_and_gap_are_unmeasured(either: SliSource) -> None:
     missed = Span(MISSED - STEP, MISSED)
     assert counts_of(either, AVAILABLE, missed).minutes == 0
-    assert not either.minutes(AVAILABLE, missed)
+    assert not either.steps(AVAILABLE, missed)
     inside = Span(GAP.start + 2 * STEP, GAP.end)
     assert counts_of(either, AVAILABLE, inside).minutes == 0
 
 
 def test_missed_step_is_not_filled_by_the_next_one(either: SliSource) -> None:
-    (after,) = either.minutes(AVAILABLE, Span(MISSED, MISSED + STEP))
+    (after,) = either.steps(AVAILABLE, Span(MISSED, MISSED + STEP))
     truth = brute_force(history(), AVAILABLE).count(Span(MISSED, MISSED + STEP))
     assert after.total == pytest.approx(truth.total, abs=PER_SCRAPE)
 
@@ -197,8 +197,8 @@ def test_events_that_rules_excluded_are_counted_apart(source: PrometheusSource) 
 
 def test_sources_agree_on_each_step(source: PrometheusSource, recorder: RecorderSource) -> None:
     span = Span(START, NOW)
-    one = {each.at: each for each in source.minutes(AVAILABLE, span)}
-    other = {each.at: each for each in recorder.minutes(AVAILABLE, span)}
+    one = {each.at: each for each in source.steps(AVAILABLE, span)}
+    other = {each.at: each for each in recorder.steps(AVAILABLE, span)}
     # The first scrape after a start or gap ends no interval; rules need two in the step.
     assert one.keys() ^ other.keys() <= {GAP.start, GAP.end, MISSED}
     disturbed = [START, START + 5 * HOUR, GAP.start, GAP.end, MISSED]
@@ -209,7 +209,7 @@ def test_sources_agree_on_each_step(source: PrometheusSource, recorder: Recorder
 
 def test_steps_add_up_to_the_counts_of_their_span(either: SliSource) -> None:
     span = Span(START + HOUR + 2 * MINUTE_MS, NOW - 7 * MINUTE_MS)
-    steps = either.minutes(AVAILABLE, span)
+    steps = either.steps(AVAILABLE, span)
     added, asked = counted(steps, span), counts_of(either, AVAILABLE, span)
     assert (added.total, added.good) == pytest.approx((asked.total, asked.good))
     assert added.minutes == asked.minutes
@@ -235,5 +235,5 @@ def test_value_that_is_no_number_is_an_error_of_its_indicator(source: Prometheus
     assert isinstance(found[NAN], SliSourceError)
     assert not isinstance(found[AVAILABLE], SliSourceError)
     with pytest.raises(SliSourceError, match="holds no number"):
-        source.minutes(NAN, Span(NOW - HOUR, NOW))
+        source.steps(NAN, Span(NOW - HOUR, NOW))
     assert math.isfinite(counts_of(source, AVAILABLE, Span(NOW - HOUR, NOW)).total)

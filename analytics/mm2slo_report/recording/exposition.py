@@ -17,7 +17,7 @@ from mm2slo_core.catalogue import (
     SLI_GOOD_EVENTS_TOTAL,
     SLI_UNKNOWN_EVENTS_TOTAL,
 )
-from mm2slo_core.reporting.minute_counts import Indicator, Tally
+from mm2slo_core.reporting.step_counts import Indicator, Tally
 from mm2slo_core.sli_counters import ALL, Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.sample_line import parse_sample

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from mm2slo_core.reporting.minute_counts import Indicator, Tally
+    from mm2slo_core.reporting.step_counts import Indicator, Tally
     from mm2slo_store import CounterState
 
 

@@ -7,7 +7,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.reporting.minute_counts import STEP_MS, whole_minute
+from mm2slo_core.reporting.step_counts import STEP_MS, whole_minute
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.recording.history_store import KEPT_MS, HistoryStore
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
@@ -18,7 +18,7 @@ from mm2slo_report.recording.step_accumulator import StepAccumulator
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mm2slo_core.reporting.minute_counts import Indicator, Tally
+    from mm2slo_core.reporting.step_counts import Indicator, Tally
     from mm2slo_report.recording.exposition import Page
     from mm2slo_report.recording.recorder_lease import RecorderLease
     from mm2slo_report.recording.scraper import Target

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.reporting.minute_counts import STEP_MS, Tally
+from mm2slo_core.reporting.step_counts import STEP_MS, Tally
 from mm2slo_core.reporting.tally_arithmetic import mean, times
 from mm2slo_report.recording.tally_increase import tally_increase
 from mm2slo_store import CounterState
@@ -17,7 +17,7 @@ from mm2slo_store import CounterState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mm2slo_core.reporting.minute_counts import Indicator
+    from mm2slo_core.reporting.step_counts import Indicator
     from mm2slo_report.recording.exposition import Page
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.reporting.minute_counts import STEP_MS, Tally
+from mm2slo_core.reporting.step_counts import STEP_MS, Tally
 from mm2slo_core.reporting.tally_arithmetic import plus
 from mm2slo_report.recording.replica_counters import ReplicaCounters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mm2slo_core.reporting.minute_counts import Indicator
+    from mm2slo_core.reporting.step_counts import Indicator
     from mm2slo_report.recording.exposition import Page
     from mm2slo_store import CounterState
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.reporting.tally_arithmetic import minus
 
 if TYPE_CHECKING:
-    from mm2slo_core.reporting.minute_counts import Tally
+    from mm2slo_core.reporting.step_counts import Tally
 
 
 def tally_increase(before: Tally, now: Tally, *, restarted: bool = False) -> Tally:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.minute_counts import Indicator, MinuteCounts, SpanCounts
+    from mm2slo_core.reporting.step_counts import Indicator, SpanCounts, StepCounts
 
 _DAY: Final = 86_400
 _KEPT: Final = KEPT_MS / 1000
@@ -27,7 +27,7 @@ class StoredHistory(Protocol):
     ) -> Mapping[Indicator, Sequence[SpanCounts]]:
         """Counts by indicator, in the order of the spans."""
 
-    def steps(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+    def steps(self, indicator: Indicator, span: Span) -> Sequence[StepCounts]:
         """Steps that end in *span*, ascending."""
 
     def first_seen(self) -> Mapping[Indicator, int]:
@@ -55,7 +55,7 @@ class RecorderSource:
             found = self._history.span_counts(indicators, spans)
         return {each: dict(zip(spans, found[each], strict=True)) for each in indicators}
 
-    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+    def steps(self, indicator: Indicator, span: Span) -> Sequence[StepCounts]:
         """See the port."""
         with _as_source_errors():
             return self._history.steps(indicator, span)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.minute_counts import Indicator, MinuteCounts, SpanCounts
+    from mm2slo_core.reporting.step_counts import Indicator, SpanCounts, StepCounts
 
 
 class SliSourceError(Exception):
@@ -35,8 +35,8 @@ class SliSource(Protocol):
         Raises SliSourceError if the query fails for all indicators.
         """
 
-    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
-        """The minutes of *span* with a sample, ascending. Raises SliSourceError."""
+    def steps(self, indicator: Indicator, span: Span) -> Sequence[StepCounts]:
+        """The measured steps of *span*, ascending. Raises SliSourceError."""
 
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
         """First sample of each (epoch ms); None: no sample. Raises SliSourceError."""

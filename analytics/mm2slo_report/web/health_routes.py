@@ -8,7 +8,7 @@ from typing import Final, Literal
 from fastapi import APIRouter, Request, Response
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, whole_minute
+from mm2slo_core.reporting.step_counts import MINUTE_MS, whole_minute
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.rendering.response_model import ResponseModel
 from mm2slo_report.sources.sli_source import SliSourceError

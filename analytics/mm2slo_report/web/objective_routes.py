@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import whole_minute
 from mm2slo_core.reporting.report_periods import ACCEPTED
+from mm2slo_core.reporting.step_counts import whole_minute
 from mm2slo_report.rendering.entry_models import Entry
 from mm2slo_report.rendering.report_models import Alerts, Detail, History
 from mm2slo_report.rendering.value_format import utc

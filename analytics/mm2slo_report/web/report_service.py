@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mm2slo_core.objectives.exclusion_document import matching_flows
 from mm2slo_core.reporting.incidents import may_have_incident
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, whole_minute
 from mm2slo_core.reporting.report_periods import ACCEPTED
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, whole_minute
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web import http_responses
 from mm2slo_report.web.newest_audits import NewestAudits

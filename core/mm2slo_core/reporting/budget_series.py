@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.objectives.error_budget import Budget, Counts, burn_rate
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, SpanCounts, counted
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, SpanCounts, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mm2slo_core.reporting.minute_counts import MinuteCounts
+    from mm2slo_core.reporting.step_counts import StepCounts
 
 MAX_STEPS: Final = 2_000
 _NICE_MINUTES: Final = (5, 15, 30, 60, 120, 360, 720, 1_440)
@@ -56,13 +56,13 @@ def steps(span: Span, length: int) -> tuple[Span, ...]:
 
 
 def series(
-    minutes: Iterable[MinuteCounts], parts: tuple[Span, ...], target: float, window: float
+    history: Iterable[StepCounts], parts: tuple[Span, ...], target: float, window: float
 ) -> tuple[Step, ...]:
-    """The steps of *minutes* for *parts*, which are in order and without gaps.
+    """The steps of *history* for *parts*, which are in order and without gaps.
 
     *window*: seconds of all parts without planned maintenance.
     """
-    ordered = sorted(minutes)
+    ordered = sorted(history)
     counts = {part: counted(ordered, part) for part in parts}
     whole = sum(counts.values(), SpanCounts())
     allowed = Budget(

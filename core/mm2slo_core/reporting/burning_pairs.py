@@ -6,27 +6,27 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives.error_budget import Counts, burn_rate
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.step_counts import MINUTE_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.minute_counts import MinuteCounts
     from mm2slo_core.reporting.report_entry import PairReading
+    from mm2slo_core.reporting.step_counts import StepCounts
 
 
 def burning_since(
-    pair: PairReading, target: float, minutes: Iterable[MinuteCounts], span: Span
+    pair: PairReading, target: float, steps: Iterable[StepCounts], span: Span
 ) -> int | None:
     """The first instant (epoch ms) from which both windows exceeded in every minute of *span*.
 
-    *minutes* are those of *span* with a sample. None if the pair burned in every minute whose long
+    *steps* are those of *span* with a sample. None if the pair burned in every minute whose long
     window is within *span*, so that the start is earlier.
     """
     whole = (span.end - span.start) // MINUTE_MS
     bad, total, measured = ([0.0] * (whole + 1) for _ in range(3))
-    for each in minutes:
+    for each in steps:
         place = (each.at - span.start) // MINUTE_MS + 1
         bad[place], total[place], measured[place] = each.total - each.good, each.total, each.minutes
     bad, total, measured = (list(accumulate(each)) for each in (bad, total, measured))

@@ -17,7 +17,6 @@ from mm2slo_core.objectives.slo_status import (
     evaluate_status,
 )
 from mm2slo_core.objectives.traffic_limits import live_pairs
-from mm2slo_core.reporting.minute_counts import Indicator, SpanCounts
 from mm2slo_core.reporting.report_entry import (
     BudgetReading,
     Comparison,
@@ -28,6 +27,7 @@ from mm2slo_core.reporting.report_entry import (
     WindowKind,
 )
 from mm2slo_core.reporting.report_query import BEFORE, RECENT, WINDOW, count_minutes
+from mm2slo_core.reporting.step_counts import Indicator, SpanCounts
 from mm2slo_core.reporting.window_coverage import coverage, expected_minutes
 from mm2slo_core.sli_counters import Sli
 

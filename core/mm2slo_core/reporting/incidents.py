@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.reporting.minute_counts import STEP_MS
 from mm2slo_core.reporting.report_entry import Day, Entry, Incident
+from mm2slo_core.reporting.step_counts import STEP_MS
 from mm2slo_core.sli_counters import Sli
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.minute_counts import MinuteCounts, SpanCounts
     from mm2slo_core.reporting.report_entry import BudgetReading
     from mm2slo_core.reporting.slo_report import Detail
+    from mm2slo_core.reporting.step_counts import SpanCounts, StepCounts
 
 _GAP_MS: Final = STEP_MS
 """Maximum gap between bad steps of one incident."""
@@ -33,16 +33,14 @@ class Cost(NamedTuple):
     incident: Incident
 
 
-def incidents(
-    minutes: Iterable[MinuteCounts], budget: BudgetReading, sli: Sli
-) -> tuple[Incident, ...]:
-    """Runs of bad *minutes* (ascending) with gaps of up to a step, the costliest first.
+def incidents(steps: Iterable[StepCounts], budget: BudgetReading, sli: Sli) -> tuple[Incident, ...]:
+    """Runs of bad *steps* (ascending) with gaps of up to a step, the costliest first.
 
     A run below `MIN_BAD` events or `MIN_SPENT` of *budget* is no incident, except of completeness,
     where each bad event is a lost record. An incident ends with its last bad step.
     """
     runs: list[list[float]] = []
-    for each in minutes:
+    for each in steps:
         bad = each.total - each.good
         if bad <= 0:
             continue

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives import Objective
     from mm2slo_core.objectives.slo_status import Status
-    from mm2slo_core.reporting.minute_counts import SpanCounts
+    from mm2slo_core.reporting.step_counts import SpanCounts
 
 
 class WindowKind(StrEnum):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.objectives.quantity_text import parse_shorthand, shorthand
-from mm2slo_core.reporting.minute_counts import whole_minute
 from mm2slo_core.reporting.report_entry import ReportWindow, WindowKind
+from mm2slo_core.reporting.step_counts import whole_minute
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import WINDOW_SECONDS
 from mm2slo_core.objectives.exclusion import Span, excluded_from_reports
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, Indicator, whole_minute
 from mm2slo_core.reporting.report_periods import before, rolling
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, whole_minute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

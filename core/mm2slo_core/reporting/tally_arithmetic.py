@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_core.reporting.minute_counts import Tally
+from mm2slo_core.reporting.step_counts import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Collection

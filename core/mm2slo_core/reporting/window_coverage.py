@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS
 from mm2slo_core.reporting.report_query import clip, count_minutes
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mm2slo_core.reporting.minute_counts import SpanCounts
+    from mm2slo_core.reporting.step_counts import SpanCounts
 
 
 def expected_minutes(whole: Span, excluded: Sequence[Span], known_since: int | None) -> int:

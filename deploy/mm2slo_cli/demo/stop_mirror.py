@@ -10,7 +10,7 @@ from mm2slo_cli.demo.alert_stack import SCALE
 from mm2slo_cli.demo.demo_screen import address_lines
 from mm2slo_cli.demo.outage_summary import is_recorded_after, outage_lines
 from mm2slo_cli.slack_view import show
-from mm2slo_core.reporting.minute_counts import STEP_MS
+from mm2slo_core.reporting.step_counts import STEP_MS
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:

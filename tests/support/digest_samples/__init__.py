@@ -11,7 +11,6 @@ from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.objectives.slo_ids import slo_id
 from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.entry_order import worst_first
-from mm2slo_core.reporting.minute_counts import SpanCounts
 from mm2slo_core.reporting.report_entry import (
     BudgetReading,
     Comparison,
@@ -23,6 +22,7 @@ from mm2slo_core.reporting.report_entry import (
 )
 from mm2slo_core.reporting.report_periods import period
 from mm2slo_core.reporting.slo_report import Detail, Report
+from mm2slo_core.reporting.step_counts import SpanCounts
 from mm2slo_core.sli_counters import Sli, SliKey
 
 if TYPE_CHECKING:

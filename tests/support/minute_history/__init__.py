@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.reporting.entry_evaluation import IndicatorData
-from mm2slo_core.reporting.minute_counts import (
+from mm2slo_core.reporting.step_counts import (
     MINUTE_MS,
     Indicator,
-    MinuteCounts,
     SpanCounts,
+    StepCounts,
     counted,
 )
 from mm2slo_core.sli_counters import Sli, SliKey
@@ -50,10 +50,10 @@ class Minutes:
         for at in range(start, end, MINUTE_MS):
             self.put(at, good, bad)
 
-    def within(self, span: Span) -> list[MinuteCounts]:
+    def within(self, span: Span) -> list[StepCounts]:
         """The reference that faster sources are compared with."""
         return [
-            MinuteCounts(at, *figures)
+            StepCounts(at, *figures)
             for at, figures in sorted(self.counted.items())
             if span.start <= at < span.end
         ]

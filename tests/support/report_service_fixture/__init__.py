@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from minute_history import AVAILABILITY, DAY_MS, FLOW, Minutes, objective
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, MinuteCounts, SpanCounts
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, StepCounts
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.reporter import Reporter
@@ -52,7 +52,7 @@ class Sums:
 
     def __init__(self, minutes: Minutes) -> None:
         self.at = sorted(minutes.counted)
-        self._all = [MinuteCounts(at, *minutes.counted[at]) for at in self.at]
+        self._all = [StepCounts(at, *minutes.counted[at]) for at in self.at]
         zero = (0.0, 0.0, 0.0)
         self._sums = [zero, *accumulate((each[1:4] for each in self._all), _plus)]
 
@@ -64,7 +64,7 @@ class Sums:
         )
         return SpanCounts(good=good, total=total, unknown=unknown, minutes=last - first)
 
-    def within(self, span: Span) -> list[MinuteCounts]:
+    def within(self, span: Span) -> list[StepCounts]:
         first, last = self._places(span)
         return self._all[first:last]
 
@@ -102,7 +102,7 @@ class MemorySource:
             for each in indicators
         }
 
-    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+    def steps(self, indicator: Indicator, span: Span) -> Sequence[StepCounts]:
         self._check()
         if indicator in self.problems:
             raise self.problems[indicator]

@@ -14,10 +14,10 @@ from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
 from mm2slo_core.reporting.entry_order import worst_first
 from mm2slo_core.reporting.incidents import by_day, incidents
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, MinuteCounts, SpanCounts
 from mm2slo_core.reporting.report_periods import days
 from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.reporting.slo_report import Detail, Report
+from mm2slo_core.reporting.step_counts import MINUTE_MS, SpanCounts, StepCounts
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import (
@@ -62,10 +62,10 @@ class SteadyHistory:
             minutes=minutes,
         )
 
-    def bad_minutes(self) -> list[MinuteCounts]:
+    def bad_minutes(self) -> list[StepCounts]:
         """The minutes of the outages."""
         return [
-            MinuteCounts(at, 0, self.per_minute, 0)
+            StepCounts(at, 0, self.per_minute, 0)
             for each in self.outages
             for at in range(each.start, each.end, MINUTE_MS)
         ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from minute_history import Minutes
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally, whole_minute
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, Tally, whole_minute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

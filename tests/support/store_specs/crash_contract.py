@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_core.reporting.minute_counts import STEP_MS, Tally
+from mm2slo_core.reporting.step_counts import STEP_MS, Tally
 from mm2slo_store.schema import REVISION
 from store_specs.history_process import INDICATORS, growth, start
 from store_specs.sample_history import at, span

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from mm2slo_core.reporting.minute_counts import STEP_MS, Indicator, Tally
+from mm2slo_core.reporting.step_counts import STEP_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store import CounterState, Store

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import STEP_MS, Indicator, SpanCounts, Tally
+from mm2slo_core.reporting.step_counts import STEP_MS, Indicator, SpanCounts, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import STEP_MS, MinuteCounts, SpanCounts, Tally
+from mm2slo_core.reporting.step_counts import STEP_MS, SpanCounts, StepCounts, Tally
 from mm2slo_store import CounterState
 from store_specs.sample_history import BACK, SLOW, UP, ReferenceHistory, at, span
 
@@ -35,7 +35,7 @@ class SliHistoryContract:
                 UP: (SpanCounts(good=59, total=60, unknown=1, minutes=5), SpanCounts()),
                 BACK: (SpanCounts(), SpanCounts()),
             }
-            assert store.steps(UP, span(0, 5)) == (MinuteCounts(at(3), 59, 60, 1, STEP_MS, 5),)
+            assert store.steps(UP, span(0, 5)) == (StepCounts(at(3), 59, 60, 1, STEP_MS, 5),)
             assert store.steps(BACK, span(0, 5)) == ()
 
     def test_rows_hold_the_counts_of_a_step_as_they_are(self, back_end: BackEnd) -> None:

@@ -24,7 +24,7 @@ from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.objectives.exclusion import Exclusion, Span
 from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.audit_confirmation import AuditedUnit
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_report.reporter import Reporter, UnknownObjectiveError
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.stored_facts import StoreFacts

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event
 from store_specs import SqliteBackEnd
 from store_specs.sample_history import ReferenceHistory, at, span
 
-from mm2slo_core.reporting.minute_counts import Indicator, Tally
+from mm2slo_core.reporting.step_counts import Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, EXCLUDED_STEP, UNKNOWN_STEP
 from mm2slo_core.promql import aggregate, equal, over, select
-from mm2slo_core.reporting.minute_counts import (
+from mm2slo_core.reporting.step_counts import (
     STEP_MS,
     Indicator,
-    MinuteCounts,
     SpanCounts,
-    step_counts,
+    StepCounts,
+    step_ending_at,
 )
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
@@ -86,7 +86,7 @@ class PrometheusSource:
                 answer[each] = _not_finite(each)
         return answer
 
-    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+    def steps(self, indicator: Indicator, span: Span) -> Sequence[StepCounts]:
         """See the port; each covers a step."""
         steps: dict[int, dict[str, float]] = defaultdict(dict)
         for part, (_, series) in _SUMS.items():
@@ -104,7 +104,7 @@ class PrometheusSource:
             good = events - parts.get("bad", 0.0)
             if not all(map(math.isfinite, (good, events, unknown))):
                 raise _not_finite(indicator)
-            counted.append(step_counts(at, span, good=good, total=events, unknown=unknown))
+            counted.append(step_ending_at(at, span, good=good, total=events, unknown=unknown))
         return counted
 
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:

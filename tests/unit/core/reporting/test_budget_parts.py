@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.reporting.budget_parts import budget_parts
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, MinuteCounts
 from mm2slo_core.reporting.report_periods import days, period
+from mm2slo_core.reporting.step_counts import MINUTE_MS, StepCounts
 
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 HOUR_MS, DAY_MS = 60 * MINUTE_MS, 1_440 * MINUTE_MS
@@ -52,7 +52,7 @@ def test_parts_of_at_least_two_days_are_days() -> None:
 
 def test_parts_include_events_before_known_since() -> None:
     # A source may report known_since late.
-    first = MinuteCounts(NOW - 7 * MINUTE_MS, 1, 2, 0)
+    first = StepCounts(NOW - 7 * MINUTE_MS, 1, 2, 0)
     assert budget_parts(MONTH, UTC, NOW - 3 * MINUTE_MS, [first])[0].start == first.at
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.budget_series import MAX_STEPS, chart_step, series, steps
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, MinuteCounts
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, StepCounts
 
 HOUR = 60 * MINUTE_MS
 
@@ -41,8 +41,7 @@ def test_chart_step_by_length_of_span(hours: int, minutes: int) -> None:
 
 def test_series_remaining_budget_decreases_with_each_step() -> None:
     given_steps = [
-        MinuteCounts(at * STEP_MS, 8.0 if at == 3 else 10.0, 10.0, 1.0, STEP_MS, 5)
-        for at in range(6)
+        StepCounts(at * STEP_MS, 8.0 if at == 3 else 10.0, 10.0, 1.0, STEP_MS, 5) for at in range(6)
     ]
     found = series(given_steps, steps(Span(0, 8 * STEP_MS), 2 * STEP_MS), 0.9, 2400)
     # 60 events in 6 of 8 steps allow 8 bad ones; two are spent in the second step.
@@ -55,7 +54,7 @@ def test_series_remaining_budget_decreases_with_each_step() -> None:
 
 def test_series_of_an_exactly_exhausted_budget_ends_at_zero() -> None:
     # 1 - 0.999 in binary fractions is a little more than 0.001.
-    one = [MinuteCounts(0, 999.0, 1_000.0, 0.0, STEP_MS, 5)]
+    one = [StepCounts(0, 999.0, 1_000.0, 0.0, STEP_MS, 5)]
     (found,) = series(one, steps(Span(0, STEP_MS), STEP_MS), 0.999, 300)
     assert found.remaining == 0.0
 
@@ -65,7 +64,7 @@ def test_series_counts_each_minute_once_in_any_order(
     given_minutes: list[tuple[int, int, int]],
 ) -> None:
     minutes = [
-        MinuteCounts(at * MINUTE_MS, float(good), float(good + bad), 0.0)
+        StepCounts(at * MINUTE_MS, float(good), float(good + bad), 0.0)
         for at, good, bad in dict.fromkeys(given_minutes)
     ]
     span = Span(0, 30 * MINUTE_MS)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.burning_pairs import burning_since
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, MinuteCounts
 from mm2slo_core.reporting.report_entry import PairReading, PairState
+from mm2slo_core.reporting.step_counts import MINUTE_MS, StepCounts
 
 TARGET = 0.99
 MINUTES = 120
@@ -30,10 +30,10 @@ def pair(factor: float = 10.0, long: int = 20, short: int = 5) -> PairReading:
     )
 
 
-def minutes(*bad: range) -> list[MinuteCounts]:
+def minutes(*bad: range) -> list[StepCounts]:
     """Minutes with ten events each, which are bad in *bad*."""
     return [
-        MinuteCounts(at * MINUTE_MS, 0.0 if any(at in each for each in bad) else 10.0, 10.0, 0.0)
+        StepCounts(at * MINUTE_MS, 0.0 if any(at in each for each in bad) else 10.0, 10.0, 0.0)
         for at in range(MINUTES)
     ]
 
@@ -72,7 +72,7 @@ def test_burning_since_ignores_minutes_without_sample() -> None:
 )
 def test_burning_since_equals_evaluation_of_each_minute(lost: list[bool], factor: float) -> None:
     counted = [
-        MinuteCounts(at * MINUTE_MS, 0.0 if bad else 10.0, 10.0, 0.0) for at, bad in enumerate(lost)
+        StepCounts(at * MINUTE_MS, 0.0 if bad else 10.0, 10.0, 0.0) for at, bad in enumerate(lost)
     ]
 
     def burns(end: int) -> bool:

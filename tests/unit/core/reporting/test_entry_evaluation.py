@@ -15,10 +15,10 @@ from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
 from mm2slo_core.reporting.entry_order import count_by_status, worst_first
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_core.reporting.report_entry import Confirmation, Entry, PairState
 from mm2slo_core.reporting.report_periods import period
 from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.sli_counters import Sli, SliKey
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from mm2slo_core.objectives import DAY
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.incidents import by_day, incidents
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, MinuteCounts, SpanCounts
 from mm2slo_core.reporting.report_entry import BudgetReading, Incident
+from mm2slo_core.reporting.step_counts import MINUTE_MS, SpanCounts, StepCounts
 from mm2slo_core.sli_counters import Sli
 
 
-def minutes(*bad: float) -> list[MinuteCounts]:
-    return [MinuteCounts(n * MINUTE_MS, 60 - each, 60, 0) for n, each in enumerate(bad)]
+def minutes(*bad: float) -> list[StepCounts]:
+    return [StepCounts(n * MINUTE_MS, 60 - each, 60, 0) for n, each in enumerate(bad)]
 
 
 def budget(events: float) -> BudgetReading:
@@ -30,7 +30,7 @@ def budget(events: float) -> BudgetReading:
 
 
 def found_in(
-    given: list[MinuteCounts], allowed: float = 100, sli: Sli = Sli.AVAILABILITY
+    given: list[StepCounts], allowed: float = 100, sli: Sli = Sli.AVAILABILITY
 ) -> tuple[Incident, ...]:
     return incidents(given, budget(allowed), sli)
 
@@ -48,7 +48,7 @@ def test_incidents_are_separated_by_more_than_five_good_minutes() -> None:
 def test_bad_steps_are_merged() -> None:
     step = 5 * MINUTE_MS
     bad = (0, 3, 40, 0, 2, 0, 0, 5)
-    given = [MinuteCounts(n * step, 60 - each, 60, 0, step, 5) for n, each in enumerate(bad)]
+    given = [StepCounts(n * step, 60 - each, 60, 0, step, 5) for n, each in enumerate(bad)]
     found = found_in(given)
     assert [(each.start // step, each.end // step, each.bad) for each in found] == [
         (1, 5, 45),

@@ -11,7 +11,7 @@ from digest_samples import NOW, MemoryDigestClaims, at
 from fake_slack import FakeSlackWebhook
 from minute_history import Minutes, objective
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, SpanCounts
+from mm2slo_core.reporting.step_counts import MINUTE_MS, SpanCounts
 from mm2slo_core.secret import Secret
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.digest_builder import DigestBuilder
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives.exclusion import Exclusion, Span
     from mm2slo_core.reporting.audit_confirmation import AuditedUnit
-    from mm2slo_core.reporting.minute_counts import Indicator, MinuteCounts
+    from mm2slo_core.reporting.step_counts import Indicator, StepCounts
     from mm2slo_core.topology import Flow
 
 DAY = 24 * 60 * MINUTE_MS
@@ -50,7 +50,7 @@ class Source:
             raise self.counts_error
         return {each: {span: self.minutes_.count(span) for span in spans} for each in indicators}
 
-    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+    def steps(self, indicator: Indicator, span: Span) -> Sequence[StepCounts]:
         if self.minutes_error is not None:
             raise self.minutes_error
         return self.minutes_.within(span)

@@ -11,7 +11,7 @@ from recorder_fakes import AVAILABILITY, LATENCY, NOON, RecordedHistory, exposit
 from recorder_fakes.fake_exporter import FakeExporter
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import STEP_MS, SpanCounts, Tally
+from mm2slo_core.reporting.step_counts import STEP_MS, SpanCounts, Tally
 from mm2slo_report.recording.recorder import Recorder
 from mm2slo_report.recording.recorder_lease import RecorderLease
 from mm2slo_report.recording.scraper import Target
@@ -310,5 +310,5 @@ def test_recorder_source_returns_the_recorded_counts(exporter: Exporter, tmp_pat
         )
         assert source.known_since([AVAILABILITY]) == {AVAILABILITY: NOON}
         assert source.indicators() == (AVAILABILITY, LATENCY)
-        minutes = source.minutes(AVAILABILITY, spans[0])
+        minutes = source.steps(AVAILABILITY, spans[0])
         assert [(each.at, each.total) for each in minutes] == [(NOON, 209), (NOON + STEP_MS, 220)]

@@ -26,7 +26,7 @@ def test_unreadable_store_raises_source_errors() -> None:
     source = RecorderSource(LockedStore())  # type: ignore[arg-type]
     queries = [
         lambda: source.counts([AVAILABILITY], [Span(0, 1)]),
-        lambda: source.minutes(AVAILABILITY, Span(0, 1)),
+        lambda: source.steps(AVAILABILITY, Span(0, 1)),
         lambda: source.known_since([AVAILABILITY]),
         source.indicators,
     ]

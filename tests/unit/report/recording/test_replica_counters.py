@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorder_fakes import AVAILABILITY, LATENCY
 
-from mm2slo_core.reporting.minute_counts import Indicator, Tally
+from mm2slo_core.reporting.step_counts import Indicator, Tally
 from mm2slo_core.reporting.tally_arithmetic import plus
 from mm2slo_report.recording.exposition import Page
 from mm2slo_report.recording.replica_counters import ReplicaCounters

@@ -14,7 +14,7 @@ import trustme
 from recorder_fakes import AVAILABILITY, OPENMETRICS, exposition
 from recorder_fakes.fake_exporter import FakeExporter
 
-from mm2slo_core.reporting.minute_counts import Tally
+from mm2slo_core.reporting.step_counts import Tally
 from mm2slo_report.recording.scraper import ScrapeError, Scraper, Target
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorder_fakes import AVAILABILITY, LATENCY, NOON, RecordedHistory
 
-from mm2slo_core.reporting.minute_counts import STEP_MS, Tally
+from mm2slo_core.reporting.step_counts import STEP_MS, Tally
 from mm2slo_report.recording.exposition import Page
 from mm2slo_report.recording.step_accumulator import StepAccumulator
 from mm2slo_store import CounterState

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sample_report import DAY_MS, LATENCIES, NOW
 
 from mm2slo_core.objectives.slo_status import Status
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_core.reporting.report_entry import Day
+from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import PercentileView
 from mm2slo_report.rendering.budget_steps import end_text

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
@@ -30,7 +30,7 @@ def test_every_question_fails(away: PrometheusSource) -> None:
     source: SliSource = away
     for ask in (
         lambda: source.counts([INDICATOR], [SPAN]),
-        lambda: source.minutes(INDICATOR, SPAN),
+        lambda: source.steps(INDICATOR, SPAN),
         lambda: source.known_since([INDICATOR]),
         source.indicators,
     ):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from minute_history import Minutes, objective
 from report_service_fixture import AS_OF, MemorySource, Sums, start_service
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_report.burn_start import MAX_OBJECTIVES
 

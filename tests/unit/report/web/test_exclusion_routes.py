@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from report_service_fixture import NOW, OUTAGE, ServiceFixture, sample_source, start_service
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web.report_only_maintenance import RULES_NOT_WRITTEN

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from minute_history import AVAILABILITY, FLOW, objective
 from report_service_fixture import AS_OF, MemorySource, start_service
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS, Indicator, Tally
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, Tally
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.recorder_source import RecorderSource

@@ -10,7 +10,7 @@ import pytest
 from minute_history import AVAILABILITY, FLOW, Minutes, objective
 from report_service_fixture import NOW, Sums, start_service
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_report.sources.sli_source import SliSourceError
 

@@ -9,7 +9,7 @@ import yaml
 from minute_history import AVAILABILITY, DAY_MS, FLOW
 from report_service_fixture import AS_OF, OUTAGE
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.sli_source import SliSourceError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from report_service_fixture import AS_OF, start_service
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, STEP_MS
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from minute_history import AVAILABILITY, FLOW, objective
 from report_service_fixture import OUTAGE, start_service
 
 from mm2slo_core.objectives import Severity
-from mm2slo_core.reporting.minute_counts import Indicator
+from mm2slo_core.reporting.step_counts import Indicator
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.sli_source import SliSourceError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from report_service_fixture import sample_source, start_service
 
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_report.web.problem_details import ProblemError
 from mm2slo_report.web.rate_limiter import RateLimiter
 from mm2slo_report.web.result_cache import Cache

@@ -21,7 +21,7 @@ from store_specs.sample_results import (
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.objectives.exclusion import Exclusion
-from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.rendering.page_views import FlowView, GroupView
 from mm2slo_report.rendering.value_format import utc

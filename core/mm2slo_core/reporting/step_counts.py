@@ -88,7 +88,7 @@ class SpanCounts:
         )
 
 
-class MinuteCounts(NamedTuple):
+class StepCounts(NamedTuple):
     """Events of a step, or of another part of a history, that starts at `at` (epoch ms).
 
     It lasts `length` ms, of which `minutes` were measured.
@@ -110,16 +110,18 @@ def whole_minute(at: int) -> int:
     return at - at % MINUTE_MS
 
 
-def step_counts(end: int, span: Span, *, good: float, total: float, unknown: float) -> MinuteCounts:
+def step_ending_at(
+    end: int, span: Span, *, good: float, total: float, unknown: float
+) -> StepCounts:
     """The step that ends at *end* (epoch ms), from the start of *span* on."""
     start = max(end - STEP_MS, span.start)
-    return MinuteCounts(start, good, total, unknown, end - start, STEP_MS // MINUTE_MS)
+    return StepCounts(start, good, total, unknown, end - start, STEP_MS // MINUTE_MS)
 
 
-def counted(minutes: Sequence[MinuteCounts], span: Span) -> SpanCounts:
-    """The sum of the *minutes* (ascending) that start in *span*."""
-    first, end = (bisect_left(minutes, at, key=_AT) for at in (span.start, span.end))
-    within = minutes[first:end]
+def counted(steps: Sequence[StepCounts], span: Span) -> SpanCounts:
+    """The sum of the *steps* (ascending) that start in *span*."""
+    first, end = (bisect_left(steps, at, key=_AT) for at in (span.start, span.end))
+    within = steps[first:end]
     return SpanCounts(
         good=sum(map(attrgetter("good"), within)),
         total=sum(map(attrgetter("total"), within)),
