@@ -32,27 +32,40 @@ pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-
 
 REACH = 240.0
 HOUR = 3_600
+FIVE_MINUTES = 300
 SCRAPE = 15
+EVALUATION = 30
 CANARY_SLIS = {Sli.AVAILABILITY, Sli.LATENCY, Sli.COMPLETENESS}
 
 
 def healthy_hour(instance: str, until: float) -> str:
-    """An hour of scrapes without a fault: one canary per second, four slices per minute."""
+    """An hour without a fault: one canary per second, four slices per minute.
+
+    Scrapes, and what the rules recorded of them.
+    """
+    rates = {}
+    for rule in default_objective_rules():
+        sli, tier = rule.key
+        if sli in CANARY_SLIS | {Sli.DATA_FRESHNESS}:
+            labels = f'flow="us->eu",source="us",target="eu",sli="{sli}",tier="{tier}"'
+            rates[labels] = 1.0 if sli in CANARY_SLIS else 4 / 60
     lines = []
     for name, share in (("good_events", 1), ("events", 1), ("unknown_events", 0)):
         lines.append(f"# TYPE mm2_sli_{name} counter")
-        for rule in default_objective_rules():
-            sli, tier = rule.key
-            if sli not in CANARY_SLIS | {Sli.DATA_FRESHNESS}:
-                continue
-            labels = (
-                f'flow="us->eu",source="us",target="eu",sli="{sli}",tier="{tier}",'
-                f'job="mm2slo",instance="{instance}"'
-            )
-            rate = share * (1.0 if sli in CANARY_SLIS else 4 / 60)
-            for second in range(0, HOUR, SCRAPE):
-                at = until - HOUR + second
-                lines.append(f"mm2_sli_{name}_total{{{labels}}} {rate * second:.3f} {at:.3f}")
+        for labels, rate in rates.items():
+            series = f'mm2_sli_{name}_total{{{labels},job="mm2slo",instance="{instance}"}}'
+            lines += [
+                f"{series} {share * rate * second:.3f} {until - HOUR + second:.3f}"
+                for second in range(0, HOUR, SCRAPE)
+            ]
+    for name, share in (("events", 1), ("bad", 0)):
+        lines.append(f"# TYPE flow:mm2_sli_{name}:increase5m gauge")
+        for labels, rate in rates.items():
+            series = f"flow:mm2_sli_{name}:increase5m{{{labels}}}"
+            lines += [
+                f"{series} {share * rate * FIVE_MINUTES:.3f} {until - HOUR + second:.3f}"
+                for second in range(FIVE_MINUTES, HOUR, EVALUATION)
+            ]
     return "\n".join([*lines, "# EOF", ""])
 
 

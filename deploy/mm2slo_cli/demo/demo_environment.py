@@ -36,6 +36,8 @@ _EXPORTER = {
     "granularity": "partition",
 }
 _FLOW = {"stall_after": "10s"}
+# The shortest window, so that an outage of seconds spends a visible share of its budget.
+_OBJECTIVES = "slo: {window: 3d}\n"
 
 
 @dataclass
@@ -99,7 +101,7 @@ def start_environment(lab: Lab, report_step: Callable[[str], None]) -> Iterator[
         with translated(stream.cluster, f"creating topic {stream.topic!r}"):
             lab.cluster(stream.cluster).admin.create_topic(stream.topic, stream.partitions)
     clusters = {alias: lab.cluster(alias).librdkafka() for alias in lab.topology.clusters}
-    text = lab.config_yaml(flow=_FLOW, exporter=_EXPORTER)
+    text = lab.config_yaml(flow=_FLOW, exporter=_EXPORTER) + _OBJECTIVES
     config, started_at = load_config(text), time.time_ns() // 1_000_000
     with (
         _logging_to(lab.runtime.log_file("exporter")),

@@ -20,21 +20,20 @@ def is_recorded_after(page: str, moment: datetime) -> bool:
 
 
 def outage_lines(page: str) -> Iterator[str]:
-    """Describe the worst objective and its costliest incident in lines of up to 69 columns."""
-    entries = get_json(f"{page}slo")["entries"]
-    yield from summary_lines(entries, get_json(f"{page}slo/{entries[0]['id']}"))
+    """Describe the worst status and the costliest incident in lines of up to 69 columns."""
+    return summary_lines(get_json(f"{page}slo/report?format=json"))
 
 
-def summary_lines(entries: list[Mapping[str, Any]], detail: Mapping[str, Any]) -> Iterator[str]:
-    """Return the lines of `outage_lines`; *detail* belongs to the first of *entries*."""
-    worst = entries[0]
-    count = sum(each["status"] == worst["status"] for each in entries)
-    status = worst["status"].replace("_", " ")
-    yield f"{count} of {len(entries)} objectives: {status}"
-    for each in detail["incidents"][:1]:
+def summary_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """Return the lines of `outage_lines` from the JSON of `/slo/report`."""
+    entries = report["entries"]
+    worst = entries[0]["status"]
+    count = sum(each["status"] == worst for each in entries)
+    yield f"{count} of {len(entries)} objectives: {worst.replace('_', ' ')}"
+    for each in report["incidents"][:1]:
         start, end = (datetime.fromisoformat(each[name]) for name in ("start", "end"))
-        name = " ".join(filter(None, (worst["sli"]["type"], worst["sli"]["tier"])))
+        sli = " ".join(filter(None, (each["sli"], each["tier"]))).replace("_", " ")
+        yield f"{each['flow']} {sli}: {each['bad_events']:g} bad events,"
         yield (
-            f"{worst['flow']['name']} {name.replace('_', ' ')}: {each['bad_events']:g} bad events,"
-            f" {start:%H:%M} to {end:%H:%M} UTC"
+            f"{start:%H:%M} to {end:%H:%M} UTC, {each['consumed_ratio']:.2%} of the error budget"
         )

@@ -8,7 +8,7 @@ import threading
 import urllib.error
 import urllib.request
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -96,22 +96,22 @@ def test_addresses_fit_80_columns() -> None:
     assert max(map(len, lines)) == 80
 
 
-def entry(status: str, sli: str = "checkpoint_freshness", tier: str | None = None) -> Any:
-    return {"status": status, "sli": {"type": sli, "tier": tier}, "flow": {"name": "us->eu"}}
-
-
-def test_summary_describes_worst_objective_and_costliest_incident() -> None:
+def test_summary_describes_worst_status_and_costliest_incident() -> None:
     incident = {
+        "flow": "us->eu",
+        "sli": "checkpoint_freshness",
+        "tier": "",
         "start": "2026-07-14T23:59:00Z",
         "end": "2026-07-15T00:01:00Z",
         "bad_events": 37,
-        "consumed_ratio": 1.5,
+        "consumed_ratio": 0.0123,
     }
-    entries = [entry("breached", "latency", "10s"), entry("breached"), entry("no_data")]
-    assert list(summary_lines(entries, {"incidents": [incident, incident]})) == [
-        "2 of 3 objectives: breached",
-        "us->eu latency 10s: 37 bad events, 23:59 to 00:01 UTC",
+    entries = [{"status": each} for each in ("at_risk", "at_risk", "met")]
+    assert list(summary_lines({"entries": entries, "incidents": [incident, incident]})) == [
+        "2 of 3 objectives: at risk",
+        "us->eu checkpoint freshness: 37 bad events,",
+        "23:59 to 00:01 UTC, 1.23% of the error budget",
     ]
-    assert list(summary_lines([entry("no_data")], {"incidents": []})) == [
-        "1 of 1 objectives: no data"
+    assert list(summary_lines({"entries": entries[2:], "incidents": []})) == [
+        "1 of 1 objectives: met"
     ]
