@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from confluent_kafka import KafkaError
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.kafka_errors import KafkaOperationError, translate
+from mm2slo_kafka.record_slice import read_slice
+
+if TYPE_CHECKING:
+    from tests.unit.kafka.conftest import MockCluster
+
+    from mm2slo_kafka.cluster_client import ClusterClient
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def message(offset: int | None = None, error: int | None = None) -> Any:
+    return SimpleNamespace(
+        error=lambda: None if error is None else KafkaError(error),
+        timestamp=lambda: (1, 1_000),
+        offset=lambda: offset,
+        key=lambda: None,
+        value=lambda: b"x",
+        headers=lambda: None,
+    )
+
+
+def refusing(*messages: Any) -> ClusterClient:
+    """A cluster whose consumer gets *messages*."""
+    waiting = list(messages)
+    consumer = SimpleNamespace(
+        assign=lambda _partitions: None,
+        poll=lambda _timeout: waiting.pop(0),
+        consume=lambda _count, timeout: [],
+        close=lambda: None,
+    )
+    handles = SimpleNamespace(
+        consumer=lambda *_args, **_options: consumer,
+        errors=lambda _operation: nullcontext(),
+        problem=lambda error, operation: translate(error, "eu", operation),
+    )
+    return cast("ClusterClient", SimpleNamespace(handles=handles))
+
+
+def test_slice_has_the_records_from_an_offset_on(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a", b"b", b"c", b"d"])
+    orders = TopicPartition(topic, 0)
+    assert [each.value for each in read_slice(client, orders, 1, 2)] == [b"b", b"c"]
+    assert [each.value for each in read_slice(client, orders, 3, 2)] == [b"d"]
+
+
+def test_refused_group_does_not_matter_without_membership() -> None:
+    client = refusing(
+        message(error=KafkaError.GROUP_AUTHORIZATION_FAILED),
+        message(offset=7),
+        message(error=KafkaError._PARTITION_EOF),
+    )
+    assert [each.offset for each in read_slice(client, ORDERS, 7, 10)] == [7]
+
+
+def test_refused_topic_is_an_error() -> None:
+    client = refusing(message(error=KafkaError.TOPIC_AUTHORIZATION_FAILED))
+    with pytest.raises(KafkaOperationError, match="reading orders-0 on cluster eu failed"):
+        read_slice(client, ORDERS, 7, 10)
