@@ -10,9 +10,11 @@ from audit_scenario.audit_process import AuditRequest, audit
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import now
 from fault_injection import Content, named, write
+from topic_reader import read_topic
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
@@ -47,15 +49,35 @@ def contents() -> list[tuple[int, Content]]:
     return found
 
 
+def wait_until_masking(lab: Lab, topic: str, copy: str) -> int:
+    """Send probes until one arrives masked; returns their number.
+
+    MirrorMaker 2 starts its tasks with the settings of the last run, and applies new ones soon.
+    """
+    source, target = lab.cluster("us").librdkafka(), lab.cluster("eu").librdkafka()
+    sent = 0
+
+    def is_masking() -> bool:
+        nonlocal sent
+        write(source, topic, [(0, Content(now(), b"probe", b"", (("ssn", b"probe"),)))])
+        sent += 1
+        wait_copied(lab, US_EU, copy, sent)
+        return not read_topic(target, copy)[-1].headers()
+
+    wait_for(is_masking, "a masked probe")
+    return sent
+
+
 def test_records_that_skip_the_masking_transform_are_unmasked(lab: Lab, fresh_topic: str) -> None:
     us, copy = lab.cluster("us"), f"us.{fresh_topic}"
     us.admin.create_topic(fresh_topic, 2)
-    start = now()
     lab.mm2.configure(MASKING)
     lab.mm2.restart()
     try:
+        probes = wait_until_masking(lab, fresh_topic, copy)
+        start = now()
         stored = write(us.librdkafka(), fresh_topic, contents())
-        wait_copied(lab, US_EU, copy, RECORDS)
+        wait_copied(lab, US_EU, copy, probes + RECORDS)
         wait_all_committed(lab, US_EU, fresh_topic)
     finally:
         lab.mm2.stop()
