@@ -44,8 +44,9 @@ FIGURES = (
     "mm2_flow_lag_records",
     "mm2_canary_late_total",
     "mm2_canary_lost_total",
-    "mm2_exporter_skipped_rounds_total",
 )
+OBSERVED = "mm2_flow_observed_timestamp_seconds"
+SKIPPED = "mm2_exporter_skipped_rounds_total"
 _CHUNK = 25
 _READY_SECONDS = 600.0
 
@@ -167,6 +168,22 @@ def cpu_seconds(pids: list[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def waited_seconds(pids: list[int]) -> float:
+    """How long threads that could run have waited for a core."""
+    nanoseconds = 0
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                nanoseconds += int((task / "schedstat").read_text().split()[1])
+    return nanoseconds / 1e9
+
+
+def values(page: str, name: str) -> dict[str, float]:
+    """The values of a metric's series, by flow."""
+    series = [line for line in page.splitlines() if line.startswith(f"{name}{{")]
+    return {line.split('flow="')[1].split('"')[0]: float(line.split()[-1]) for line in series}
+
+
 def scrape(port: int, path: str) -> str:
     with urllib.request.urlopen(f"http://{HOST}:{port}{path}", timeout=30) as answer:
         return str(answer.read().decode())
@@ -194,8 +211,19 @@ def measure(pid: int, port: int, seconds: float) -> None:
     held = processes(pid)
     everything = [each for pids in held.values() for each in pids]
     before = {kind: cpu_seconds(pids) for kind, pids in held.items()}
+    waited = waited_seconds(everything)
+    skipped = values(scrape(port, "/metrics"), SKIPPED)
+    ages: list[float] = []
+    missing: list[str] = []
     started = time.monotonic()
-    time.sleep(seconds)
+    while time.monotonic() - started < seconds:
+        time.sleep(5)
+        page, now = scrape(port, "/metrics"), time.time()
+        observed = values(page, OBSERVED)
+        ages.append(max(now - at for at in observed.values()))
+        for flow in skipped.keys() - values(page, FIGURES[0]).keys():
+            age = now - observed[flow] if flow in observed else float("nan")
+            missing.append(f"{time.monotonic() - started:.0f} s: {flow} observed {age:.0f} s ago")
     minutes = (time.monotonic() - started) / 60
     counts = {kind: sum((threads(each) for each in pids), Counter()) for kind, pids in held.items()}
     for kind, pids in held.items():
@@ -210,10 +238,33 @@ def measure(pid: int, port: int, seconds: float) -> None:
     print(f"  threads {total} (goal: {REACH_THREADS}), cores {cores:.2f} (goal: {REACH_CORES:g})")
     for kind, names in counts.items():
         print(f"    {kind}: " + ", ".join(f"{name} {n}" for name, n in names.most_common(12)))
-    page = scrape(port, "/metrics").splitlines()
+    page = scrape(port, "/metrics")
+    waiting = (waited_seconds(everything) - waited) / minutes
+    print(f"  threads waited {waiting:.0f} s per minute for a core; load {os.getloadavg()[0]:.0f}")
+    missed = [count - skipped[flow] for flow, count in values(page, SKIPPED).items()]
+    print(
+        f"  rounds skipped: {sum(missed):g} of about {len(missed) * minutes * 12:.0f}, "
+        f"at most {max(missed):g} of a flow"
+    )
+    ordered = sorted(ages)
+    print(
+        f"  age of the oldest flow in {len(ages)} scrapes: median {ordered[len(ages) // 2]:.1f} s, "
+        f"highest {ordered[-1]:.1f} s; flows without lag: {missing or 'none'}"
+    )
     for name in FIGURES:
-        figures = [float(line.split()[-1]) for line in page if line.startswith(f"{name}{{")]
-        print(f"  {name}: {len(figures)} series, sum {sum(figures):g}")
+        found = values(page, name)
+        print(f"  {name}: {len(found)} flows, sum {sum(found.values()):g}")
+
+
+def messages(log: Path) -> dict[str, int]:
+    """Warnings and errors by their beginning, most frequent first."""
+    found = Counter[str]()
+    for line in log.read_text().splitlines():
+        with contextlib.suppress(ValueError):
+            entry = json.loads(line)
+            if entry["level"] in {"WARNING", "ERROR"}:
+                found[f"{entry['level']} {entry['message'][:100]}"] += 1
+    return dict(found.most_common(8))
 
 
 def main() -> None:
@@ -224,7 +275,11 @@ def main() -> None:
     options = parser.parse_args()
     flows = chosen_flows(options.flows)
     stopping = threading.Event()
-    with start_brokers(3, heap=1024) as servers, tempfile.NamedTemporaryFile("w") as file:
+    with (
+        start_brokers(3, heap=1024) as servers,
+        tempfile.NamedTemporaryFile("w") as file,
+        tempfile.NamedTemporaryFile("w") as log,
+    ):
         create_topics(servers, flows, options.partitions)
         seed(servers, flows, options.partitions)
         copier = threading.Thread(target=copy_canaries, args=(servers, stopping))
@@ -233,11 +288,12 @@ def main() -> None:
         file.write(configuration(servers, flows, port))
         file.flush()
         command = [sys.executable, "-m", "mm2slo_cli", "exporter", "--config", file.name]
-        exporter = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        exporter = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             print(f"{len(flows)} flows of {options.partitions} partitions", flush=True)
             print(f"  all canaries arrive after {await_ready(port, len(flows)):.0f} s", flush=True)
             measure(exporter.pid, port, options.seconds)
+            print(f"  messages: {messages(Path(log.name))}")
         finally:
             exporter.terminate()
             exporter.wait(60)
