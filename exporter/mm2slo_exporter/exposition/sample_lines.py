@@ -10,28 +10,26 @@ from mm2slo_core.catalogue import MetricType
 from mm2slo_exporter.exposition.metric_family import ExpositionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from mm2slo_core.catalogue import Metric
 
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-_ESCAPED = re.compile(r'[\\"\n]')
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "%": "%%"})
+_ESCAPED = re.compile(r'[\\"\n%]')
+_VALUES = re.compile(rb" [^ \n]+\n")
+"""The values of lines, which contain no newline; label values may contain spaces."""
 
 
-class LinePrefixes:
-    r"""Renders the text before each value of a series, from `\n` to the space.
-
-    Each line starts with the newline of the line before, so that joining prefixes and values
-    gives complete lines.
-    """
+class LineTemplates:
+    """The lines of a metric with `%r` in place of values, for `fill_in`."""
 
     def __init__(self, metric: Metric, names: tuple[str, ...]) -> None:
         self._metric = metric
         self._names = names
-        self._templates = _templates(metric, names)
+        self._lines = _lines(metric, names)
 
-    def of(self, values: tuple[str, ...]) -> tuple[str, ...]:
-        """The prefixes of the series with these label values.
+    def of(self, values: tuple[str, ...]) -> str:
+        """The lines of the series with these label values.
 
         Raises ExpositionError for a wrong number of values, and for values that are not text.
         """
@@ -49,18 +47,44 @@ class LinePrefixes:
             ) from error
         if _ESCAPED.search(joined):
             values = tuple(value.translate(_ESCAPES) for value in values)
-        return tuple([template % values for template in self._templates])
+        return "".join([line % values for line in self._lines])
 
 
-def _templates(metric: Metric, names: tuple[str, ...]) -> tuple[str, ...]:
+def template_of(lines: bytes) -> bytes:
+    """The template of which *lines* were made; keeping both would double the memory."""
+    return _VALUES.sub(b" %r\n", lines.replace(b"%", b"%%"))
+
+
+def fill_in(template: bytes, values: Sequence[float]) -> bytes:
+    """The lines with checked values; floats in the shortest form that parses to the same value."""
+    lines = template % tuple(values)
+    if not _all_finite(values):
+        lines = lines.replace(b" inf\n", b" +Inf\n").replace(b" -inf\n", b" -Inf\n")
+    return lines
+
+
+def check_values(metric: Metric, values: Sequence[float]) -> None:
+    """Raise ExpositionError for NaN, a negative counter, and anything that is not a number."""
+    if not set(map(type, values)) <= {int, float}:
+        odd = next(value for value in values if type(value) not in (int, float))
+        raise ExpositionError(f"{metric.name} must have numeric values, got {odd!r}")
+    if metric.type is not MetricType.GAUGE and min(values) < 0:
+        raise ExpositionError(f"{metric.name} must not be negative, got {min(values)!r}")
+    if not _all_finite(values) and any(type(v) is float and math.isnan(v) for v in values):
+        raise ExpositionError(
+            f"{metric.name} has the value NaN; leave out series whose value is unknown"
+        )
+
+
+def _lines(metric: Metric, names: tuple[str, ...]) -> tuple[str, ...]:
     pairs = [f'{name}="%s"' for name in names]
     if metric.type is not MetricType.HISTOGRAM:
-        return (f"\n{metric.name}{_braced(pairs)} ",)
+        return (f"{metric.name}{_braced(pairs)} %%r\n",)
     bounds = [*map(repr, metric.buckets), "+Inf"]
     return (
-        *(f"\n{metric.name}_bucket{_braced([*pairs, _le(bound)])} " for bound in bounds),
-        f"\n{metric.name}_sum{_braced(pairs)} ",
-        f"\n{metric.name}_count{_braced(pairs)} ",
+        *(f"{metric.name}_bucket{_braced([*pairs, _le(bound)])} %%r\n" for bound in bounds),
+        f"{metric.name}_sum{_braced(pairs)} %%r\n",
+        f"{metric.name}_count{_braced(pairs)} %%r\n",
     )
 
 
@@ -72,33 +96,8 @@ def _braced(pairs: Sequence[str]) -> str:
     return "{" + ",".join(pairs) + "}" if pairs else ""
 
 
-def format_values(metric: Metric, values: Sequence[float]) -> Iterable[str]:
-    """The values as text; floats in the shortest form that parses to the same value.
-
-    Raises ExpositionError for NaN, a negative counter, and anything that is not a number.
-    """
-    if not set(map(type, values)) <= {int, float}:
-        odd = next(value for value in values if type(value) not in (int, float))
-        raise ExpositionError(f"{metric.name} must have numeric values, got {odd!r}")
-    if metric.type is not MetricType.GAUGE and min(values) < 0:
-        raise ExpositionError(f"{metric.name} must not be negative, got {min(values)!r}")
-    if _all_finite(values):
-        return map(repr, values)
-    return [_special(metric, value) for value in values]
-
-
 def _all_finite(values: Sequence[float]) -> bool:
     try:
         return all(map(math.isfinite, values))
-    except OverflowError:  # an int beyond the largest float; handled by the slow path
+    except OverflowError:  # an int beyond the largest float
         return False
-
-
-def _special(metric: Metric, value: float) -> str:
-    if isinstance(value, int) or math.isfinite(value):
-        return repr(value)
-    if math.isnan(value):
-        raise ExpositionError(
-            f"{metric.name} has the value NaN; leave out series whose value is unknown"
-        )
-    return "+Inf" if value > 0 else "-Inf"

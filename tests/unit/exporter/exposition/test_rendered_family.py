@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 FLOW = ("us->eu", "us", "eu")
+VALUES = [0, 0.0, -0.0, 1, 1.0, 2.5, math.inf, -math.inf, 10**400]
 
 
 def state_family(*states: str, value: float = 1) -> Family:
@@ -36,7 +38,10 @@ def all_bytes(snapshot: Snapshot) -> dict[tuple[Format, Encoding], bytes]:
 @given(
     st.lists(
         st.lists(
-            st.tuples(st.sampled_from("abcdef"), st.sampled_from([0, 0.0, -0.0, 1, 1.0, 2.5])),
+            st.tuples(
+                st.sampled_from(["a", "b %r", "c 1", "%", "%%s", "e\n 2\n"]),
+                st.sampled_from(VALUES),
+            ),
             max_size=6,
             unique_by=lambda pair: pair[0],
         ),
@@ -55,21 +60,21 @@ def test_render_is_independent_of_earlier_renders(
         assert all_bytes(renderer.render(families)) == all_bytes(Renderer().render(families))
 
 
-def test_label_prefixes_are_rendered_once_per_series(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_are_rendered_only_where_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
 
-    original = sample_lines.LinePrefixes.of
+    original = sample_lines.LineTemplates.of
 
-    def counting(self: sample_lines.LinePrefixes, values: tuple[str, ...]) -> tuple[str, ...]:
+    def counting(self: sample_lines.LineTemplates, values: tuple[str, ...]) -> str:
         made.append(values)
         return original(self, values)
 
-    monkeypatch.setattr(sample_lines.LinePrefixes, "of", counting)
+    monkeypatch.setattr(sample_lines.LineTemplates, "of", counting)
     renderer = Renderer()
     renderer.render([state_family("a", "b", value=1)])
     renderer.render([state_family("a", "b", value=2)])
     renderer.render([state_family("b", "a", "c", value=2)])
-    assert [values[-1] for values in made] == ["a", "b", "c"]
+    assert [values[-1] for values in made] == ["a", "b", "b", "a", "c"]
 
 
 def test_removed_series_are_dropped() -> None:
