@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -69,11 +70,15 @@ class FlowView:
         return cls(report, labels, tuple(topics), partitions, partition_labels)
 
     def split(self, partitions: int) -> Iterator[FlowView]:
-        """Views of the topics in turn, each of about *partitions* partitions; none without any."""
+        """Views of the topics in turn, each of about *partitions* partitions; none without any.
+
+        Heartbeats and canaries, which always move, share no view with data topics.
+        """
         first = 0
-        for last, topic in enumerate(self.topics):
+        for last, (topic, following) in enumerate(zip_longest(self.topics, self.topics[1:])):
             start = self.topics[first].start
-            if topic.stop - start >= partitions or topic is self.topics[-1]:
+            is_last = following is None or following.is_data != topic.is_data
+            if is_last or topic.stop - start >= partitions:
                 yield replace(
                     self,
                     topics=tuple(

@@ -122,13 +122,14 @@ class GroupReader:
                 unreadable.add(group)
                 continue
             unreadable.discard(group)
-            offsets.pop(group, None)
+            before = offsets.pop(group, None)
             if read.found:
-                offsets[group] = read.found
+                # The same objects, so that later rounds find them unchanged by identity.
+                offsets[group] = before if before == read.found else read.found
                 read_at[group] = read.requested_at
         return replace(
             view,
-            group_offsets=offsets,
+            group_offsets=view.group_offsets if offsets == view.group_offsets else offsets,
             groups_read_at=read_at,
             unreadable_groups=frozenset(unreadable),
         )

@@ -27,7 +27,7 @@ def wanted_probes(report: FlowReport, isolation: Isolation) -> Mapping[TopicPart
     """
     wanted = {}
     for topic in report.topics:
-        for state in topic.partitions:
+        for state in () if topic.at_rest else topic.partitions:
             if not state.lag_records or state.next_offset is None or state.source_end is None:
                 continue
             is_settled = (
@@ -50,11 +50,11 @@ def probes_in_use(
     report: FlowReport, answers: Mapping[TopicPartition, TailProbe]
 ) -> frozenset[TopicPartition]:
     """Partitions whose lag depends on an answer: without it, their lag would reappear."""
-    if not answers:
-        return frozenset()
+    topics = {partition.topic for partition in answers}
     return frozenset(
         partition
         for topic in report.topics
+        if topic.pair.source in topics
         for state in topic.partitions
         if (answer := answers.get(partition := TopicPartition(topic.pair.source, state.partition)))
         and state.next_offset is not None

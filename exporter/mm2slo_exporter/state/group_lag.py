@@ -37,7 +37,14 @@ class GroupLag:
 class _Measured(NamedTuple):
     commits: Mapping[TopicPartition, int]
     read_at: float | None
+    ends: tuple[int | None, ...]
+    """Of the partitions of `commits`."""
     by_topic: Mapping[str, LagSum]
+
+    def holds(self, commits: Mapping[TopicPartition, int], ends: tuple[int | None, ...]) -> bool:
+        """Whether a later reading gives the same: there is no lag, which would have an age."""
+        is_same = ends == self.ends and commits == self.commits
+        return is_same and not any(each.records for each in self.by_topic.values())
 
 
 class FlowGroupLags:
@@ -90,7 +97,13 @@ class GroupLagTracker:
                 continue
             read_at, known = view.groups_read_at.get(group), self._measured.get(group)
             if known is None or known.read_at != read_at or known.commits != commits:
-                known = _Measured(commits, read_at, self._measure(at, ends, commits))
+                of_group = tuple(map(ends.ends.get, commits))
+                by_topic = (
+                    known.by_topic
+                    if known is not None and known.holds(commits, of_group)
+                    else self._measure(at, ends, commits)
+                )
+                known = _Measured(commits, read_at, of_group, by_topic)
             measured[group] = known
         self._measured = measured
         return tuple(
@@ -133,8 +146,11 @@ class _Arrivals:
 
     def __init__(self) -> None:
         self._histories: dict[TopicPartition, ArrivalHistory] = {}
-        self._ends: Mapping[TopicPartition, int] = {}
         self._commits: Mapping[str, Mapping[TopicPartition, int]] = {}
+        self._oldest: Mapping[TopicPartition, int] = {}
+        """The lowest of the commits of each partition."""
+        self._ends: list[int | None] = []
+        """Of the partitions of `_oldest`, as they were added."""
         self._polled_at: float | None = None
 
     def observe(
@@ -143,24 +159,40 @@ class _Arrivals:
         """Add a poll; records below all *commits* are forgotten."""
         if read.requested_at == self._polled_at:
             return
-        if read.ends != self._ends or commits is not self._commits:
-            oldest: dict[TopicPartition, int] = {}
-            for offsets in commits.values():
-                for partition, offset in offsets.items():
-                    oldest[partition] = min(offset, oldest.get(partition, offset))
-            known, self._histories = self._histories, {}
-            for partition, offset in oldest.items():
-                end = read.ends.get(partition)
-                if end is None:
-                    continue
-                history = known.get(partition)
-                if history is None:
-                    history = ArrivalHistory(_MAX_POINTS)
-                self._histories[partition] = history
-                history.add(self._polled_at, read.answered_at, end)
-                history.forget_below(offset)
-            self._ends, self._commits = read.ends, commits
+        if commits is not self._commits:
+            self._use(commits)
+        ends = list(map(read.ends.get, self._oldest))
+        if ends != self._ends:
+            for partition, end, before in zip(self._oldest, ends, self._ends, strict=True):
+                if end != before:
+                    self._add(partition, end, read)
+            self._ends = ends
         self._polled_at = read.requested_at
 
     def history(self, partition: TopicPartition) -> ArrivalHistory:
         return self._histories[partition]
+
+    def _use(self, commits: Mapping[str, Mapping[TopicPartition, int]]) -> None:
+        oldest: dict[TopicPartition, int] = {}
+        for offsets in commits.values():
+            for partition, offset in offsets.items():
+                oldest[partition] = min(offset, oldest.get(partition, offset))
+        added = dict(zip(self._oldest, self._ends, strict=True))
+        known, self._histories = self._histories, {}
+        for partition, offset in oldest.items():
+            history = known.get(partition)
+            if history is None:
+                history = ArrivalHistory(_MAX_POINTS)
+            history.forget_below(offset)
+            self._histories[partition] = history
+        self._ends = list(map(added.get, oldest))
+        self._commits, self._oldest = commits, oldest
+
+    def _add(self, partition: TopicPartition, end: int | None, read: OffsetsRead) -> None:
+        if end is None:
+            # When the missed records arrived will not be known.
+            self._histories[partition] = ArrivalHistory(_MAX_POINTS)
+            return
+        history = self._histories[partition]
+        history.add(self._polled_at, read.answered_at, end)
+        history.forget_below(self._oldest[partition])

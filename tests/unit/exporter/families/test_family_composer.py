@@ -88,7 +88,7 @@ def test_families_of_full_report_are_in_catalogue_order(
     publisher: Any, granularity: Granularity
 ) -> None:
     found = families([publisher.report], publisher.own, granularity)
-    assert [family.metric for family in found] == [
+    assert list(dict.fromkeys(family.metric for family in found)) == [
         metric for metric in catalogue.ALL if metric.published_at(granularity)
     ]
 
@@ -104,7 +104,7 @@ def test_flow_that_is_not_ready_publishes_early_metrics_only(
 ) -> None:
     report = publisher.changed(ready=False)
     found = families([report], publisher.own, Granularity.PARTITION)
-    assert [f.metric.name for f in found if f.metric.per_flow] == EARLY
+    assert list(dict.fromkeys(f.metric.name for f in found if f.metric.per_flow)) == EARLY
     published = publisher.publish(Granularity.PARTITION, [report])
     assert published.of("mm2_exporter_flow_ready") == [" 0"]
     assert published.of("mm2_sli_events_total") == [
@@ -141,7 +141,7 @@ def test_families_contain_series_of_all_flows(publisher: Any) -> None:
 
 def test_families_without_flows_are_the_exporters_own(publisher: Any) -> None:
     found = families([], publisher.own, Granularity.TOPIC)
-    assert [family.metric for family in found] == [
+    assert list(dict.fromkeys(family.metric for family in found)) == [
         metric for metric in catalogue.ALL if not metric.per_flow
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from hypothesis import given
@@ -44,8 +45,8 @@ def test_coarser_values_follow_from_finer_values(
 
     def values(metric: catalogue.Metric, granularity: Granularity) -> dict[tuple[str, ...], Any]:
         found = families([report], publisher.own, granularity)
-        series = next((f.series for f in found if f.metric is metric), [])
-        return {labels[3:]: value for labels, value in series}
+        parts = (family.series for family in found if family.metric is metric)
+        return {labels[3:]: value for labels, value in chain.from_iterable(parts)}
 
     known = {
         f"t{index}": [figure for figure in figures if figure is not None]

@@ -264,10 +264,10 @@ GROUP_LAG_SECONDS_OF_FLOW = [
 RECREATIONS = [
     '{topic="orders",side="source"} 1',
     '{topic="payments",side="source"} 0',
-    '{topic="heartbeats",side="source"} 0',
-    '{topic="mm2slo.canary",side="source"} 0',
     '{topic="orders",side="target"} 0',
     '{topic="payments",side="target"} 2',
+    '{topic="heartbeats",side="source"} 0',
+    '{topic="mm2slo.canary",side="source"} 0',
     '{topic="heartbeats",side="target"} 0',
     '{topic="mm2slo.canary",side="target"} 0',
 ]

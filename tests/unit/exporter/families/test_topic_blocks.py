@@ -12,6 +12,7 @@ from tests.unit.exporter.families.conftest import OWN, REPORT, partition, topic
 
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue import Granularity
+from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
 from mm2slo_exporter.families import SeriesCache, families, topic_blocks
@@ -80,3 +81,17 @@ def test_only_families_of_changed_blocks_are_made_again(monkeypatch: pytest.Monk
     assert [old is new for old, new in zip(before[:2], after[:2], strict=True)] == [True, True]
     assert [len(family.series) for family in after[2:]] == [4, 3]
     assert [old is new for old, new in zip(after, ends([2, 2, 0, 2, 2]), strict=True)] == [True] * 4
+
+
+def test_moving_heartbeats_leave_families_of_data_topics() -> None:
+    cache = SeriesCache()
+    data = (VARIANTS[0][0], VARIANTS[1][0])
+
+    def ends(beats: int) -> list[Family]:
+        moving = topic("heartbeats", partition(0, source_end=beats), role=TopicRole.HEARTBEATS)
+        made = [replace(REPORT, topics=(data[0], moving, data[1]))]
+        found = families(made, OWN, Granularity.PARTITION, cache)
+        return [each for each in found if each.metric is catalogue.SOURCE_END_OFFSET]
+
+    kept = [old is new for old, new in zip(ends(1), ends(2), strict=True)]
+    assert kept == [True, False, True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -128,3 +129,22 @@ def test_state_and_members_are_those_of_each_cluster() -> None:
     groups.read(end=100, commit=90, copies=90, target_commit=80)
     found = {each.cluster: (each.state, each.members) for each in groups.observe()}
     assert found == {"us": ("stable", 3), "eu": ("empty", None)}
+
+
+def test_lag_in_seconds_after_unread_end_is_unknown() -> None:
+    groups = Groups()
+    groups.read(end=100, commit=100)
+    groups.at += 10.0
+    unread_ends = groups.scene.look(groups.at)
+    assert unread_ends.source_offsets is not None
+    groups.lags.observe(
+        replace(unread_ends, source_offsets=replace(unread_ends.source_offsets, ends={}))
+    )
+    assert groups.read(end=200, commit=100)["us"] == LagSum(100, None)
+
+
+def test_lag_of_unmoved_group_is_measured_when_its_topic_moves() -> None:
+    groups = Groups()
+    assert groups.read(end=100, commit=100)["us"] == LagSum(0, 0.0)
+    assert groups.read(end=100, commit=100)["us"] == LagSum(0, 0.0)
+    assert groups.read(end=130, commit=100)["us"] == unread(30, 10.2)
