@@ -42,7 +42,7 @@ METRICS = (
     "mm2_replication_lag_records",
     "mm2_replication_lag_seconds",
     "mm2_replication_progress_timestamp_seconds",
-    "mm2_offset_sync_age_seconds",
+    "mm2_offset_sync_last_timestamp_seconds",
     "mm2_offset_sync_gap_records",
     "mm2_retention_headroom_records",
 )

@@ -14,14 +14,6 @@ OFFSET_SYNC_LAST_TIMESTAMP_SECONDS = gauge(
     coarsest=Granularity.TOPIC,
     rollup=Rollup.MAX,
 )
-OFFSET_SYNC_AGE_SECONDS = gauge(
-    "mm2_offset_sync_age_seconds",
-    "Age of the newest offset sync.",
-    PARTITION,
-    unit="seconds",
-    coarsest=Granularity.TOPIC,
-    rollup=Rollup.MIN,
-)
 OFFSET_SYNC_GAP_RECORDS = gauge(
     "mm2_offset_sync_gap_records",
     "Records between the newest offset sync and the replicated position; maximum over partitions.",

@@ -16,8 +16,8 @@ from mm2slo_core.catalogue.failover_metrics import (
     GROUP_LAG_RECORDS,
     GROUP_LAG_SECONDS,
     GROUP_MEMBERS,
-    OFFSET_SYNC_AGE_SECONDS,
     OFFSET_SYNC_GAP_RECORDS,
+    OFFSET_SYNC_LAST_TIMESTAMP_SECONDS,
 )
 from mm2slo_core.dashboard_uids import DashboardUid
 from mm2slo_core.promql import Vector, aggregate, equal
@@ -32,6 +32,7 @@ from mm2slo_dashboards.panel_queries import (
     flow_series,
     max_by,
     min_by,
+    seconds_since,
     sum_by,
     topk,
 )
@@ -287,7 +288,14 @@ def _causes() -> tuple[Panel, ...]:
                 Query(
                     vector=topk(
                         10,
-                        min_by(flow_series(OFFSET_SYNC_AGE_SECONDS), "flow", "topic", "partition"),
+                        seconds_since(
+                            max_by(
+                                flow_series(OFFSET_SYNC_LAST_TIMESTAMP_SECONDS),
+                                "flow",
+                                "topic",
+                                "partition",
+                            )
+                        ),
                     ),
                     legend="{{flow}} {{topic}} {{partition}}",
                     instant=True,

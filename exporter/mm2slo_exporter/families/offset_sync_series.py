@@ -1,8 +1,7 @@
-"""Age of the newest offset sync of each partition, and its gap to the position.
+"""Time of the newest offset sync of each partition, and its gap to the position.
 
-The age grows when no offset sync is written and when the topic is unreadable. Between the sync of
-record u and the next offset n are n - u - 1 records; a sync ahead of the position (source
-truncated or re-created) has no gap.
+Between the sync of record u and the next offset n are n - u - 1 records; a sync ahead of the
+position (source truncated or re-created) has no gap.
 """
 
 from __future__ import annotations
@@ -15,12 +14,6 @@ from mm2slo_exporter.families.series_rollup import by_partition, partition_serie
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Granularity
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
-
-
-def _age(view: FlowView, granularity: Granularity) -> list[Series]:
-    now = view.report.at
-    values = [None if (at := p.sync_at) is None else now - at for p in view.partitions]
-    return partition_series(catalogue.OFFSET_SYNC_AGE_SECONDS, view, granularity, values)
 
 
 def _gap(view: FlowView, granularity: Granularity) -> list[Series]:
@@ -38,6 +31,5 @@ SERIES: Final[SeriesTable] = {
     catalogue.OFFSET_SYNC_LAST_TIMESTAMP_SECONDS: by_partition(
         catalogue.OFFSET_SYNC_LAST_TIMESTAMP_SECONDS, "sync_at"
     ),
-    catalogue.OFFSET_SYNC_AGE_SECONDS: _age,
     catalogue.OFFSET_SYNC_GAP_RECORDS: _gap,
 }

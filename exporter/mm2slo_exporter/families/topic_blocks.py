@@ -40,12 +40,7 @@ STEADY: Final[Mapping[Metric, SeriesOf]] = {
         offset_sync_series,
     )
     for metric, series in module.SERIES.items()
-    if "topic" in metric.labels
-    and metric
-    not in {
-        catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS,
-        catalogue.OFFSET_SYNC_AGE_SECONDS,
-    }
+    if "topic" in metric.labels and metric is not catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS
 }
 """Metrics with series per topic or partition that depend on states alone, not on the time."""
 

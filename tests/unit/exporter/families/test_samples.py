@@ -354,7 +354,6 @@ BY_LEVEL: list[tuple[catalogue.Metric, Granularity, list[str]]] = [
         9970.0,
         (9940.0, 9970.0, 9000.0, 9940.0, 9940.0),
     ),
-    *by_partition(catalogue.OFFSET_SYNC_AGE_SECONDS, 30.0, (60.0, 30.0, 1000.0, 60.0, 60.0)),
     *by_partition(catalogue.OFFSET_SYNC_GAP_RECORDS, 90, (90, 0, 0, 90, 90)),
     (catalogue.CHECKPOINT_LAG_RECORDS, FLOW, ['{group="billing"} 15']),
     (catalogue.CHECKPOINT_LAG_RECORDS, TOPIC, CHECKPOINT_LAG),

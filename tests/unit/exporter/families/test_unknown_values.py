@@ -205,10 +205,9 @@ def test_offset_sync_gap_ends_at_position(
     assert published.of("mm2_offset_sync_gap_records") == lines
 
 
-def test_partition_without_offset_sync_has_no_age(publisher: Any) -> None:
+def test_partition_without_offset_sync_has_no_time_of_it(publisher: Any) -> None:
     topic = publisher.topic("orders", publisher.partition(0, sync_at=None, sync_upstream=None))
     published = publisher.publish_changed(topics=(topic,))
-    assert published.of("mm2_offset_sync_age_seconds") == []
     assert published.of("mm2_offset_sync_last_timestamp_seconds") == []
 
 
