@@ -6,6 +6,7 @@ a call costs the square of its partitions. A part has one leader, so that it is 
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +29,9 @@ Leaders: TypeAlias = "Mapping[str, Sequence[int]]"
 """Broker ids by topic, in the order of its partitions."""
 
 PART_SIZE = 200
-_PARALLEL_REQUESTS = 16
-"""So that a distant cluster answers thousands of partitions in few round trips."""
+_MAX_PARALLEL = 16
+_AIM_SECONDS = 0.25
+"""For all parts: more threads are needed only if the cluster is distant, and cost CPU."""
 
 
 class Part(NamedTuple):
@@ -79,7 +81,7 @@ def split_by_leader(
 def request_parts(
     consumer: Consumer, parts: Sequence[Part], lowest: int, deadline: float
 ) -> list[Answer | KafkaException]:
-    """The answer of each part, or its failure; several parts are requested at the same time.
+    """The answer of each part, or its failure; slow ones are requested at the same time.
 
     Offsets below *lowest* are invalid. A part whose turn comes after *deadline* (monotonic) has
     timed out.
@@ -94,10 +96,13 @@ def request_parts(
         except KafkaException as failure:
             return failure
 
-    if len(parts) == 1:
-        return [request(parts[0])]
-    with ThreadPoolExecutor(_PARALLEL_REQUESTS, thread_name_prefix="offsets") as workers:
-        return list(workers.map(request, parts))
+    started = time.monotonic()
+    first = [request(each) for each in parts[:1]]
+    threads = math.ceil((time.monotonic() - started) * (len(parts) - 1) / _AIM_SECONDS)
+    if threads <= 1:
+        return [*first, *map(request, parts[1:])]
+    with ThreadPoolExecutor(min(threads, _MAX_PARALLEL), thread_name_prefix="offsets") as workers:
+        return [*first, *workers.map(request, parts[1:])]
 
 
 def _request(consumer: Consumer, part: Part, lowest: int, timeout: float) -> Answer:

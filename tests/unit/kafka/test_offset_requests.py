@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.offset_requests import Part, request_parts, split_by_leader
+
+if TYPE_CHECKING:
+    import pytest
 
 LEADERS = st.dictionaries(
     st.sampled_from("abc"), st.lists(st.integers(-1, 3), max_size=20), max_size=3
@@ -45,15 +48,21 @@ def test_split_by_leader_returns_each_partition_once_in_groups_of_one_leader(
 
 
 class Broker:
-    """Answers parts when *together* of them are waiting at the same time."""
+    """Answers after *latency* seconds of its clock; parts after the first wait for *together*."""
 
-    def __init__(self, together: int) -> None:
+    def __init__(self, together: int = 1, latency: float = 0.0) -> None:
         self.timeouts: list[float] = []
+        self.threads: set[int] = set()
+        self.now = 0.0
+        self._latency = latency
         self._together = threading.Barrier(together)
 
     def offsets_for_times(self, asked: list[Any], timeout: float) -> Any:
         self.timeouts.append(timeout)
-        self._together.wait(30)
+        self.threads.add(threading.get_ident())
+        self.now += self._latency
+        if len(self.timeouts) > 1:
+            self._together.wait(30)
         if asked[0].partition == 1:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
         return [
@@ -62,12 +71,13 @@ class Broker:
         ]
 
 
-def test_request_parts_asks_at_the_same_time_and_returns_failures_in_order() -> None:
-    consumer: Any = Broker(together=4)
+def test_request_parts_of_distant_cluster_asks_at_the_same_time_and_returns_failures_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consumer: Any = Broker(together=3, latency=0.25)
+    monkeypatch.setattr(time, "monotonic", lambda: consumer.now)
     partitions = [TopicPartition("orders", number) for number in range(4)]
-    answers = request_parts(
-        consumer, [Part.of([each], -1) for each in partitions], 0, time.monotonic() + 30
-    )
+    answers = request_parts(consumer, [Part.of([each], -1) for each in partitions], 0, 30)
     assert [type(answer).__name__ for answer in answers] == [
         "Answer",
         "KafkaException",
@@ -79,8 +89,18 @@ def test_request_parts_asks_at_the_same_time_and_returns_failures_in_order() -> 
     assert all(0 < timeout <= 30 for timeout in consumer.timeouts)
 
 
+def test_request_parts_of_near_cluster_needs_no_other_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consumer: Any = Broker(latency=0.002)
+    monkeypatch.setattr(time, "monotonic", lambda: consumer.now)
+    parts = [Part.of([TopicPartition("events", number)], -1) for number in range(100)]
+    assert len(request_parts(consumer, parts, 0, 30)) == 100
+    assert consumer.threads == {threading.get_ident()}
+
+
 def test_request_parts_after_deadline_times_out_without_request() -> None:
-    consumer: Any = Broker(together=1)
+    consumer: Any = Broker()
     part = Part.of([TopicPartition("orders", 0)], -1)
     [answer] = request_parts(consumer, [part], 0, time.monotonic())
     assert isinstance(answer, KafkaException)
