@@ -20,7 +20,7 @@ REPLICATION_LAG_SECONDS = gauge(
 )
 REPLICATION_PROGRESS_TIMESTAMP_SECONDS = gauge(
     "mm2_replication_progress_timestamp_seconds",
-    "Time of the last advance of the replicated position.",
+    "Time of the last advance of the replicated position; absent without unreplicated records.",
     PARTITION,
     unit="seconds",
     coarsest=Granularity.TOPIC,

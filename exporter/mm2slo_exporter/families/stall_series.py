@@ -1,7 +1,8 @@
 """Stalled partitions, and when each partition last advanced.
 
 Unknown progress is not published; a topic counts the stalled among its partitions with known
-progress. The time of the last progress is always published.
+progress. The time of the last progress is published for partitions with a backlog, or an unknown
+one: others are up to date.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
 from mm2slo_core.stall_watch import Progress
-from mm2slo_exporter.families.series_rollup import by_topic, partition_series
+from mm2slo_exporter.families.series_rollup import by_partition, by_topic, partition_series
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Granularity
@@ -39,15 +40,10 @@ def _partition_stalled(view: FlowView, granularity: Granularity) -> list[Series]
     return partition_series(catalogue.PARTITION_STALLED, view, granularity, values)
 
 
-def _progressed_at(view: FlowView, granularity: Granularity) -> list[Series]:
-    now = view.report.at
-    values = [now if p.progress is Progress.IDLE else p.progressed_at for p in view.partitions]
-    metric = catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS
-    return partition_series(metric, view, granularity, values)
-
-
 SERIES: Final[SeriesTable] = {
-    catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS: _progressed_at,
+    catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS: by_partition(
+        catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS, "progressed_at"
+    ),
     catalogue.STALLED_PARTITIONS: by_topic(catalogue.STALLED_PARTITIONS, _stalled_partitions),
     catalogue.PARTITION_STALLED: _partition_stalled,
 }

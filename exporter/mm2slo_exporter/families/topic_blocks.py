@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from operator import is_
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core import catalogue
 from mm2slo_exporter.exposition import Family
 from mm2slo_exporter.families import (
     drift_series,
@@ -40,9 +39,9 @@ STEADY: Final[Mapping[Metric, SeriesOf]] = {
         offset_sync_series,
     )
     for metric, series in module.SERIES.items()
-    if "topic" in metric.labels and metric is not catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS
+    if "topic" in metric.labels
 }
-"""Metrics with series per topic or partition that depend on states alone, not on the time."""
+"""Metrics with series per topic or partition, which depend on states alone, not on the time."""
 
 
 @dataclass(frozen=True, slots=True)
