@@ -8,6 +8,7 @@ after the last field; here they are an error, because they indicate an unknown f
 from __future__ import annotations
 
 import struct
+import sys
 from typing import NoReturn
 
 from mm2slo_core.records.decode_errors import DecodeError, DecodeReason
@@ -47,7 +48,7 @@ class Reader:
         except UnicodeDecodeError as problem:
             self._fail(DecodeReason.INVALID_UTF8, problem.reason)
         self._at = end
-        return text
+        return sys.intern(text)  # few topics and groups in the keys of many partitions
 
     def partition(self) -> int:
         """Read an INT32 partition number."""

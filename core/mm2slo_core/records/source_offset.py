@@ -6,6 +6,7 @@ Format: `OffsetStorageWriter` with a schemaless JsonConverter, in the offset sto
 from __future__ import annotations
 
 import json
+import sys
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -93,6 +94,6 @@ def _decode_key(key: bytes) -> SourceOffsetKey | None:
     partition = get_field(_KIND, where, "partition", int)
     if partition < 0:
         raise unexpected_shape(_KIND, f"partition {partition}, expected >= 0")
-    topic = get_field(_KIND, where, "topic", str)
-    cluster = get_field(_KIND, where, "cluster", str)
-    return SourceOffsetKey(connector, cluster, TopicPartition(topic, partition))
+    topic = sys.intern(get_field(_KIND, where, "topic", str))
+    cluster = sys.intern(get_field(_KIND, where, "cluster", str))
+    return SourceOffsetKey(sys.intern(connector), cluster, TopicPartition(topic, partition))
