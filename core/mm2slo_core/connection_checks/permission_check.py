@@ -41,7 +41,7 @@ def required_access(
     """
     for row, cluster, patterns in resources.required("exporter", "audit"):
         names = set(visible.get((cluster, row.role), ()))
-        if row.role in {Role.SPARK_GROUPS, Role.CANARY_GROUP}:
+        if row.role in {Role.SPARK_GROUPS, Role.CANARY_GROUP, Role.LEADER_GROUP}:
             # Any name shows what the prefix allows.
             names.update(f"{pattern.name}mm2slo" for pattern in patterns)
         names.update(name for name, prefixed in patterns if not prefixed and name != ALL_NAMES)
