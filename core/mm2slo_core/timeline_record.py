@@ -22,6 +22,10 @@ Value: JSON in UTF-8, no spaces, version 1:
     c  [int|null]   end - committed source offset (MM2's mm2-offsets topic); source side only
     u  [int|null]   end - upstream offset of the newest offset sync; source side only
     d  [int|null]   downstream offset of that sync
+    n  [int]        new records since the previous poll; only in the arrivals topic
+
+A record of the arrivals topic has only partitions that grew since the previous poll. It is complete
+in itself: the records [e - n, e) arrived between the request of that poll and this response.
 
 A column is absent if it is null for all partitions. Distances may be negative after a truncation.
 Requests are rounded down and responses up to whole milliseconds, so that brackets only get wider
@@ -94,11 +98,18 @@ class WatermarkRecord:
     """Offset of the last source record that MM2 committed."""
     sync_upstreams: Column = ()
     sync_downstreams: Column = ()
+    arrived: Column = ()
+    """New records since the previous poll, all known or none."""
 
     def __post_init__(self) -> None:
         count = len(self.partitions)
-        columns = (self.log_starts, self.committed, self.sync_upstreams, self.sync_downstreams)
-        for column in columns:
+        for column in (
+            self.log_starts,
+            self.committed,
+            self.sync_upstreams,
+            self.sync_downstreams,
+            self.arrived,
+        ):
             if column and len(column) != count:
                 raise ValueError(f"{self.topic}: {len(column)} values for {count} partitions")
         if len(self.ends) != count:
@@ -126,6 +137,7 @@ class WatermarkRecord:
             "c": self._distances(self.committed),
             "u": self._distances(self.sync_upstreams),
             "d": self.sync_downstreams,
+            "n": self.arrived,
         }
         for name, column in columns.items():
             if any(value is not None for value in column):
@@ -162,6 +174,7 @@ class WatermarkRecord:
             committed=_offsets(ends, _column(found, "c", count)),
             sync_upstreams=_offsets(ends, _column(found, "u", count)),
             sync_downstreams=_column(found, "d", count),
+            arrived=_integers(found, "n", count) if "n" in found else (),
         )
 
     def _distances(self, offsets: Column) -> Column:

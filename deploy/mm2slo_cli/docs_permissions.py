@@ -41,6 +41,8 @@ _WRITES: Final = (
     ("group `mm2slo.leader.*`", "target", "membership of each replica, no offsets",
      "not in read-only mode"),
     ("`mm2slo.watermarks.internal`", "target", "the watermark timeline", "`timeline.enabled`"),
+    ("`mm2slo.arrivals.internal`", "target", "arrival times of the last 24 hours",
+     "`timeline.arrivals`"),
     ("group `mm2slo.canary.*`", "source", "membership of each replica, no offsets",
      "canaries are sent and `exporter.instance` is not set"),
     ("`mm2slo.clock.internal`", "both", "two records to measure the clock offset",

@@ -87,6 +87,9 @@ def check_flow(
         state_topic=None if config.exporter.read_only else config.exporter.state.topic,
         leases_instance=config.exporter.instance is None,
         timeline_topic=config.exporter.timeline.topic if config.exporter.writes_timeline else None,
+        arrivals_topic=(
+            config.exporter.timeline.arrivals_topic if config.exporter.writes_arrivals else None
+        ),
     )
     yield from _access_results(resources, clusters, topics, visible)
     if config.exporter.writes_timeline:

@@ -44,6 +44,7 @@ class Stage(StrEnum):
     CANARY_RECEIVE = "canary_receive"
     HEARTBEATS = "heartbeats"
     TIMELINE = "timeline"
+    ARRIVALS = "arrivals"
     STATE = "state"
     LEADERSHIP = "leadership"
 

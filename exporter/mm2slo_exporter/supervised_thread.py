@@ -30,6 +30,7 @@ class Loop(StrEnum):
     HISTORY = "history"
     LEADERSHIP = "leadership"
     CANARY = "canary"
+    ARRIVALS = "arrivals"
 
 
 class SupervisedThread:

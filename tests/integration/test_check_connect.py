@@ -39,6 +39,7 @@ GRANTS = FlowResources(
     leases_instance=True,
     state_topic="mm2slo.state.internal",
     timeline_topic="mm2slo.watermarks.internal",
+    arrivals_topic="mm2slo.arrivals.internal",
 ).grants("exporter", "audit")
 
 
@@ -58,7 +59,8 @@ def secured(lab_progress: Progress) -> Iterator[Lab]:
         produce(us.librdkafka(), TOPIC, Load(10))
         consume_and_commit(us.librdkafka(), TOPIC, GROUP, 10)
         # The exporter creates them; without them, whether they may be written is unknown.
-        for topic in ("mm2slo.state.internal", "mm2slo.watermarks.internal"):
+        for own in ("state", "watermarks", "arrivals"):
+            topic = f"mm2slo.{own}.internal"
             lab.cluster("eu").admin.create_topic(topic, 1)
         for grant in GRANTS:
             lab.cluster(grant.cluster).admin.grant(APP.name, *arguments(grant))

@@ -59,6 +59,7 @@ USERS: Mapping[str, Collection[Component]] = {
 }
 WORKING = {"running", "idle"}
 STATE, TIMELINE = "mm2slo.state.internal", "mm2slo.watermarks.internal"
+ARRIVALS = "mm2slo.arrivals.internal"
 
 
 class Loss(NamedTuple):
@@ -92,6 +93,8 @@ LOSSES = {
     "eu Read topic mm2-configs.us.internal": Loss(["eu connector_configs"]),
     f"eu Read topic {TIMELINE}": Loss((), ["eu timeline"]),
     f"eu Write topic {TIMELINE}": Loss(["eu timeline"]),
+    f"eu Read topic {ARRIVALS}": Loss(),  # for audits
+    f"eu Write topic {ARRIVALS}": Loss(["eu arrivals"]),
     f"eu Read topic {STATE}": Loss(["eu state"]),
     f"eu Write topic {STATE}": Loss(["eu state"]),
     "eu Read group mm2slo.leader.": Loss(["eu leadership"], ["eu leadership"]),
@@ -106,6 +109,7 @@ CREATE = {
     "us Create topic heartbeats",
     f"eu Create topic {STATE}",
     f"eu Create topic {TIMELINE}",
+    f"eu Create topic {ARRIVALS}",
 }
 # MirrorMaker 2's settings in the file, beside the lab's.
 SETTINGS = {

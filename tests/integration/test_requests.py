@@ -45,6 +45,7 @@ SETTINGS = {
     "metadata_interval": "5s",
     "groups_interval": "5s",
     "topic_configs_interval": "300s",
+    "timeline": {"arrivals": False},  # their pace is that of a clock
 }
 
 

@@ -50,6 +50,7 @@ MIN_PERMISSIONS = (
     *(("eu", "TOPIC", f"mm2-{kind}.us.internal", "READ") for kind in ("offsets", "status")),
     ("eu", "TOPIC", "mm2-configs.us.internal", "READ"),
     *(("eu", "TOPIC", "mm2slo.watermarks.internal", what) for what in ("READ", "WRITE", "CREATE")),
+    *(("eu", "TOPIC", "mm2slo.arrivals.internal", what) for what in ("WRITE", "CREATE")),
     *(("eu", "TOPIC", "mm2slo.state.internal", what) for what in ("READ", "WRITE", "CREATE")),
     ("eu", "GROUP", "mm2slo.leader.us-to-eu", "READ"),
     ("eu", "GROUP", "*", "DESCRIBE"),

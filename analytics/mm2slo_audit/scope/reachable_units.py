@@ -91,7 +91,8 @@ class ReachableUnits:
 
 
 def _own_topics(config: Config) -> frozenset[str]:
-    return frozenset({config.exporter.timeline.topic})
+    timeline = config.exporter.timeline
+    return frozenset({timeline.topic, timeline.arrivals_topic})
 
 
 def _find_error(

@@ -86,6 +86,14 @@ EXPORTER_TIMELINE_RECORDS_TOTAL = counter(
     "Records written to the watermark timeline.",
     unit="records",
 )
+EXPORTER_ARRIVAL_BRACKET_SECONDS = gauge(
+    "mm2_exporter_arrival_bracket_seconds",
+    "Width of the brackets of arrival times on the target, by which audits bound latency: the "
+    "interval between two reads of end offsets plus a response time. More than 0.3 above 1,000 "
+    "partitions of the target or a round trip of 50 ms; the poll interval above 5,000 partitions "
+    "or while some cannot be read. Published by the writer of the timeline.",
+    unit="seconds",
+)
 EXPORTER_HISTORY_START_TIMESTAMP_SECONDS = gauge(
     "mm2_exporter_history_start_timestamp_seconds",
     "Time from which on the arrivals of unreplicated records are known: the start of the exporter, "

@@ -72,7 +72,14 @@ class TimelineConfig(Section):
     """Retention of the topic."""
     max_size: Annotated[Whole, Field(ge=100_000_000)] = 20_000_000_000
     """Bytes above which older records are removed before `retention`, on each replica of the topic;
-    applied when the topic is created."""
+    applied when the topic is created. A fifth is for `arrivals_topic`."""
+    arrivals: Flag = True
+    """Whether end offsets on targets are also read five times a second, so that audits report
+    latency within 300 ms instead of `poll_interval`. Less often above 1,000 partitions of a target;
+    not at all above 5,000."""
+    arrivals_topic: TopicName = "mm2slo.arrivals.internal"
+    """Topic of these reads, kept for 24 hours; MirrorMaker 2 must not replicate it, so
+    `mm2….internal`."""
 
 
 class LogConfig(Section):
@@ -134,6 +141,10 @@ class ExporterConfig(Section):
     @property
     def writes_timeline(self) -> bool:
         return self.timeline.enabled and not self.read_only
+
+    @property
+    def writes_arrivals(self) -> bool:
+        return self.writes_timeline and self.timeline.arrivals
 
     def shows_group(self, group: str) -> bool:
         """Whether *group* has series of its own, unless the series limit leaves it out."""

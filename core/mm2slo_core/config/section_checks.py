@@ -228,12 +228,17 @@ def check_audit(audit: AuditConfig) -> Iterator[Finding]:
 
 def check_exporter(exporter: ExporterConfig) -> Iterator[Finding]:
     """MirrorMaker 2 does not replicate the exporter's topics."""
-    for section, usual in (("timeline", TimelineConfig()), ("state", StateConfig())):
-        topic = getattr(exporter, section).topic
+    timeline, state = TimelineConfig(), StateConfig()
+    for section, key, usual in (
+        ("timeline", "topic", timeline.topic),
+        ("timeline", "arrivals_topic", timeline.arrivals_topic),
+        ("state", "topic", state.topic),
+    ):
+        topic = getattr(getattr(exporter, section), key)
         if not _NOT_REPLICATED.fullmatch(topic):
             yield Finding(
-                (section, "topic"), f"{topic!r} would be replicated by MirrorMaker 2",
-                f"a name such as {usual.topic}, which the default topics.exclude matches",
+                (section, key), f"{topic!r} would be replicated by MirrorMaker 2",
+                f"a name such as {usual}, which the default topics.exclude matches",
             )  # fmt: skip
 
 

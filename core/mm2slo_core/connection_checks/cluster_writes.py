@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CANARIES = "canaries"
 _TIMELINE = "watermark timeline"
+_ARRIVALS = "arrival times"
 _STATE = "losses and verdicts"
 _ELECTION = "membership, no offsets"
 
@@ -57,3 +58,5 @@ def _writes_of_flows(config: Config) -> Iterator[ClusterWrite]:
             yield ClusterWrite(target, "group", "mm2slo.leader.*", _ELECTION, flows)
         if exporter.writes_timeline:
             yield ClusterWrite(target, "topic", exporter.timeline.topic, _TIMELINE, flows)
+        if exporter.writes_arrivals:
+            yield ClusterWrite(target, "topic", exporter.timeline.arrivals_topic, _ARRIVALS, flows)

@@ -63,6 +63,7 @@ class FlowResources:
     canary_topic: str | None = None
     state_topic: str | None = None
     timeline_topic: str | None = None
+    arrivals_topic: str | None = None
     leases_instance: bool = False
 
     def required(
@@ -117,6 +118,7 @@ class FlowResources:
             Role.STATE: (self.state_topic,),
             Role.LEADER_GROUP: (self.state_topic and "mm2slo.leader.*",),
             Role.TIMELINE: (self.timeline_topic,),
+            Role.ARRIVALS: (self.arrivals_topic,),
             Role.SPARK_GROUPS: ("spark-kafka-*",),
             Role.CLUSTER: ("kafka-cluster",),
             Role.WORKER_GROUP: (workers,),

@@ -39,6 +39,7 @@ class Role(Enum):
     CANARY = "`heartbeats` or the canary topic"
     STATE = "`mm2slo.state.internal`"
     TIMELINE = "`mm2slo.watermarks.internal`"
+    ARRIVALS = "`mm2slo.arrivals.internal`"
     GROUPS = "replicated groups", "group"
     CANARY_GROUP = "`mm2slo.canary.*`", "group"
     LEADER_GROUP = "`mm2slo.leader.*`", "group"
@@ -107,6 +108,8 @@ REQUIRED_PERMISSIONS = (
          _NO_STATE),
     _row("exporter target LEADER_GROUP Read", "election of the replica that writes", _NO_STATE),
     _row("exporter target TIMELINE Read Write Create", "the watermark timeline", _NO_TIMELINE),
+    _row("exporter target ARRIVALS Write Create", "arrival times of the last 24 hours",
+         "latency of audits within the poll interval instead of 300 ms"),
     _row("audit both TOPICS Read", "records of both clusters", "the topic is not audited"),
     _row("audit both TOPICS DescribeConfigs", "compaction, timestamp type",
          "both count as Kafka's defaults"),
@@ -115,6 +118,8 @@ REQUIRED_PERMISSIONS = (
     _row("audit target OFFSETS Read", "committed positions",
          "missing records are pending, then overdue, never lost"),
     _row("audit target TIMELINE Read", "arrival times", "no latency"),
+    _row("audit target ARRIVALS Read", "arrival times of the last 24 hours",
+         "latency within the poll interval instead of 300 ms"),
     _row("audit both SPARK_GROUPS Read", "Spark's consumers", "the topic is not audited"),
     _row("mirrormaker2 source TOPICS Read DescribeConfigs", "records, settings of new topics",
          "the topic is not replicated"),

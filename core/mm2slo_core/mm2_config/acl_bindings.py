@@ -135,7 +135,7 @@ def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
     return FlowResources(
         flow.flow, policy, config.topics, config.groups, replace(internal, **placed),
         frozenset(_settings_on(flow)), flow.worker.group_id, canaries, StateConfig().topic,
-        TimelineConfig().topic,
+        TimelineConfig().topic, TimelineConfig().arrivals_topic,
         leases_instance=True,
     )  # fmt: skip
 

@@ -26,6 +26,10 @@ def _records(view: FlowView, _granularity: Granularity) -> list[Series]:
     return view.flow_series(None if timeline is None else timeline.records_total)
 
 
+def _bracket(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return view.flow_series(view.report.arrival_bracket)
+
+
 def _history_start(view: FlowView, _granularity: Granularity) -> list[Series]:
     return view.flow_series(view.report.history_since)
 
@@ -34,5 +38,6 @@ SERIES: Final[SeriesTable] = {
     catalogue.EXPORTER_TIMELINE_WRITER: _writer,
     catalogue.EXPORTER_TIMELINE_BYTES_TOTAL: _bytes,
     catalogue.EXPORTER_TIMELINE_RECORDS_TOTAL: _records,
+    catalogue.EXPORTER_ARRIVAL_BRACKET_SECONDS: _bracket,
     catalogue.EXPORTER_HISTORY_START_TIMESTAMP_SECONDS: _history_start,
 }

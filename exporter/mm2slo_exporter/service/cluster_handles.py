@@ -13,6 +13,7 @@ from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
 from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader
 from mm2slo_exporter.service.cluster_writer import ClusterWriter
 from mm2slo_exporter.thread_shutdown import run_in_parallel
+from mm2slo_exporter.timeline.arrival_poller import ArrivalPoller
 from mm2slo_kafka.cluster_client import ClusterClient
 
 if TYPE_CHECKING:
@@ -35,11 +36,13 @@ class ClusterHandle:
     internals: InternalTopicsReader
     writer: ClusterWriter | None
     """None in read-only mode."""
+    arrivals: ArrivalPoller | None = None
+    """None if no arrivals are written."""
 
     def close(self) -> None:
         """Stop readers and writer, then close the client."""
-        writer = [] if self.writer is None else [self.writer.stop]
-        run_in_parallel([self.reader.stop, self.internals.stop, *writer])
+        writers = [each.stop for each in (self.arrivals, self.writer) if each is not None]
+        run_in_parallel([self.reader.stop, self.internals.stop, *writers])
         self.client.close()
 
 
@@ -126,8 +129,12 @@ class ClusterHandles:
         internals = InternalTopicsReader(client, self._health)
         read_only = self._exporter.read_only
         writer = None if read_only else ClusterWriter(client, self._exporter, self._health)
+        arrivals = None
+        if writer is not None and self._exporter.writes_arrivals:
+            every = self._exporter.poll_interval
+            arrivals = ArrivalPoller(client, writer, self._health, poll_interval=every)
         reader.start()
-        return ClusterHandle(config, client, reader, internals, writer)
+        return ClusterHandle(config, client, reader, internals, writer, arrivals)
 
     def _distinct(self) -> list[ClusterHandle]:
         opened = list(self._handles.values())  # a reload may change it meanwhile

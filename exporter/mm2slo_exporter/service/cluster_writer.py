@@ -6,7 +6,7 @@ import hashlib
 import threading
 from typing import TYPE_CHECKING
 
-from mm2slo_core.timeline_size import timeline_settings
+from mm2slo_core.timeline_size import arrivals_settings, timeline_settings
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.kafka_errors import KafkaOperationError
@@ -52,6 +52,9 @@ class ClusterWriter:
         if config.timeline.enabled:
             settings = timeline_settings(config.timeline)
             self._topics[Stage.TIMELINE] = (config.timeline.topic, settings)
+        if config.writes_arrivals:
+            settings = arrivals_settings(config.timeline)
+            self._topics[Stage.ARRIVALS] = (config.timeline.arrivals_topic, settings)
         self._replication_factor = config.replication_factor
         self._ready: set[Stage] = set()
         self._producer: RecordProducer | None = None

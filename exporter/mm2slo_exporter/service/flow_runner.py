@@ -21,6 +21,7 @@ from mm2slo_exporter.service.flow_writer import FlowWriter
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.thread_shutdown import run_in_parallel
+from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
 from mm2slo_exporter.timeline.timeline_history import TimelineHistory
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class FlowRunner:
             )
         elif previous is not None:
             self._history_since = previous._history_since
+        self._arrivals = FlowArrivals(self.flow.flow)
+        self._arrival_poller = flow_clusters.target.arrivals
         self._writer: FlowWriter | None = None
         if flow_clusters.target.writer is not None:
             self._writer = FlowWriter(
@@ -124,9 +127,13 @@ class FlowRunner:
         self._reader.start()
         if self._history is not None:
             self._history.start()
+        if self._arrival_poller is not None:
+            self._arrival_poller.add(self._arrivals)
 
     def stop(self) -> None:
         stops = [self._probes.stop, self._reader.stop, self._internals.stop]
+        if self._arrival_poller is not None:
+            self._arrival_poller.remove(self._arrivals)
         if self._history is not None:
             stops.append(self._history.stop)
         run_in_parallel(stops)
@@ -150,6 +157,9 @@ class FlowRunner:
         if self._writer is not None:
             self._writer.write(seen, report, self.tracker.topics)
             report = replace(report, timeline=self._writer.timeline_state)
+        if self._arrival_poller is not None:
+            self._arrivals.observe(seen)
+            report = replace(report, arrival_bracket=self._arrival_poller.bracket)
         self.report = report
         return report
 

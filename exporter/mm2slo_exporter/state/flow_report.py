@@ -228,6 +228,8 @@ class FlowReport:
     timeline: TimelineState | None = None
     history_since: float | None = None
     """From when on arrivals are known; None without a timeline."""
+    arrival_bracket: float | None = None
+    """Width of the brackets of arrivals on the target in seconds; None if others write them."""
     skipped_rounds: int = 0
     hidden_groups: frozenset[str] = frozenset()
     """Those of `groups` and `group_lags` without series of their own."""

@@ -65,17 +65,20 @@ def test_check_lists_flows_and_writes_in_80_columns(good: str) -> None:
         " " + "─" * 72,
         " eu          group mm2slo.canary.*        membership, no offsets   eu->us",
         " eu          group mm2slo.leader.*        membership, no offsets   us->eu",
+        " eu          mm2slo.arrivals.internal     arrival times            us->eu",
         " eu          mm2slo.canary                canaries                 eu->us",
         " eu          mm2slo.state.internal        losses and verdicts      us->eu",
         " eu          mm2slo.watermarks.internal   watermark timeline       us->eu",
         " us          group mm2slo.canary.*        membership, no offsets   us->eu",
         " us          group mm2slo.leader.*        membership, no offsets   eu->us",
         " us          heartbeats                   canaries                 us->eu",
+        " us          mm2slo.arrivals.internal     arrival times            eu->us",
         " us          mm2slo.state.internal        losses and verdicts      eu->us",
         " us          mm2slo.watermarks.internal   watermark timeline       eu->us",
         "1,000 moving partitions write about 1.3 GB a day to mm2slo.watermarks.internal,",
-        "which keeps at most 20 GB and thus 15 instead of 35 days: audits of earlier",
-        "windows have no latency.",
+        "which keeps at most 16 GB and thus 12 instead of 35 days: audits of earlier",
+        "windows have no latency; and up to 4.06 GB a day to mm2slo.arrivals.internal,",
+        "which keeps at most 4 GB and thus 24 hours.",
     ]
     assert max(map(len, lines)) <= 80
 
@@ -93,7 +96,7 @@ def test_check_prints_json_without_secrets(good: str) -> None:
         "canary": "topic",
         "unavailable": [],
     }
-    assert printed["writes"][2] == {
+    assert printed["writes"][3] == {
         "cluster": "eu",
         "kind": "topic",
         "name": "mm2slo.canary",

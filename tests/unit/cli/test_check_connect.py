@@ -100,6 +100,7 @@ def stored(connector: str, **settings: str) -> TailRecord:
     return TailRecord(0, 0, None, f"connector-{connector}".encode(), value, None)
 
 
+OWN = {"mm2slo.watermarks.internal", "mm2slo.arrivals.internal"}
 RUNNING = [stored("MirrorSourceConnector", topics="orders")]
 
 
@@ -107,7 +108,7 @@ RUNNING = [stored("MirrorSourceConnector", topics="orders")]
 def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeCluster]:
     """Two clusters where all is well but for the clock; tests change them."""
     found = {
-        "eu": FakeCluster("eu", {"us.orders", "mm2slo.watermarks.internal", *INTERNAL}),
+        "eu": FakeCluster("eu", {"us.orders", *OWN, *INTERNAL}),
         "us": FakeCluster("us", {"orders", "heartbeats", "mm2-offset-syncs.eu.internal"}),
     }
     monkeypatch.setattr(check_connect, "read_config", lambda _source: CONFIG)
@@ -124,6 +125,7 @@ def test_timeline_size_of_the_flows_partitions_is_estimated(
     assert found.finding.startswith(
         "12 moving partitions write about 0.0149 GB a day to mm2slo.watermarks.internal"
     )
+    assert "GB a day to mm2slo.arrivals.internal" in found.finding
 
 
 def diagnose(
@@ -172,7 +174,7 @@ def test_table_has_80_columns_and_a_remedy_per_problem(
         " us->eu   ok      exporter: Describe on topic heartbeats, orders of us",
     ]
     assert " us->eu   fix     audit is denied Read on topic orders: the topic is not" in lines
-    assert lines[-1] == "3 to fix, 0 unknown, 37 ok"
+    assert lines[-1] == "3 to fix, 0 unknown, 39 ok"
 
 
 def test_json_has_all_results_and_no_secret(
@@ -183,7 +185,7 @@ def test_json_has_all_results_and_no_secret(
     printed = capsys.readouterr().out
     assert "hunter2" not in printed
     found = json.loads(printed)
-    assert found["counts"] == {"ok": 40, "unknown": 1}
+    assert found["counts"] == {"ok": 42, "unknown": 1}
     assert found["results"][0] == {
         "where": "eu",
         "check": "connection",

@@ -16,6 +16,7 @@ from mm2slo_kafka.cluster_inspection import CLOCK_TOPIC
         "`heartbeats`",
         "the canary topic (`mm2slo.canary`)",
         "`mm2slo.watermarks.internal`",
+        "`mm2slo.arrivals.internal`",
         "`mm2slo.state.internal`",
         "group `mm2slo.leader.*`",
         f"`{CLOCK_TOPIC}`",

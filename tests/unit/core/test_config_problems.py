@@ -150,6 +150,10 @@ EXPORTER_MISTAKES = {
         "timeline.topic (line 6): 'watermarks' would be replicated by MirrorMaker 2\n"
         "  expected: a name such as mm2slo.watermarks.internal, which the default "
         "topics.exclude matches"),
+    "an arrivals topic that would be replicated": ("timeline: {arrivals_topic: arrivals}",
+        "timeline.arrivals_topic (line 6): 'arrivals' would be replicated by MirrorMaker 2\n"
+        "  expected: a name such as mm2slo.arrivals.internal, which the default "
+        "topics.exclude matches"),
 }  # fmt: skip
 
 

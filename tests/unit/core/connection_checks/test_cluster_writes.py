@@ -19,6 +19,7 @@ flows:
   - {flow: us->ap, canary: {carrier: topic}}
 """
 STATE, TIMELINE = "mm2slo.state.internal", "mm2slo.watermarks.internal"
+ARRIVALS = "mm2slo.arrivals.internal"
 LEADERS = "mm2slo.leader.*"
 
 
@@ -30,10 +31,12 @@ def test_writes_are_canaries_timeline_and_election_of_each_flow() -> None:
     assert cluster_writes(load(TWO_FLOWS)) == (
         ClusterWrite("ap", "group", LEADERS, "membership, no offsets",
                      ("us->ap",)),
+        ClusterWrite("ap", "topic", ARRIVALS, "arrival times", ("us->ap",)),
         ClusterWrite("ap", "topic", STATE, "losses and verdicts", ("us->ap",)),
         ClusterWrite("ap", "topic", TIMELINE, "watermark timeline", ("us->ap",)),
         ClusterWrite("eu", "group", LEADERS, "membership, no offsets",
                      ("us->eu",)),
+        ClusterWrite("eu", "topic", ARRIVALS, "arrival times", ("us->eu",)),
         ClusterWrite("eu", "topic", STATE, "losses and verdicts", ("us->eu",)),
         ClusterWrite("eu", "topic", TIMELINE, "watermark timeline", ("us->eu",)),
         ClusterWrite("us", "group", "mm2slo.canary.*", "membership, no offsets",
@@ -63,6 +66,10 @@ def test_writes_of_several_flows_to_one_topic_are_one() -> None:
         ),
         (
             "defaults: {canary: {carrier: off}}",
+            {TIMELINE, ARRIVALS, "mm2slo.canary", "mm2slo.canary.*", STATE, LEADERS},
+        ),
+        (
+            "defaults: {canary: {carrier: off}}\nexporter: {timeline: {arrivals: false}}",
             {TIMELINE, "mm2slo.canary", "mm2slo.canary.*", STATE, LEADERS},
         ),
     ],
@@ -81,6 +88,7 @@ def test_topics_written_are_those_that_the_exporters_acls_allow_to_write() -> No
         for grant in FlowResources(
             flow.flow, DefaultPolicy(), flow.topics, flow.groups, None,
             canary_topic=canaries[flow.label], state_topic=STATE, timeline_topic=TIMELINE,
+            arrivals_topic=ARRIVALS,
         ).grants("exporter")
         if grant.operation == "Write"
     }  # fmt: skip

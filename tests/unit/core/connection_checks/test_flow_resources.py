@@ -75,6 +75,7 @@ def test_canaries_and_timeline_add_writes() -> None:
         canary_topic="mm2slo.canary",
         state_topic="mm2slo.state.internal",
         timeline_topic="mm2slo.watermarks.internal",
+        arrivals_topic="mm2slo.arrivals.internal",
     )
     added = set(lines(writing, "exporter")) - set(lines(read_only, "exporter"))
     assert added == {
@@ -83,6 +84,7 @@ def test_canaries_and_timeline_add_writes() -> None:
         "eu topic mm2slo.state.internal Create+Read+Write",
         "eu group mm2slo.leader.* Read",
         "eu topic mm2slo.watermarks.internal Create+Read+Write",
+        "eu topic mm2slo.arrivals.internal Create+Write",
     }
 
 

@@ -262,6 +262,7 @@ REPORT = FlowReport(
     recovery_point=RecoveryPoint(20, 300.25, 9_999.5),
     catch_up_seconds=12.5,
     timeline=TimelineState(writer=True, records_total=44, bytes_total=5_000),
+    arrival_bracket=0.27,
     history_since=940.0,
     skipped_rounds=3,
 )

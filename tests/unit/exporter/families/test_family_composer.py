@@ -51,6 +51,7 @@ OTHER_ENGINE_METRICS = {
     "mm2_canary_reordered_total",
     "mm2_canary_sent_total",
     "mm2_canary_unknown_total",
+    "mm2_exporter_arrival_bracket_seconds",
     "mm2_exporter_flow_ready",
     "mm2_exporter_history_start_timestamp_seconds",
     "mm2_exporter_skipped_rounds_total",

@@ -151,6 +151,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
     (catalogue.EXPORTER_TIMELINE_WRITER, [" 1"]),
     (catalogue.EXPORTER_TIMELINE_BYTES_TOTAL, [" 5000"]),
     (catalogue.EXPORTER_TIMELINE_RECORDS_TOTAL, [" 44"]),
+    (catalogue.EXPORTER_ARRIVAL_BRACKET_SECONDS, [" 0.27"]),
     (catalogue.EXPORTER_BUILD_INFO, ['{version="1.2.3"} 1']),
     (
         catalogue.EXPORTER_COLLECT_ERRORS_TOTAL,

@@ -60,12 +60,18 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
     def part(kind: str) -> Any:
-        def make(client: Any, *_: object) -> Part:
+        def make(client: Any, *_: object, **__: object) -> Part:
             return Part(made, kind, client if isinstance(client, str) else client.alias)
 
         return make
 
-    for name in ("ClusterClient", "ClusterReader", "InternalTopicsReader", "ClusterWriter"):
+    for name in (
+        "ClusterClient",
+        "ClusterReader",
+        "InternalTopicsReader",
+        "ClusterWriter",
+        "ArrivalPoller",
+    ):
         monkeypatch.setattr(cluster_handles, name, part(name))
     return made
 
@@ -115,6 +121,7 @@ def test_shared_cluster_is_closed_once(handles: ClusterHandles, log: list[str]) 
     handles.close(handles.sharing(["us"]))
     assert sorted(log) == [
         "close ClusterClient us",
+        "stop ArrivalPoller us",
         "stop ClusterReader us",
         "stop ClusterWriter us",
         "stop InternalTopicsReader us",
@@ -147,3 +154,22 @@ def test_alias_with_changed_settings_keeps_its_counts_and_counts_alone(
     errors = health.report().errors
     assert errors["us", Stage.TOPICS, "timeout"] == 2
     assert errors["shop", Stage.TOPICS, "timeout"] == 1
+
+
+@pytest.mark.parametrize(
+    ("exporter", "reads"),
+    [
+        ("{}", True),
+        ("{read_only: true}", False),
+        ("{timeline: {enabled: false}}", False),
+        ("{timeline: {arrivals: false}}", False),
+    ],
+)
+def test_arrivals_are_read_only_if_they_may_be_written(
+    log: list[str], health: Health, exporter: str, *, reads: bool
+) -> None:
+    del log
+    config = load_config(f"{CONFIG}exporter: {exporter}\n")
+    handles = ClusterHandles(config.exporter, cast("WatchScope", None), health)
+    handles.open(config.clusters)
+    assert (handles["eu"].arrivals is not None) is reads

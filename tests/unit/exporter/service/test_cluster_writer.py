@@ -136,7 +136,7 @@ def test_flows_share_one_producer_and_one_election(writer: ClusterWriter, cluste
     wait_for(lambda: writer.can_write(Stage.STATE) and writer.can_write(Stage.TIMELINE), "lead")
     assert len(cluster.producers) == 1
     assert [each.group for each in cluster.elections] == [leader_group([AP_EU, US_EU])]
-    assert cluster.topics == {STATE, TIMELINE}
+    assert cluster.topics == {STATE, TIMELINE, "mm2slo.arrivals.internal"}
 
 
 def test_cluster_that_is_no_target_is_not_written_to(

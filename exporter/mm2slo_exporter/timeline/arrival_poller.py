@@ -1,0 +1,125 @@
+"""Reads the end offsets of one target several times a second, in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from mm2slo_core.arrival_pace import MAX_PARTITIONS, arrival_interval
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mm2slo_exporter.readers.side_reader import OffsetSource
+    from mm2slo_exporter.service.cluster_writer import ClusterWriter
+    from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
+    from mm2slo_kafka.partition_offsets import OffsetReading
+    from mm2slo_kafka.record_producer import DeliveryResult
+
+_TIMEOUT_SECONDS = 2.0
+_LONGEST_SECONDS = 5.0
+"""Between two reads that are compared: within it no other replica becomes the writer."""
+_IDLE_SECONDS = 1.0
+"""Until it is checked again whether there is something to read."""
+_WEIGHT = 0.1
+"""Of the newest bracket in the published one."""
+
+
+class ArrivalPoller:
+    """One reader of a target for all its flows, so that the limits apply to the cluster."""
+
+    def __init__(
+        self,
+        client: OffsetSource,
+        writer: ClusterWriter,
+        health: Health,
+        *,
+        poll_interval: float,
+        cpu_clock: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """*poll_interval*: that of ordinary polls, to which the pace falls back."""
+        self._client = client
+        self._writer = writer
+        self._health = health
+        self._poll_interval = poll_interval
+        self._cpu_clock = cpu_clock
+        self._flows: tuple[FlowArrivals, ...] = ()
+        self._before: OffsetReading | None = None
+        self.bracket: float | None = None
+        """Attainable width of a bracket in seconds; None unless this replica writes."""
+        self._is_started = False
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread = SupervisedThread(
+            Loop.ARRIVALS, client.alias, self._run, self._stopping, health.record_loop_failure
+        )
+
+    def add(self, flow: FlowArrivals) -> None:
+        """Read the partitions of *flow*, too; the first one starts the thread."""
+        with self._lock:
+            self._flows = (*self._flows, flow)
+            if not self._is_started:
+                self._is_started = True
+                self._thread.start()
+
+    def remove(self, flow: FlowArrivals) -> None:
+        with self._lock:
+            self._flows = tuple(each for each in self._flows if each is not flow)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            started = time.monotonic()
+            interval = self.read()
+            self._stopping.wait(max(0.0, interval - (time.monotonic() - started)))
+
+    def read(self) -> float:
+        """Read once; returns the interval until the next read."""
+        cpu = self._cpu_clock()
+        flows = self._flows
+        if not self._writer.can_write(Stage.ARRIVALS):
+            self.bracket = None
+            return _IDLE_SECONDS
+        partitions = tuple(dict.fromkeys(key for flow in flows for key in flow.partitions))
+        if not 0 < len(partitions) <= MAX_PARTITIONS:
+            self.bracket = self._poll_interval
+            return _IDLE_SECONDS
+        try:
+            now = self._client.end_offsets(partitions, timeout=_TIMEOUT_SECONDS)
+        except KafkaOperationError as problem:
+            self._record_result(problem)
+            self.bracket = self._poll_interval
+            return self._poll_interval
+        before, self._before = self._before, now
+        if before is not None and now.requested_at - before.answered_at < _LONGEST_SECONDS:
+            self._write(flows, before, now)
+        if now.errors:
+            # The client then sends requests per leader, which the pace does not include.
+            self.bracket = self._poll_interval
+            return self._poll_interval
+        return arrival_interval(len(partitions), self._cpu_clock() - cpu)
+
+    def _write(
+        self, flows: tuple[FlowArrivals, ...], before: OffsetReading, now: OffsetReading
+    ) -> None:
+        for flow in flows:
+            for record in flow.records(before, now):
+                key, value = record.encode_key(), record.encode_value()
+                self._writer.send(Stage.ARRIVALS, key, value, self._record_result)
+        width = now.answered_at - before.requested_at
+        published = width if self.bracket is None else self.bracket
+        self.bracket = published + _WEIGHT * (width - published)
+
+    def _record_result(self, result: DeliveryResult) -> None:
+        alias = self._client.alias
+        if isinstance(result, KafkaOperationError):
+            self._health.record_failure(alias, Stage.ARRIVALS, result.kind, str(result))
+        else:
+            self._health.record_success(alias, Stage.ARRIVALS)
