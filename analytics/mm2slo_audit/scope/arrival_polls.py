@@ -27,20 +27,27 @@ class TopicTimeline:
         self.partitions: defaultdict[int, PartitionTimeline] = defaultdict(PartitionTimeline)
         self.recreated_between: tuple[float, float] | None = None
         """Times of the last poll before and the first after a re-creation of the topic, epoch s."""
-        self._topic_id: str | None = None
+        self.topic_id: str | None = None
         self._seen_at: float | None = None
 
     def add(self, record: WatermarkRecord) -> None:
         """Add the next record. Another topic id drops all earlier ones."""
         times = record.times
         if record.topic_id is not None:
-            if self._topic_id not in (None, record.topic_id) and self._seen_at is not None:
+            if self.topic_id not in (None, record.topic_id) and self._seen_at is not None:
                 self.partitions.clear()
                 self.recreated_between = (self._seen_at, times.answered_at)
-            self._topic_id = record.topic_id
+            self.topic_id = record.topic_id
         self._seen_at = times.requested_at
+        seen_before = None
+        if times.previous_requested_at is not None and times.previous_answered_at is not None:
+            seen_before = times.previous_requested_at, times.previous_answered_at
         for index, number in enumerate(record.partitions):
             held = self.partitions[number]
+            arrived = record.arrived[index] if record.arrived else None
+            if arrived is not None and seen_before is not None:
+                # The previous poll was not written: the topic has only what arrived.
+                held.add_poll(record.ends[index] - arrived, *seen_before, None)
             held.add_poll(
                 record.ends[index],
                 times.requested_at,
@@ -58,16 +65,31 @@ class TopicTimeline:
             if copied:
                 held.add_position(times.answered_at, max(o for o in copied if o is not None) + 1)
 
+    def count_polls(self) -> int:
+        return sum(len(held.polls) for held in self.partitions.values())
+
+    def join_polls(self, width: int) -> None:
+        """Join neighbouring brackets unless they become wider than *width* (ms)."""
+        for held in self.partitions.values():
+            held.join_polls(width)
+
 
 def collect_arrival_polls(
-    scopes: Sequence[UnitScope], timelines: Mapping[TimelineKey, TopicTimeline]
+    scopes: Sequence[UnitScope],
+    timelines: Mapping[TimelineKey, TopicTimeline],
+    arrivals: Mapping[TimelineKey, TopicTimeline],
 ) -> tuple[ArrivalPoll, ...]:
-    """The polls of all offsets that are read; target polls of a unit's flows are merged."""
-    return tuple(poll for scope in scopes for poll in _of_unit(scope, timelines))
+    """The polls of all offsets that are read; target polls of a unit's flows are merged.
+
+    *arrivals*: of the arrivals topic, which has target polls only.
+    """
+    return tuple(poll for scope in scopes for poll in _of_unit(scope, timelines, arrivals))
 
 
 def _of_unit(
-    scope: UnitScope, timelines: Mapping[TimelineKey, TopicTimeline]
+    scope: UnitScope,
+    timelines: Mapping[TimelineKey, TopicTimeline],
+    arrivals: Mapping[TimelineKey, TopicTimeline],
 ) -> Iterator[ArrivalPoll]:
     for index, flow in enumerate(scope.flows):
         timeline = timelines.get((flow.flow, Side.SOURCE, flow.source_topic))
@@ -77,30 +99,51 @@ def _of_unit(
                     polls = _within(held.polls, source.read_from, source.end)
                     yield from _rows(scope.index, index, Side.SOURCE, source.partition, polls)
     of_target = [
-        timelines[key]
+        timeline
         for flow in scope.flows
-        if (key := (flow.flow, Side.TARGET, scope.target_topic)) in timelines
+        for timeline in _of_same_log(
+            (flow.flow, Side.TARGET, scope.target_topic), timelines, arrivals
+        )
     ]
     for target in scope.partitions:
-        every = [
-            poll
+        known = [
+            held.polls
             for timeline in of_target
             if (held := timeline.partitions.get(target.partition)) is not None
-            for poll in held.polls
         ]
-        if len(of_target) > 1:
-            every = merge_polls(every)
-        polls = _within(every, target.read_from, target.end)
+        polls = _within(merge_polls(known), target.read_from, target.end)
         yield from _rows(scope.index, 0, Side.TARGET, target.partition, polls)
 
 
-def merge_polls(polls: Iterable[Poll]) -> list[Poll]:
-    """Merge the polls of several writers; polls without a new end are dropped."""
-    kept: list[Poll] = []
-    for poll in sorted(polls, key=lambda each: (each.latest, -each.end)):
-        if not kept or poll.end > kept[-1].end:
-            kept.append(poll)
-    return kept
+def _of_same_log(
+    key: TimelineKey, *sources: Mapping[TimelineKey, TopicTimeline]
+) -> Iterator[TopicTimeline]:
+    """The timelines of a topic, without that of an earlier topic of the same name."""
+    found = [source[key] for source in sources if key in source]
+    return (each for each in found if each.topic_id in (None, found[0].topic_id))
+
+
+def merge_polls(lists: Sequence[Sequence[Poll]]) -> Sequence[Poll]:
+    """The intersection of the brackets in *lists*, each ordered by end."""
+    if len(lists) == 1:
+        return lists[0]
+    merged: list[Poll] = []
+    places = [0] * len(lists)
+    for end in sorted({poll.end for polls in lists for poll in polls}):
+        brackets = []
+        for index, polls in enumerate(lists):
+            while places[index] < len(polls) and polls[places[index]].end < end:
+                places[index] += 1
+            if places[index] < len(polls):
+                brackets.append(polls[places[index]])
+        first = min(brackets, key=lambda poll: poll.latest)
+        earliest = max(
+            (poll.earliest for poll in brackets if poll.earliest is not None), default=None
+        )
+        if earliest is not None and earliest > first.latest:
+            earliest = first.earliest  # writers with different clocks
+        merged.append(Poll(end, earliest, first.latest))
+    return merged
 
 
 def _within(polls: Sequence[Poll], read_from: int, end: int) -> Iterator[Poll]:

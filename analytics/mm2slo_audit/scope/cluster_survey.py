@@ -6,6 +6,7 @@ Positions, then end offsets of targets, then end offsets of sources.
 from __future__ import annotations
 
 import logging
+import math
 from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -45,6 +46,8 @@ _SKEW_SECONDS: Final = 300.0
 """Tolerated clock skew between producers and a target with LogAppendTime."""
 _TIMELINE_MARGIN_SECONDS: Final = 180.0
 """Idle topics are written once a minute: this margin includes a poll before the window."""
+_ARRIVALS_MARGIN_SECONDS: Final = 300.0
+"""Later arrivals have the brackets of the timeline."""
 
 
 class ClusterSurvey:
@@ -67,6 +70,7 @@ class ClusterSurvey:
         self._of_source: defaultdict[str, OffsetReadings] = defaultdict(OffsetReadings)
         self._of_target: defaultdict[str, OffsetReadings] = defaultdict(OffsetReadings)
         self.timelines: dict[TimelineKey, TopicTimeline] = {}
+        self.arrivals: dict[TimelineKey, TopicTimeline] = {}
         self.not_audited: list[NotAudited] = []
 
     def read(self, units: Sequence[ReachableUnit]) -> None:
@@ -86,7 +90,7 @@ class ClusterSurvey:
             self._attempt(_on(alias), partial(self._read_target_starts, alias))
         self._drop_unread()
         for alias in sorted({each.unit.cluster for each in self._units}):
-            self._read_timeline(alias)
+            self._read_timelines(alias)
 
     def readings(self) -> Iterator[UnitReading]:
         """The readings of each unit that could be read."""
@@ -183,21 +187,27 @@ class ClusterSurvey:
         found = read_topic_settings(self._clients[alias], set(topics))
         self._kinds |= {(alias, topic): kind for topic, kind in found.items()}
 
-    def _read_timeline(self, alias: str) -> None:
+    def _read_timelines(self, alias: str) -> None:
         wanted: set[TimelineKey] = set()
         for each in self._units:
             if each.unit.cluster == alias:
                 for feed in each.unit.feeds:
                     wanted.add((feed.flow.flow, Side.SOURCE, feed.topic))
                     wanted.add((feed.flow.flow, Side.TARGET, each.unit.topic))
-        since = self._window.start / 1000 - _TIMELINE_MARGIN_SECONDS
-        topic = self._config.exporter.timeline.topic
+        timeline = self._config.exporter.timeline
+        start, end = self._window.start / 1000, self._window.end / 1000
         self._on_progress(f"reading the timeline on {alias}")
-        try:
-            self.timelines |= read_timeline(self._clients[alias], topic, since, wanted)
-        except (KafkaOperationError, TimeoutError) as error:
-            # Without the timeline only latency is missing.
-            logger.warning("cannot read the watermark timeline: %s", error)
+        for topic, since, until, timelines in (
+            (timeline.topic, start - _TIMELINE_MARGIN_SECONDS, math.inf, self.timelines),
+            (timeline.arrivals_topic, start, end + _ARRIVALS_MARGIN_SECONDS, self.arrivals),
+        ):
+            try:
+                timelines.update(
+                    read_timeline(self._clients[alias], topic, since, wanted, until=until)
+                )
+            except (KafkaOperationError, TimeoutError) as error:
+                # Without them only latency is missing or less precise.
+                logger.warning("cannot read the watermark timeline: %s", error)
 
     def _drop_unread(self) -> None:
         """Drop units with a partition whose offsets could not be read."""

@@ -78,7 +78,7 @@ def read_scopes(
     return KafkaScopes(
         scopes=scopes,
         not_audited=tuple(not_audited),
-        polls=collect_arrival_polls(scopes, survey.timelines),
+        polls=collect_arrival_polls(scopes, survey.timelines, survey.arrivals),
         isolations=tuple(
             Isolations(
                 tuple(source_isolation(feed.flow) for feed in unit.feeds), target_isolation(unit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mm2slo_audit.scope.arrival_polls import TopicTimeline, collect_arrival_polls, merge_polls
 from mm2slo_audit.scope.partition_timeline import PartitionTimeline, Poll
 from mm2slo_core.audit.audit_record import ArrivalPoll
@@ -86,9 +88,55 @@ def test_topic_timeline_keeps_changes_of_positions_and_log_starts() -> None:
     assert held.starts == [(100.02, 0), (170.02, 5)]
 
 
-def test_merge_polls_drops_polls_without_new_end() -> None:
-    polls = [Poll(100, 5, 10), Poll(100, 7, 12), Poll(120, 10, 15), Poll(110, 12, 16)]
-    assert merge_polls(polls) == [Poll(100, 5, 10), Poll(120, 10, 15)]
+def arrived(end: int, count: int, at: float, previous: float) -> WatermarkRecord:
+    return replace(record(end, at, previous), log_starts=(), arrived=(count,))
+
+
+def test_arrivals_of_one_record_lie_between_its_two_polls() -> None:
+    found = timeline(arrived(12, 2, 100.25, 100.0)).partitions[0].polls
+    assert found == [Poll(10, None, 100_020), Poll(12, 100_000, 100_270)]
+
+
+def test_arrivals_after_missing_records_have_brackets_up_to_the_poll_before() -> None:
+    # Offsets 12 to 19 were in a record that was not written.
+    found = timeline(arrived(12, 2, 100.25, 100.0), arrived(23, 3, 110.25, 110.0))
+    assert found.partitions[0].polls[-3:] == [
+        Poll(12, 100_000, 100_270),
+        Poll(20, 100_250, 110_020),
+        Poll(23, 110_000, 110_270),
+    ]
+
+
+def test_merge_polls_intersects_brackets() -> None:
+    slow = [Poll(10, None, 5_000), Poll(20, 5_000, 10_000), Poll(40, 10_000, 15_000)]
+    fast = [Poll(10, None, 4_000), Poll(12, 6_000, 6_300), Poll(30, 9_900, 10_200)]
+    assert merge_polls([slow, fast]) == [
+        Poll(10, None, 4_000),
+        Poll(12, 6_000, 6_300),
+        Poll(20, 9_900, 10_000),
+        Poll(30, 10_000, 10_200),
+        Poll(40, 10_000, 15_000),
+    ]
+    assert merge_polls([]) == []
+
+
+def test_merge_polls_of_contradicting_writers_keeps_the_earlier_one() -> None:
+    ahead, behind = [Poll(10, 9_000, 9_300)], [Poll(10, 8_000, 8_300)]
+    assert merge_polls([ahead, behind]) == [Poll(10, 8_000, 8_300)]
+
+
+def test_join_polls_keeps_brackets_as_wide_as_allowed() -> None:
+    found = timeline(*(arrived(10 + n, 1, 100 + n / 4, 99.75 + n / 4) for n in range(9)))
+    found.join_polls(600)
+    assert found.count_polls() == 6
+    assert found.partitions[0].polls == [
+        Poll(9, None, 99_770),
+        *(Poll(end, at, at + 520) for end, at in ((11, 99_750), (13, 100_250), (15, 100_750))),
+        Poll(17, 101_250, 101_770),
+        Poll(18, 101_750, 102_020),
+    ]
+    found.add(arrived(19, 1, 102.25, 102.0))
+    assert found.partitions[0].polls[-1] == Poll(19, 101_750, 102_270)
 
 
 def unit() -> UnitScope:
@@ -114,7 +162,7 @@ def test_collect_arrival_polls_covers_only_read_offsets() -> None:
         held.add_poll(end, end, end, None)
     found_timeline = TopicTimeline()
     found_timeline.partitions[0] = held
-    found = collect_arrival_polls([unit()], {(US_EU, Side.SOURCE, "orders"): found_timeline})
+    found = collect_arrival_polls([unit()], {(US_EU, Side.SOURCE, "orders"): found_timeline}, {})
     assert found == (
         ArrivalPoll(3, 1, Side.SOURCE, 0, 20, 10_000, 20_000),
         ArrivalPoll(3, 1, Side.SOURCE, 0, 30, 20_000, 30_000),
@@ -128,10 +176,30 @@ def test_collect_arrival_polls_merges_polls_of_shared_target() -> None:
         for end in ends:
             found_timeline.partitions[0].add_poll(end, end, end, end - 5)
         found[flow, Side.TARGET, "orders"] = found_timeline
-    polls = collect_arrival_polls([unit()], found)
+    polls = collect_arrival_polls([unit()], found, {})
     assert [(poll.flow, poll.end, poll.earliest, poll.latest) for poll in polls] == [
         (0, 10, 5_000, 10_000),
         (0, 20, 15_000, 20_000),
         (0, 30, 25_000, 30_000),
         (0, 40, 35_000, 40_000),
     ]
+
+
+def test_collect_arrival_polls_narrows_brackets_by_the_arrivals_topic() -> None:
+    key = (US_EU, Side.TARGET, "orders")
+    polls = {key: timeline(record(10, 95.0), record(20, 100.0, 95.0))}
+    arrivals = {key: timeline(arrived(20, 5, 98.25, 98.0))}
+    found = collect_arrival_polls([unit()], polls, arrivals)
+    assert [(poll.end, poll.earliest, poll.latest) for poll in found] == [
+        (10, None, 95_020),
+        (15, 95_000, 98_020),
+        (20, 98_000, 98_270),
+    ]
+
+
+def test_collect_arrival_polls_ignores_arrivals_of_an_earlier_topic() -> None:
+    key = (US_EU, Side.TARGET, "orders")
+    polls = {key: timeline(record(20, 100.0, 95.0, topic_id="two"))}
+    arrivals = {key: timeline(arrived(15, 5, 98.25, 98.0))}
+    found = collect_arrival_polls([unit()], polls, arrivals)
+    assert [(poll.end, poll.earliest, poll.latest) for poll in found] == [(20, 95_000, 100_020)]

@@ -62,7 +62,7 @@ def test_cluster_survey_reads_positions_then_target_ends_then_source_ends(
 
     monkeypatch.setattr(cluster_survey, "read_commits_and_syncs", positions)
     monkeypatch.setattr(cluster_survey, "read_topic_settings", lambda *_requests: {})
-    monkeypatch.setattr(cluster_survey, "read_timeline", lambda *_requests: {})
+    monkeypatch.setattr(cluster_survey, "read_timeline", lambda *_requests, **_limits: {})
     config = load_config(
         "clusters: {us: {bootstrap_servers: 'us:1'}, eu: {bootstrap_servers: 'eu:1'}}\n"
         f"flows: [{flow}]"
