@@ -221,7 +221,7 @@ def print_collection(spent: Spent, bare: Mapping[int, Bare], partitions: int) ->
     """
     needed = bare[END].process + bare[START].process / STARTS_EVERY
     needed_thread = bare[END].thread + bare[START].thread / STARTS_EVERY
-    parts = ("collect", "collect: requests")  # requests run in threads of their own
+    parts = ("collect", "collect: requests")  # those in threads of their own
     beyond = sum(spent.mean(part, "thread") for part in parts) - needed_thread
     ours = needed + beyond
     offsets = 2 * partitions * (1 + 1 / STARTS_EVERY)

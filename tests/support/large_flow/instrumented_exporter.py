@@ -53,7 +53,6 @@ def instrument() -> None:
         (flow_reader.FlowReader, "read", "collect"),
         (side_reader.SideReader, "_read_ends", "collect: ends"),
         (side_reader.SideReader, "_read_starts", "collect: starts"),
-        (offset_requests, "_request", "collect: requests"),
         (internals_store.InternalsStore, "view", "collect: view of internal topics"),
         (shared_tail.SharedTail, "poll", "tail internal topics"),
         (probe_reader.ProbeReader, "read_wanted", "look at waiting records"),
@@ -73,8 +72,21 @@ def instrument() -> None:
         (Renderer, "render", "publish: render"),
     ):
         meters.wrap(owner, method, name)
+    _meter_parallel_requests()
     _keep_families()
     _report_arrivals()
+
+
+def _meter_parallel_requests() -> None:
+    """Offset requests in threads of their own; others are part of the reading thread's time."""
+    plain = offset_requests._request
+    metered = meters.timed(plain, "collect: requests")
+
+    def request(*arguments: Any) -> Any:
+        is_own = threading.current_thread().name.startswith("offsets")
+        return (metered if is_own else plain)(*arguments)
+
+    offset_requests._request = request  # type: ignore[assignment]  # observed from outside
 
 
 def _keep_families() -> None:
