@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mm2slo_core.audit.confidence_bounds import Interval
 from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, percentile
 from mm2slo_core.audit.record_rates import Rate, record_rates
 from mm2slo_core.audit.record_sample import Sample
@@ -19,7 +20,6 @@ from mm2slo_core.catalogue.audit_result_metrics import KeyProperty, LatencyMeasu
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mm2slo_core.audit.confidence_bounds import Interval
     from mm2slo_core.audit.unit_outcome import LatencyCells
     from mm2slo_core.topology import Flow
     from mm2slo_store.audit_rows import Run, StoredUnit
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _NOT_ON_SOURCE: Final = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED}
 """Each source record has one of the other verdicts; unauditable records are on both sides."""
+_BOUND: Final = {Verdict.LOST: "loss", Verdict.DUPLICATE: "duplication"}
+"""Names of stated bounds."""
 
 
 class RateEstimate(NamedTuple):
@@ -73,14 +75,18 @@ def audit_figures(
         counts.update(unit.counts)
         kept.update(evidence.get(unit.unit, {}))
     copied_again = sum(unit.copied_again for unit in own)
-    census = is_census(run)
+    sample = sample_of(run)
+    census = sample.of_records.census
     return AuditFigures(
         run=run,
         counts={verdict: counts[verdict] for verdict in Verdict},
         unaudited=sum(unit.not_audited is not None for unit in own),
         record_size=_record_size(own),
         records={
-            verdict: RateEstimate(rate.estimate, rate.interval(census=census))
+            verdict: RateEstimate(
+                rate.estimate,
+                _stated(own, verdict) if sample.sliced else rate.interval(census=census),
+            )
             for verdict, rate in record_rates(counts, copied_again, census=census).items()
         },
         keys=_keys(own, census=census),
@@ -97,9 +103,15 @@ def audit_figures(
     )
 
 
-def is_census(run: Run) -> bool:
-    """Whether *run* audited every record."""
-    return Sample(run.header.sample_rate).census
+def sample_of(run: Run) -> Sample:
+    """The sample of *run*."""
+    return Sample(run.header.sample_rate, by=run.header.sample_by)
+
+
+def _stated(units: Sequence[StoredUnit], verdict: Verdict) -> Interval | None:
+    """The bounds of the only topic: slices of several topics are draws of different sizes."""
+    bounds = [bound for unit in units for bound in unit.bounds if bound.name == _BOUND.get(verdict)]
+    return Interval(bounds[0].lower, bounds[0].upper) if len(bounds) == 1 else None
 
 
 def _record_size(units: Sequence[StoredUnit]) -> float | None:
@@ -123,10 +135,10 @@ def flow_latency(flow: Flow, units: Sequence[StoredUnit], measure: LatencyMeasur
 
 
 def percentiles(cells: LatencyCells, run: Run) -> Mapping[float, LatencyBounds]:
-    """By quantile, widened for a sampled *run*; omits quantiles with too few records."""
+    """By quantile, widened for a *run* with a sample by hash; omits those of too few records."""
     found: dict[float, LatencyBounds] = {}
     for q in PERCENTILES:
-        bracket = percentile(cells, q, sampled=not is_census(run))
+        bracket = percentile(cells, q, sampled=not sample_of(run).of_records.census)
         if bracket is not None:
             lower = None if bracket.lower is None else bracket.lower / 1000
             found[q] = LatencyBounds(lower, bracket.upper / 1000)

@@ -69,5 +69,5 @@ def _fact(unit: StoredUnit, run: Run) -> AuditedUnit:
         run_id=unit.run_id,
         complete_up_to=run.complete_up_to,
         counts=unit.counts,
-        loss_below=None if run.header.sample_rate >= 1 else bound,
+        loss_below=None if run.header.sample_rate >= 1 else bound or None,
     )

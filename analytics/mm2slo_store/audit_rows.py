@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from mm2slo_core.audit.record_sample import SampleBy
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -54,6 +56,7 @@ class RunHeader:
     config_hash: str
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions by program, such as {"mm2slo": "0.1.0", "spark": "4.0.5"}."""
+    sample_by: SampleBy = SampleBy.HASH
 
 
 class RunPlace(NamedTuple):
@@ -74,6 +77,7 @@ class Run:
     verdict_line: str | None = None
     """For a failed run: why it failed."""
     complete_up_to: int | None = None
+    bytes_read: int | None = None
     superseded_units: int = 0
     """Units of its verdict line that later runs have replaced."""
 
@@ -128,6 +132,7 @@ class AuditRun:
     exit_code: int
     verdict_line: str
     complete_up_to: int | None = None
+    bytes_read: int = 0
     judged: tuple[JudgedUnit, ...] = ()
     not_audited: tuple[UnjudgedUnit, ...] = ()
 

@@ -17,6 +17,7 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.latency_histogram import merge
+from mm2slo_core.audit.record_sample import SampleBy
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.unit_outcome import (
     AffinityOutcome,
@@ -262,12 +263,14 @@ def header_row(header: RunHeader, state: RunState) -> Row:
         "started_at": header.started_at,
         "finished_at": None,
         "sample_rate": header.sample_rate,
+        "sample_by": header.sample_by.value,
         "salt": header.salt,
         "config_hash": header.config_hash,
         "versions": dict(header.versions),
         "exit_code": None,
         "verdict_line": None,
         "complete_up_to": None,
+        "bytes_read": None,
         "superseded_units": 0,
     }
 
@@ -280,6 +283,7 @@ def run_row(run: AuditRun) -> Row:
         "exit_code": run.exit_code,
         "verdict_line": _storable(run.verdict_line),
         "complete_up_to": run.complete_up_to,
+        "bytes_read": run.bytes_read,
     }
 
 
@@ -301,6 +305,7 @@ def run_from_row(row: Mapping[Any, Any]) -> Run:
             window=Window(row["window_start"], row["window_end"]),
             started_at=row["started_at"],
             sample_rate=row["sample_rate"],
+            sample_by=SampleBy(row["sample_by"]),
             salt=row["salt"],
             config_hash=row["config_hash"],
             versions=row["versions"],
@@ -310,6 +315,7 @@ def run_from_row(row: Mapping[Any, Any]) -> Run:
         exit_code=row["exit_code"],
         verdict_line=row["verdict_line"],
         complete_up_to=row["complete_up_to"],
+        bytes_read=row["bytes_read"],
         superseded_units=row["superseded_units"],
     )
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from mm2slo_audit.scope import KafkaScopes
-    from mm2slo_core.audit.audit_scope import NotAudited, UnitScope
+    from mm2slo_core.audit.audit_scope import NotAudited, UnitScope, Window
     from mm2slo_core.audit.record_sample import Sample
     from mm2slo_core.config import Config
     from mm2slo_kafka.cluster_client import ClusterClient
@@ -69,6 +69,8 @@ class Landed:
     rows: int
     offsets: int
     """Offsets read on both sides; an upper bound of the records."""
+    bytes_read: int
+    """Of keys and values on both sides; if not all records were landed, estimated from them."""
 
 
 def land(
@@ -79,12 +81,14 @@ def land(
     directory: str,
     *,
     run: str,
+    window: Window | None = None,
     clients: Mapping[str, ClusterClient] | None = None,
     on_read: Callable[[int], None] = lambda _read: None,
 ) -> Landed:
     """Read *kafka_scopes* and land the records of *sample* under *directory* (see `run_folders`).
 
-    *run* names the folder of this run; an existing one is replaced. *clients* read log starts if
+    *run* and *window* name the folder of this run (None: the window of the scopes); an existing one
+    is replaced. *clients* read log starts if
     retention deletes records during the read; None: opens its own. *on_read* gets the number of
     offsets read so far. Payloads never leave Spark. Units that cannot be read are in `failed`.
     Raises UserError if the directory is not writable or a TLS file cannot be read, and Spark's
@@ -96,20 +100,19 @@ def land(
     landing.clients = clients
     folders: dict[int, str] = {}
     for name, scopes in group_by_flows(kafka_scopes.scopes).items():
-        folder = run_folder(directory, name, scopes[0].window, run)
+        folder = run_folder(directory, name, window or scopes[0].window, run)
         delete_folder(spark, folder)
         make_folder(spark, folder)
-        before = landing.totals
+        before = landing.rows, landing.offsets
         landed = landing.land(scopes, f"{folder}/records")
         if not landed:
             delete_folder(spark, folder)
             continue
-        rows, offsets = (now - then for now, then in zip(landing.totals, before, strict=True))
+        rows, offsets = landing.rows - before[0], landing.offsets - before[1]
         units = tuple(describe_scope(scope) for scope in landed)
         manifest = Manifest(run, rows, offsets, sample.rate, sample.salt, units)
         write_manifest(spark, folder, manifest)
         folders |= {scope.index: folder for scope in landed}
-    rows, offsets = landing.totals
     records = empty_records(spark)
     if folders:
         paths = [f"{each}/records" for each in dict.fromkeys(folders.values())]
@@ -124,8 +127,9 @@ def land(
         ),
         failed=landing.failed,
         folders=folders,
-        rows=rows,
-        offsets=offsets,
+        rows=landing.rows,
+        offsets=landing.offsets,
+        bytes_read=landing.bytes_read,
     )
 
 
@@ -149,8 +153,11 @@ class _Landing:
             alias: connector_options(cluster) for alias, cluster in config.clusters.items()
         }
         self._jobs = 0
-        self.totals = (0, 0)
-        """Rows landed and offsets read so far."""
+        self.rows = 0
+        """Rows landed so far."""
+        self.offsets = 0
+        """Offsets read so far."""
+        self.bytes_read = 0
         self.scopes: list[UnitScope] = []
         self.failed: dict[int, NotAudited] = {}
         self.clients: Mapping[str, ClusterClient] | None = None
@@ -214,17 +221,22 @@ class _Landing:
         context = self._spark.sparkContext
         files = max(
             context.defaultParallelism * _FILES_PER_CORE,
-            math.ceil(offsets * self._sample.rate / _ROWS_PER_FILE),
+            math.ceil(offsets * self._sample.of_records.rate / _ROWS_PER_FILE),
         )
         self._jobs += 1
         tasks = min(files, sum(len(each.ranges) for each in planned))
         with self._progress.track_job(
             context, f"mm2slo-landing-{id(self)}-{self._jobs}", offsets, tasks=tasks
         ):
-            observed = records.coalesce(files).observe(counted, F.count(F.lit(1)).alias("rows"))
+            observed = records.coalesce(files).observe(
+                counted, F.count(F.lit(1)).alias("rows"), F.sum("size").alias("bytes")
+            )
             observed.write.mode("append").option("compression", "zstd").parquet(path)
-        rows, read = self.totals
-        self.totals = (rows + int(counted.get["rows"]), read + offsets)
+        rows, size = int(counted.get["rows"]), int(counted.get["bytes"] or 0)
+        self.rows += rows
+        self.offsets += offsets
+        complete = self._sample.of_records.census
+        self.bytes_read += size if complete or not rows else round(size / rows * offsets)
 
 
 def empty_records(spark: SparkSession) -> DataFrame:

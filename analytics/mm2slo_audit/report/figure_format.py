@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mm2slo_audit.run.run_report import RunReport
     from mm2slo_core.audit.audit_scope import UnitScope
     from mm2slo_core.audit.latency_histogram import Bracket
-    from mm2slo_core.audit.record_sample import Sample
     from mm2slo_core.audit.unit_outcome import AffinityOutcome, Evidence
 
 UNKNOWN: Final = "-"
@@ -51,11 +50,19 @@ def format_window(report: RunReport) -> str:
     return f"{format_utc(report.window.start)} to {format_utc(report.window.end)}"
 
 
-def format_coverage(sample: Sample) -> str:
-    """Whether the run was a census or a sample."""
+def format_coverage(report: RunReport) -> str:
+    """Whether the run was a census or a sample, and how much it read."""
+    sample = report.sample
     if sample.census:
-        return "census: every record of the window was compared"
-    return f"sample: {sample.rate * 100:g}% of the records, chosen by hash, the same on both sides"
+        text = "census: every record of the window was compared"
+    elif sample.sliced:
+        text = f"sample: 1 in {sample.every} slices of source offsets, with their copies"
+    else:
+        text = (
+            f"sample: {sample.rate * 100:g}% of the records, chosen by hash, the same on both sides"
+        )
+    about = "" if sample.of_records.census else "about "
+    return f"{text}; {about}{_bytes(report.bytes_read)} read"
 
 
 def format_duration(milliseconds: float) -> str:

@@ -117,7 +117,7 @@ def _facts(report: RunReport) -> str:
         "Flows": ", ".join(flow.label for flow in report.flows),
         "Window": format_window(report),
         "Complete up to": "unknown" if until is None else format_utc(until),
-        "Coverage": format_coverage(report.sample),
+        "Coverage": format_coverage(report),
         "Run": f"{report.run_id}, took {format_duration(report.finished_at - report.started_at)}",
         "Versions": ", ".join(f"{name} {number}" for name, number in report.versions.items()),
     }

@@ -35,7 +35,7 @@ def _lines(report: RunReport) -> Iterator[str]:
     yield f"**{_escape(report.conclusion.line)}**"
     yield ""
     yield f"- window: {format_window(report)}"
-    yield f"- {format_coverage(report.sample)}"
+    yield f"- {format_coverage(report)}"
     yield f"- run: {report.run_id}"
     if topics:
         yield from _figures("Flow", compute_flow_figures(report))

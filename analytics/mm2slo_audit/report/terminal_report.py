@@ -70,7 +70,7 @@ def _title(report: RunReport) -> Text:
     return Text.assemble(
         ("mm2slo audit", "bold"),
         f"  {format_window(report)}",
-        (f"\n{format_coverage(report.sample)}", "dim"),
+        (f"\n{format_coverage(report)}", "dim"),
         (f"\nrun {report.run_id}, took {took}", "dim"),
     )
 

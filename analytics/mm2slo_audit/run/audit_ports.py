@@ -68,6 +68,8 @@ class Landed:
     """Topics that could not be read."""
     directories: Mapping[int, tuple[RunDirectory, ...]] = field(default_factory=dict)
     """Directories of landed records by index of the unit."""
+    bytes_read: int = 0
+    """Of keys and values on both sides; in a sample by hash estimated from it."""
 
 
 class Engine(Protocol):

@@ -12,6 +12,7 @@ from mm2slo_audit.run.earlier_audits import with_earlier
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.run_progress import Stage
 from mm2slo_audit.run.run_report import RunReport, UnitReport
+from mm2slo_audit.run.slice_notes import describe_slices
 from mm2slo_audit.run.stated_bounds import compute_stated_bounds
 from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason, UnitScope
@@ -62,7 +63,8 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
         flows=tuple(flow.flow for flow in flows),
         window=window,
         started_at=started_at,
-        sample_rate=options.sample.rate,
+        sample_rate=1.0 if options.sample.census else options.sample.rate,
+        sample_by=options.sample.by,
         salt=options.sample.salt,
         config_hash=hash_options(flows, options),
     )
@@ -72,6 +74,8 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
             report = _report(header, (), scoped.not_audited, options, ports)
             _publish(report, header, (), ports)
             return report
+        for scope in scoped.scopes if options.sample.sliced else ():
+            ports.progress.note(describe_slices(scope))
         ports.progress.stage(Stage.STARTING)
         engine = ports.engine.get(_offsets(scoped.scopes))
         header = replace(header, versions=engine.versions)
@@ -94,7 +98,7 @@ def _run_announced(
         ports.progress.stage(Stage.JUDGING)
         units, failed = _judge(landed, engine, sample, ports.store)
         not_audited = (*scoped.not_audited, *landed.failed, *failed)
-        report = _report(header, units, not_audited, options, ports)
+        report = _report(header, units, not_audited, options, ports, bytes_read=landed.bytes_read)
         superseded = _publish(report, header, scoped.restarting_completion, ports)
     except BaseException as error:
         # A signal may arrive just after the result was stored.
@@ -201,6 +205,8 @@ def _report(
     not_audited: Sequence[NotAudited],
     options: AuditOptions,
     ports: Ports,
+    *,
+    bytes_read: int = 0,
 ) -> RunReport:
     return RunReport(
         run_id=header.id,
@@ -219,6 +225,7 @@ def _report(
         not_audited=tuple(not_audited),
         config_hash=header.config_hash,
         versions=header.versions,
+        bytes_read=bytes_read,
     )
 
 
@@ -233,6 +240,7 @@ def _publish(
         exit_code=report.exit_code,
         verdict_line=report.conclusion.line,
         complete_up_to=report.conclusion.complete_up_to,
+        bytes_read=report.bytes_read,
         judged=tuple(
             JudgedUnit(
                 unit.outcome,

@@ -11,6 +11,7 @@ from mm2slo_audit.ingestion.run_folders import read_manifest
 from mm2slo_audit.run.audit_ports import Landed
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.folder_cleanup import absolute_url, delete_landed_run, delete_run_folder
+from mm2slo_audit.scope.slice_layers import expand_layers
 from mm2slo_audit.session import spark_session
 from mm2slo_audit.session.spark_errors import describe_spark_error, spark_exceptions
 from mm2slo_store import RunDirectory
@@ -112,29 +113,41 @@ class SparkEngine:
         """See `Engine.land`."""
         from mm2slo_audit.ingestion import land
 
+        expanded, layers = expand_layers(scoped.detail)
         with _one_line_errors("reading"):
             found = land(
                 self._spark,
-                scoped.detail,
+                expanded,
                 self._config,
                 sample,
                 self._directory,
                 run=run_id,
+                window=scoped.scopes[0].window,
                 on_read=on_read,
             )
             rows = {
                 folder: read_manifest(self._spark, folder).rows
                 for folder in dict.fromkeys(found.folders.values())
             }
+        failed = {layers.units[index]: each for index, each in found.failed.items()}
+        whole = {layers.units[each.index]: each for each in found.kafka_scopes.scopes}
         flows = {scope.index: tuple(each.flow for each in scope.flows) for scope in scoped.scopes}
         return Landed(
-            scopes=found.kafka_scopes.scopes,
-            data=found,
-            failed=tuple(replace(each, flows=flows[index]) for index, each in found.failed.items()),
+            scopes=tuple(
+                each
+                if each.slices
+                # Read completely: retention may have moved log starts.
+                else replace(whole[each.index], index=each.index)
+                for each in scoped.scopes
+                if each.index not in failed
+            ),
+            data=(found, layers),
+            failed=tuple(replace(each, flows=flows[index]) for index, each in failed.items()),
             directories={
-                index: (RunDirectory(folder, rows=rows[folder]),)
+                layers.units[index]: (RunDirectory(folder, rows=rows[folder]),)
                 for index, folder in found.folders.items()
             },
+            bytes_read=found.bytes_read,
         )
 
     def judge(
@@ -143,8 +156,11 @@ class SparkEngine:
         """See `Engine.judge`."""
         from mm2slo_audit.engine import judge
 
+        found, layers = landed.data
+        judged = [layer for each in scopes for layer in layers.of(each, found.kafka_scopes.scopes)]
         with _one_line_errors("judging"):
-            return judge(self._spark, landed.data.records, landed.data.polls, scopes, sample)
+            outcomes = judge(self._spark, found.records, found.polls, judged, sample.of_records)
+        return [layers.merge(each, outcomes) for each in scopes]
 
     def discard(self, run_id: str, window: Window) -> None:
         """See `Engine.discard`."""

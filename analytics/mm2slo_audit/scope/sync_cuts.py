@@ -45,9 +45,7 @@ def find_cuts(
     start, end = read
     width = max(min_width, -((start - end) // _MAX_CUTS))
     kept: list[Cut] = []
-    for cut in _find_clean(
-        _since_created(log_syncs), (end, target_end), (start, width), dense=dense
-    ):
+    for cut in find_clean_cuts(log_syncs, (end, target_end), (start, width), dense=dense):
         if cut.upstream <= start:
             kept = [cut]
         elif cut.upstream < end and (not kept or _distance(kept[-1], cut) >= width):
@@ -69,10 +67,14 @@ def _is_new_log(one: SyncPoint, two: SyncPoint) -> bool:
     return two.downstream < one.downstream
 
 
-def _find_clean(
-    points: Sequence[SyncPoint], ends: tuple[int, int], grid: tuple[int, int], *, dense: bool
+def find_clean_cuts(
+    log_syncs: Sequence[SyncPoint], ends: tuple[int, int], grid: tuple[int, int], *, dense: bool
 ) -> Iterator[Cut]:
-    """Syncs that are cuts, and in one-to-one ranges the offsets of *grid* (start, width)."""
+    """Syncs that are cuts, and in one-to-one ranges the offsets of *grid* (start, width).
+
+    *ends*: of the source and of the target.
+    """
+    points = _since_created(log_syncs)
     if not points:
         return
     spans = [_source_range(one, two, dense=dense) for one, two in pairwise(points)]

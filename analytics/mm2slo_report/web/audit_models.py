@@ -8,6 +8,7 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from mm2slo_core.audit.audit_scope import NotAuditedReason
 from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile, percentile_name
+from mm2slo_core.audit.record_sample import SampleBy
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 from mm2slo_core.timeline_record import Side
 from mm2slo_report.rendering.response_model import Instant, MaybeInstant, ResponseModel
@@ -50,6 +51,11 @@ class AuditRun(ResponseModel):
     verdict: Annotated[str | None, Field(description="Of a failed run: why it failed.")]
     complete_up_to: MaybeInstant
     sampled_ratio: float
+    sampled_by: SampleBy
+    bytes_read: Annotated[
+        int | None,
+        Field(description="Bytes of keys and values read; estimated in a sample by hash."),
+    ]
     superseded_topics: int
     versions: dict[str, str]
     links: RunLinks
@@ -70,6 +76,8 @@ class AuditRun(ResponseModel):
                 "verdict": run.verdict_line,
                 "complete_up_to": run.complete_up_to,
                 "sampled_ratio": header.sample_rate,
+                "sampled_by": header.sample_by,
+                "bytes_read": run.bytes_read,
                 "superseded_topics": run.superseded_units,
                 "versions": dict(header.versions),
                 "links": {

@@ -123,7 +123,10 @@ def _parts(
     sample: Sample | None,
     not_audited: int,
 ) -> Iterable[str]:
-    sampled = "" if sample is None or sample.census else f" in a sample of {sample.rate * 100:g}%"
+    sampled = ""
+    if sample is not None and not sample.census:
+        by = " by slices" if sample.sliced else ""
+        sampled = f" in a sample of {sample.rate * 100:g}%{by}"
     yield f"{counts[Verdict.MATCHED]:,} matched{sampled}"
     if findings := _counted(counts, _FINDINGS):
         yield ", ".join(findings)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mm2slo_core.audit.audit_scope import UnitScope
-    from mm2slo_core.audit.record_verdict import Verdict
     from mm2slo_core.timeline_record import Side
+
+_RANK: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,19 @@ class Evidence:
     other_offset: int | None = None
     block: int | None = None
     """Replay: the target offset at which its block starts."""
+
+
+def cap_evidence(evidence: Iterable[Evidence], cap: int | None) -> tuple[Evidence, ...]:
+    """Return *evidence* in order, at most *cap* per verdict."""
+    taken: Counter[Verdict] = Counter()
+    kept = []
+    for each in sorted(
+        evidence, key=lambda one: (_RANK[one.verdict], one.flow, one.partition, one.offset)
+    ):
+        taken[each.verdict] += 1
+        if cap is None or taken[each.verdict] <= cap:
+            kept.append(each)
+    return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +154,8 @@ class UnitOutcome:
     """Timestamp (epoch ms) of the oldest pending or overdue record."""
     order_judged: bool = True
     """False if order is not defined (flows without MirrorMaker 2, no positions)."""
+    slices: int = 0
+    """Slices that were compared; 0: not a sample by slices."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:

@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sliced_units import judge_slices
+
 from mm2slo_audit.run.audit_ports import Landed, Ports, RunScope
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
@@ -140,6 +142,7 @@ class ReferenceEngine:
                 for scope in scoped.scopes
                 if scope.index in self.unreadable
             ),
+            bytes_read=12_345_678,
             directories={
                 scope.index: (RunDirectory(str(folder), rows=read),) for scope in readable
             },
@@ -152,14 +155,16 @@ class ReferenceEngine:
         if any(scope.index in self.broken for scope in scopes):
             raise AuditEngineError("the records of the topic cannot be judged: the disk is full")
         return [
-            judge(
+            judge_slices(scope, self.units[scope.index].records, self.units[scope.index].polls)
+            if scope.slices
+            else judge(
                 [
                     replace(each, topic=scope.index)
-                    for each in _sampled(self.units[scope.index].records, sample)
+                    for each in _sampled(self.units[scope.index].records, sample.of_records)
                 ],
                 [replace(each, topic=scope.index) for each in self.units[scope.index].polls],
                 scope,
-                sample,
+                sample.of_records,
             )
             for scope in scopes
         ]
@@ -203,6 +208,9 @@ class RecordedProgress:
 
     def read(self, records: int) -> None:
         self.records = records
+
+    def note(self, text: str) -> None:
+        self.messages.append(text)
 
     def warn(self, text: str) -> None:
         self.messages.append(text)

@@ -17,14 +17,15 @@ from audit_scenario.audit_process import AuditRequest, AuditResult
 from mm2slo_audit.engine import judge
 from mm2slo_audit.ingestion import land
 from mm2slo_audit.scope import open_clients, read_scopes
+from mm2slo_audit.scope.slice_layers import expand_layers
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
 from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_sample import Sample, SampleBy
 from mm2slo_core.config import load_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -51,6 +52,8 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
     """Read scopes, land records, judge and conclude."""
     stages = _Stages()
     config, sample = load_config(request.config), Sample(request.sample)
+    if request.slice_bytes:
+        sample = replace(sample, by=SampleBy.SLICES, slice_bytes=request.slice_bytes)
     with open_clients(config) as clients:
         kafka_scopes = read_scopes(
             config,
@@ -59,21 +62,25 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
             request.window,
             clients,
             max_pending=request.max_pending,
+            sample=sample,
         )
         stages.ended("scopes")
-        landed = land(spark, kafka_scopes, config, sample, directory, run="test", clients=clients)
+        read, layers = expand_layers(kafka_scopes)
+        landed = land(spark, read, config, sample, directory, run="test", clients=clients)
         stages.ended("landing")
-    judged = _judge(spark, landed, request, sample, lambda scope: scope)
+    judged = _judge(spark, landed, request, sample.of_records, lambda scope: scope)
+    if sample.sliced:
+        judged = [layers.merge(unit, judged) for unit in kafka_scopes.scopes]
     stages.ended("judging")
-    unstamped = _judge(spark, landed, request, sample, _unstamped)
+    unstamped = _judge(spark, landed, request, sample.of_records, _unstamped)
     stages.ended("unstamped")
     not_audited = landed.kafka_scopes.not_audited
     return AuditResult(
-        outcomes=judged,
+        outcomes=_by_topic(judged),
         not_audited=not_audited,
-        conclusion=conclude(list(judged.values()), not_audited, sample=sample),
+        conclusion=conclude(judged, not_audited, sample=sample),
         seconds=stages.seconds,
-        unstamped=unstamped,
+        unstamped=_by_topic(unstamped),
     )
 
 
@@ -83,12 +90,15 @@ def _judge(
     request: AuditRequest,
     sample: Sample,
     seen: Callable[[UnitScope], UnitScope | None],
-) -> dict[str, UnitOutcome]:
+) -> list[UnitOutcome]:
     scopes = [chosen for each in landed.kafka_scopes.scopes if (chosen := seen(each)) is not None]
-    found = judge(
+    return judge(
         spark, landed.records, landed.polls, scopes, sample, evidence_cap=request.evidence_cap
     )
-    return {each.scope.target_topic: each for each in found}
+
+
+def _by_topic(outcomes: Sequence[UnitOutcome]) -> dict[str, UnitOutcome]:
+    return {each.scope.target_topic: each for each in outcomes}
 
 
 def _unstamped(scope: UnitScope) -> UnitScope | None:

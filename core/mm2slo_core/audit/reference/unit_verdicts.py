@@ -16,7 +16,12 @@ from mm2slo_core.audit.reference.missing_records import missing_verdicts
 from mm2slo_core.audit.reference.record_groups import pair
 from mm2slo_core.audit.reference.replayed_blocks import find_replays
 from mm2slo_core.audit.reference.unmasked_records import find_unmasked
-from mm2slo_core.audit.unit_outcome import Evidence, PartitionOutcome, UnitOutcome
+from mm2slo_core.audit.unit_outcome import (
+    Evidence,
+    PartitionOutcome,
+    UnitOutcome,
+    cap_evidence,
+)
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import AffinityOutcome, ReplayEvent
 
 _OPEN = {Verdict.PENDING, Verdict.OVERDUE}
-_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 def judge(
@@ -148,7 +152,7 @@ class _Ledger:
             affinity=of_keys,
             copied_again=len(self._copied_again),
             replays=tuple(sorted(self._replays, key=lambda each: (each.partition, each.start))),
-            evidence=_capped(self._evidence, evidence_cap),
+            evidence=cap_evidence(self._evidence, evidence_cap),
             oldest_open=min(self._open, default=None),
             order_judged=order_judged,
         )
@@ -199,15 +203,3 @@ class _Ledger:
                 block=block,
             )
         )
-
-
-def _capped(evidence: Iterable[Evidence], cap: int | None) -> tuple[Evidence, ...]:
-    taken: Counter[Verdict] = Counter()
-    kept = []
-    for each in sorted(
-        evidence, key=lambda one: (_RANK[one.verdict], one.flow, one.partition, one.offset)
-    ):
-        taken[each.verdict] += 1
-        if cap is None or taken[each.verdict] <= cap:
-            kept.append(each)
-    return tuple(kept)
