@@ -8,14 +8,16 @@ run in one session on local[2]; rates are of the fastest round, CPU time is that
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Producer
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from scanned_records import PARTITIONS, TOPIC, cpu_seconds, fill
 
 from mm2slo_audit.ingestion import land
 from mm2slo_audit.ingestion.connector_rows import CONSUMER
@@ -35,45 +37,11 @@ if TYPE_CHECKING:
     from mm2slo_audit.ingestion import Landed
     from mm2slo_audit.scope import KafkaScopes
     from mm2slo_core.config import Config
-    from mm2slo_lab.broker import Broker
 
-TOPIC, PARTITIONS = "scanned", 6
 RECORDS = 5_000_000
 """Records per side."""
-VALUE = bytes(range(256)) + b"-" * 32
-HEADERS: list[tuple[str, str | bytes | None]] = [("trace", b"0123456789abcdef")]
 REACH = 0.75
 ROUNDS = 4
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def fill(broker: Broker, count: int, start: int) -> None:
-    """Records of about 315 bytes, equal on both clusters; timestamps follow from numbers."""
-    broker.admin.create_topic(TOPIC, PARTITIONS)
-    settings = {
-        "linger.ms": "50",
-        "batch.size": "1000000",
-        "queue.buffering.max.messages": "500000",
-    }
-    producer = Producer({**broker.librdkafka(), **settings})
-    for number in range(count):
-        while True:
-            try:
-                producer.produce(
-                    TOPIC,
-                    value=VALUE[: 280 + number % 8],
-                    key=b"k%d" % (number % 400_000),
-                    partition=number % PARTITIONS,
-                    timestamp=start + number // 1000,
-                    headers=HEADERS,
-                )
-            except BufferError:
-                producer.poll(0.05)
-            else:
-                break
-        if number % 10_000 == 0:
-            producer.poll(0)
-    producer.flush()
 
 
 def bare(
@@ -109,11 +77,6 @@ def bare(
 def audit(spark: SparkSession, kafka_scopes: KafkaScopes, config: Config) -> Landed:
     with tempfile.TemporaryDirectory(prefix="mm2slo-scan-") as directory:
         return land(spark, kafka_scopes, config, Sample(0.01), directory, run="bench")
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def measured(what: Callable[[], object], pid: int) -> tuple[float, float]:
