@@ -31,6 +31,7 @@ from large_flow import rss
 from large_flow.large_flow import await_leaders
 from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
+from process_figures import cpu_seconds, processes, threads, waited_seconds
 
 from mm2slo_core.internal_topics import internal_topics
 from mm2slo_core.records import OffsetSync, SourceOffset
@@ -138,44 +139,6 @@ def configuration(servers: list[str], flows: list[Flow], port: int) -> str:
     configured = [{"flow": flow.label, "topics": [topic_of(flow)]} for flow in flows]
     exporter = {"listen": f"{HOST}:{port}", "granularity": "topic"}
     return json.dumps({"clusters": clusters, "flows": configured, "exporter": exporter})
-
-
-def processes(pid: int) -> dict[str, list[int]]:
-    """The exporter and the processes that it started, by name."""
-    found: dict[str, list[int]] = {"exporter": [pid], "canary": [], "groups": [], "other": []}
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    for child in (each for task in tasks for each in (task / "children").read_text().split()):
-        command = Path(f"/proc/{child}/cmdline").read_bytes()
-        kind = "canary" if b"spawn_main" in command else "groups"
-        found["other" if b"resource_tracker" in command else kind].append(int(child))
-    return found
-
-
-def threads(pid: int) -> Counter[str]:
-    """Threads by name; librdkafka's are named `rdk:...`."""
-    names = Counter[str]()
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            names[(task / "comm").read_text().strip()] += 1
-    return names
-
-
-def cpu_seconds(pids: list[int]) -> float:
-    ticks = 0
-    for pid in pids:
-        stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        ticks += int(stat[11]) + int(stat[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def waited_seconds(pids: list[int]) -> float:
-    """How long threads that could run have waited for a core."""
-    nanoseconds = 0
-    for pid in pids:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                nanoseconds += int((task / "schedstat").read_text().split()[1])
-    return nanoseconds / 1e9
 
 
 def values(page: str, name: str) -> dict[str, float]:

@@ -1,0 +1,46 @@
+"""Threads and CPU of the exporter's processes, from /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from pathlib import Path
+
+
+def processes(pid: int) -> dict[str, list[int]]:
+    """The exporter and the processes that it started, by name."""
+    found: dict[str, list[int]] = {"exporter": [pid], "canary": [], "groups": [], "other": []}
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    for child in (each for task in tasks for each in (task / "children").read_text().split()):
+        command = Path(f"/proc/{child}/cmdline").read_bytes()
+        kind = "canary" if b"spawn_main" in command else "groups"
+        found["other" if b"resource_tracker" in command else kind].append(int(child))
+    return found
+
+
+def threads(pid: int) -> Counter[str]:
+    """Threads by name; librdkafka's are named `rdk:...`."""
+    names = Counter[str]()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            names[(task / "comm").read_text().strip()] += 1
+    return names
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    ticks = 0
+    for pid in pids:
+        stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        ticks += int(stat[11]) + int(stat[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def waited_seconds(pids: list[int]) -> float:
+    """How long threads that could run have waited for a core."""
+    nanoseconds = 0
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                nanoseconds += int((task / "schedstat").read_text().split()[1])
+    return nanoseconds / 1e9
