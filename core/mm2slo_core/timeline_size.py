@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # partition with 1, 5 and 50 partitions a topic (docs/performance.md).
 _PARTITION_BYTES: Final = 56
 _TOPIC_BYTES: Final = 95
-# Likewise, of one read of the target: 22.9, 9.0 and 5.7 bytes.
+# Likewise, of one read of the target: 22.5, 9.0 and 5.7 bytes.
 _ARRIVAL_PARTITION_BYTES: Final = 6
 _ARRIVAL_TOPIC_BYTES: Final = 17
 _ARRIVALS_HOURS: Final = 24
