@@ -220,7 +220,7 @@ def measure(pid: int, port: int, seconds: float) -> None:
 
 
 def messages(log: Path) -> dict[str, int]:
-    """Warnings and errors by their beginning, most frequent first."""
+    """Warnings and errors by their start, most frequent first."""
     found = Counter[str]()
     for line in log.read_text().splitlines():
         with contextlib.suppress(ValueError):
