@@ -63,8 +63,9 @@ class Exporter:
 
     def create(self, topic: str) -> None:
         self.scene.add(topic, 2).live(3, 5)
-        group = self.scene.source.setdefault("group_offsets", {})
-        group[f"reader-of-{topic}"] = {TopicPartition(topic, 0): 2}
+        # As the reader of groups, which makes a new mapping for other commits.
+        commits = {f"reader-of-{topic}": {TopicPartition(topic, 0): 2}}
+        self.scene.source["group_offsets"] = self.scene.source.get("group_offsets", {}) | commits
         checkpoints = self.scene.internals.setdefault("checkpoints", {})
         checkpoints[f"reader-of-{topic}"] = {
             TopicPartition(f"us.{topic}", 0): NewestCheckpoint(2, 2, self.at)
@@ -73,7 +74,10 @@ class Exporter:
     def delete(self, topic: str) -> None:
         """Delete the topic, its copy and its group, whose checkpoints expire."""
         self.scene.drop(topic)
-        del self.scene.source["group_offsets"][f"reader-of-{topic}"]
+        commits = self.scene.source["group_offsets"]
+        self.scene.source["group_offsets"] = {
+            group: found for group, found in commits.items() if group != f"reader-of-{topic}"
+        }
         del self.scene.internals["checkpoints"][f"reader-of-{topic}"]
 
     def rounds(self, count: int = 2) -> FlowReport:
