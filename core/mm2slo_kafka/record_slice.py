@@ -67,11 +67,7 @@ def read_slice(
                         )
                     elif error.code() == KafkaError._PARTITION_EOF:
                         return found
-                    # Without group membership, missing permissions on the group do not matter.
-                    elif (
-                        error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED
-                        and not error.retriable()
-                    ):
+                    elif not error.retriable():
                         raise client.handles.problem(error, operation)
         finally:
             consumer.close()

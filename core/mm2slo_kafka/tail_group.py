@@ -163,8 +163,7 @@ class TailGroup:
             self._lookups.set_due(tailed.topic)
         elif kind is ErrorKind.UNKNOWN_TOPIC:
             self._lookups.set_due(tailed.topic)
-        elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
-            # Without group membership, missing permissions on the group do not matter.
+        else:
             operation = f"reading topic {tailed.topic!r}"
             tailed.fail(self._client.handles.problem(error, operation))
 
