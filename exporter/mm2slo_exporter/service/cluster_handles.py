@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from mm2slo_exporter.readers.cluster_reader import WatchScope
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClusterHandle:
-    """Client, readers and writer of one cluster, and their configuration."""
+    """Client, readers and writer of one cluster, and their configuration; equal only to itself."""
 
     config: ClusterConfig
     client: ClusterClient
@@ -103,14 +103,14 @@ class ClusterHandles:
         """*aliases*, and all others of their clusters."""
         wanted = set(aliases)
         opened = list(self._handles.items())  # a reload may change it meanwhile
-        found = {id(handle) for alias, handle in opened if alias in wanted}
-        return frozenset(wanted.union(alias for alias, each in opened if id(each) in found))
+        found = {handle for alias, handle in opened if alias in wanted}
+        return frozenset(wanted.union(alias for alias, each in opened if each in found))
 
     def close(self, aliases: Iterable[str]) -> None:
         """Close clusters, of which *aliases* are all."""
-        closed = {id(handle): handle for handle in map(self._handles.pop, list(aliases))}
-        run_in_parallel([handle.close for handle in closed.values()])
-        for handle in closed.values():
+        closed = dict.fromkeys(map(self._handles.pop, list(aliases)))
+        run_in_parallel([handle.close for handle in closed])
+        for handle in closed:
             self._closed_requests.update(_request_totals(handle))
 
     def close_all(self) -> None:
@@ -137,8 +137,7 @@ class ClusterHandles:
         return ClusterHandle(config, client, reader, internals, writer, arrivals)
 
     def _distinct(self) -> list[ClusterHandle]:
-        opened = list(self._handles.values())  # a reload may change it meanwhile
-        return list({id(handle): handle for handle in opened}.values())
+        return list(dict.fromkeys(list(self._handles.values())))  # a reload may change it meanwhile
 
 
 def _request_totals(handle: ClusterHandle) -> Mapping[tuple[str, str], int]:
