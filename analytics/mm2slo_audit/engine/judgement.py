@@ -46,6 +46,7 @@ from mm2slo_audit.engine.unmasked_records import judge_unmasked
 from mm2slo_audit.engine.unmatched_records import claim_moved_copies, find_unmatched
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.record_verdict import UNREMARKABLE, Verdict
+from mm2slo_core.audit.unit_outcome import EVIDENCE_CAP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ def judge(
     scopes: Sequence[UnitScope],
     sample: Sample,
     *,
-    evidence_cap: int | None = 100,
+    evidence_cap: int | None = EVIDENCE_CAP,
     partitions: int | None = None,
     split: Parts | None = None,
 ) -> list[UnitOutcome]:

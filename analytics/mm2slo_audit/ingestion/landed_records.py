@@ -88,11 +88,10 @@ def land(
     """Read *kafka_scopes* and land the records of *sample* under *directory* (see `run_folders`).
 
     *run* and *window* name the folder of this run (None: the window of the scopes); an existing one
-    is replaced. *clients* read log starts if
-    retention deletes records during the read; None: opens its own. *on_read* gets the number of
-    offsets read so far. Payloads never leave Spark. Units that cannot be read are in `failed`.
-    Raises UserError if the directory is not writable or a TLS file cannot be read, and Spark's
-    exceptions about its disk and jars.
+    is replaced. *clients* read log starts if retention deletes records during the read; None: opens
+    its own. *on_read* gets the number of offsets read so far. Payloads never leave Spark. Units
+    that cannot be read are in `failed`. Raises UserError if the directory is not writable or a TLS
+    file cannot be read, and Spark's exceptions about its disk and jars.
     """
     for sentence in unapplied_client_settings(config):
         logger.warning("%s", sentence)

@@ -35,10 +35,8 @@ def read_timeline(
 ) -> dict[TimelineKey, TopicTimeline]:
     """The *wanted* records of *topic* from *since* to *until* (epoch s).
 
-    Empty if it does not exist.
-    Brackets are joined so that about *max_polls* remain.
-
-    Raises KafkaOperationError or TimeoutError.
+    Empty if it does not exist. Brackets are joined so that about *max_polls* remain. Raises
+    KafkaOperationError or TimeoutError.
     """
     found: dict[TimelineKey, TopicTimeline] = {}
     malformed = polls = 0

@@ -22,7 +22,12 @@ from mm2slo_core.audit.audit_scope import SourceSlice, Window
 from mm2slo_core.audit.fingerprint import chained, key_hash
 from mm2slo_core.audit.latency_histogram import merge as merge_latencies
 from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import PartitionOutcome, UnitOutcome, cap_evidence
+from mm2slo_core.audit.unit_outcome import (
+    EVIDENCE_CAP,
+    PartitionOutcome,
+    UnitOutcome,
+    cap_evidence,
+)
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -36,7 +41,6 @@ _MOST_PER_PARTITION: Final = 10
 """Each layer is a separate read of both sides."""
 _ANY_TIME: Final = Window(-1, 1 << 53)
 """Every record of a slice is judged, whatever its timestamp; as far as Spark's timestamps reach."""
-_EVIDENCE_CAP: Final = 100
 _MEGABYTE: Final = 1_000_000
 
 
@@ -166,7 +170,7 @@ def merge_layers(scope: UnitScope, outcomes: Sequence[UnitOutcome]) -> UnitOutco
                 for found in each.evidence
                 if found.verdict is not Verdict.EXTRA
             ),
-            _EVIDENCE_CAP,
+            EVIDENCE_CAP,
         ),
         oldest_open=min(
             (each.oldest_open for each in outcomes if each.oldest_open is not None), default=None

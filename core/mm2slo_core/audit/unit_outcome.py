@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_scope import UnitScope
     from mm2slo_core.timeline_record import Side
 
+EVIDENCE_CAP: Final = 100
+"""Evidence that is kept per unit and verdict, unless stated otherwise."""
 _RANK: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
