@@ -33,6 +33,8 @@ _BASE = {
     "transaction.state.log.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
+    # No records of the controller while nothing changes: a fifth of an idle broker's CPU.
+    "metadata.max.idle.interval.ms": "0",
     "log.retention.check.interval.ms": "1000",
     "log.initial.task.delay.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
