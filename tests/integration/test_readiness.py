@@ -160,7 +160,8 @@ def test_checkpoint_lag_equals_kafka_translation(seen: Watch) -> None:
     assert found[HEAD] <= 100
     # Each offset sync that MirrorMaker 2 skips on a busy machine doubles a gap.
     assert found[THOUSAND] <= 1_600 * 4
-    assert 0 < found[HUNDRED_THOUSAND] <= 10_000
+    # Nothing, where an offset sync happens to be at the commit.
+    assert found[HUNDRED_THOUSAND] <= 10_000
     assert found[IDLE] <= COMMITS[IDLE][0] + COMMITS[IDLE][1]
 
 
