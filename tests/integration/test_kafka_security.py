@@ -14,10 +14,15 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import APP, Engine, LabTopology, Security
+from mm2slo_lab import APP, Engine, Lab, LabTopology, Security
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.integration.conftest import LabFactory
+
+    from mm2slo_lab.broker import Broker
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 WRONG = "wrong-horse-battery"
@@ -25,6 +30,13 @@ WRONG = "wrong-horse-battery"
 
 def topology(security: Security) -> LabTopology:
     return LabTopology(clusters=("us",), flows=(), engine=Engine.NONE, security=security)
+
+
+@pytest.fixture(scope="module")
+def broker(lab_progress: Progress) -> Iterator[Broker]:
+    """A broker where each test has its own topics, and the application no permissions at first."""
+    with Lab.start(topology(Security.SASL_PLAINTEXT), progress=lab_progress) as lab:
+        yield lab.cluster("us")
 
 
 def connection_error(properties: dict[str, str]) -> KafkaOperationError:
@@ -53,8 +65,7 @@ def test_wrong_password_ca_and_protocol_are_distinguished(
     assert connection_error(plain).kind in {ErrorKind.TLS, ErrorKind.UNREACHABLE}
 
 
-def test_denied_operations_raise_authorization_errors(lab_factory: LabFactory) -> None:
-    broker = lab_factory(topology(Security.SASL_PLAINTEXT)).cluster("us")
+def test_denied_operations_raise_authorization_errors(broker: Broker) -> None:
     for name in ("open", "closed"):
         broker.admin.create_topic(name, 1)
         produce(broker.librdkafka(), name, Load(4))
@@ -98,10 +109,7 @@ def test_denied_operations_raise_authorization_errors(lab_factory: LabFactory) -
         tail.close()
 
 
-def test_producer_works_after_permission_is_granted(
-    lab_factory: LabFactory,
-) -> None:
-    broker = lab_factory(topology(Security.SASL_PLAINTEXT)).cluster("us")
+def test_producer_works_after_permission_is_granted(broker: Broker) -> None:
     broker.admin.create_topic("canary", 1)
     broker.admin.grant(APP.name, "TOPIC", "canary", "DESCRIBE")
     results: list[DeliveryResult] = []
@@ -127,9 +135,8 @@ def test_producer_works_after_permission_is_granted(
     ]
 
 
-def test_denied_topic_fails_its_own_records_only(lab_factory: LabFactory) -> None:
+def test_denied_topic_fails_its_own_records_only(broker: Broker) -> None:
     """Flows with different topics share a producer."""
-    broker = lab_factory(topology(Security.SASL_PLAINTEXT)).cluster("us")
     for topic in ("granted", "denied"):
         broker.admin.create_topic(topic, 1)
         broker.admin.grant(APP.name, "TOPIC", topic, "DESCRIBE")
