@@ -101,6 +101,7 @@ def failed_reads(scrape: Scrape, alias: str) -> float:
     return sum(scrape.values(name, cluster=alias, stage="end_offsets").values())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("faulty_lab")
 def test_scrape_without_clusters_makes_no_kafka_request(
     lab: Lab, topic: str, kafka_calls: dict[str, set[str]], web_threads: set[str]

@@ -64,6 +64,7 @@ def test_lab_stop_leaves_no_process() -> None:
     assert not Path(root).exists()
 
 
+@pytest.mark.long
 def test_killed_parent_leaves_no_process() -> None:
     parent, pids, root = start_parent("wait")
     with parent:

@@ -68,6 +68,7 @@ def test_state_with_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     assert {dict(labels)["state"] for labels, on in tasks.items() if on} == {"running"}
 
 
+@pytest.mark.long
 def test_state_with_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
     """One of two flows gets records."""
     busy, idle = US_EU.label, EU_US.label

@@ -28,7 +28,7 @@ from mm2slo_lab.condition_wait import wait_for
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 US_EU = Flow("us", "eu")
 POLL_MS = 10_000

@@ -74,7 +74,7 @@ def sizes(
 @pytest.mark.parametrize(
     ("units", "rate"),
     [
-        (15, 1.0),
+        (6, 1.0),
         pytest.param(50, 1.0, marks=pytest.mark.long),
         pytest.param(50, 0.4, marks=pytest.mark.long),
     ],

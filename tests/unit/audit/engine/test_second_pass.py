@@ -198,7 +198,7 @@ def disordered(seed: int, index: int) -> tuple[UnitScope, list[AuditRecord], lis
 @pytest.mark.parametrize(
     ("count", "pieces"),
     [
-        (12, 7),
+        (6, 7),
         pytest.param(40, 7, marks=pytest.mark.long),
         pytest.param(40, 1, marks=pytest.mark.long),
     ],

@@ -39,6 +39,7 @@ def test_self_test_finds_lost_and_duplicate_record(
     assert found == {(Verdict.LOST, 0, 200), (Verdict.DUPLICATE, 1, 500)}
 
 
+@pytest.mark.long
 def test_self_test_with_other_findings_raises_error(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
