@@ -98,7 +98,7 @@ def play_scenario(lab: Lab, prefix: str) -> AuditScenario:
             send_records(topics)
             kill_mirrormaker(topics)
             write_target_faults(topics)
-            with open_transaction(topics), traffic(lab, topics.topic(CLEAN), rate=500):
+            with open_transaction(topics), traffic(lab, topics.topic(CLEAN), rate=100):
                 wait_copied(lab, US_EU, topics.copy(CLEAN), CLEAN_RECORDS + RECORDS_DURING_AUDIT)
                 result = spark.audit(_request(topics, _ALL))
             arrivals = {name: _arrivals(topics, name, *recorders) for name in _TIMED}
