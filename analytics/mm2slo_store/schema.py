@@ -1,4 +1,4 @@
-"""The tables in SQLAlchemy Core. `migrations/versions` creates them; a test compares both.
+"""The tables of a new store in SQLAlchemy Core; `migrations` brings older stores up to them.
 
 Keys are natural (run, number within it), not sequences, so publishing twice gives the same rows.
 Values that are read as a whole (histograms, offsets) are JSON; values to search by are columns.

@@ -1,4 +1,4 @@
-"""Runs migrations with Alembic, which is slow to import: import this only to run one."""
+"""Creates and upgrades the tables with Alembic, which is slow to import: import this only then."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from mm2slo_store.schema import VERSION_TABLE
+from mm2slo_store import digest_claims, sli_tables  # noqa: F401 - their tables
+from mm2slo_store.schema import VERSION_TABLE, metadata
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -26,14 +28,22 @@ def known_revisions() -> frozenset[str]:
     return frozenset(each.revision for each in scripts().walk_revisions())
 
 
-def upgrade(connection: Connection, to: str = "head") -> None:
-    """Run missing migrations up to *to* in the transaction of *connection*."""
+def create(connection: Connection) -> None:
+    """Create the tables as the newest migration leaves them, in the transaction of *connection*."""
+    # A table of that name is another program's: the creation fails instead of using it.
+    metadata.create_all(connection, checkfirst=False)
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    context.stamp(scripts(), "head")
+
+
+def upgrade(connection: Connection) -> None:
+    """Run missing migrations in the transaction of *connection*."""
     script = scripts()
 
     def missing(revision: str, _context: object) -> object:
-        return script._upgrade_revs(to, revision)
+        return script._upgrade_revs("head", revision)
 
-    with EnvironmentContext(Config(), script, fn=missing, destination_rev=to) as environment:
+    with EnvironmentContext(Config(), script, fn=missing, destination_rev="head") as environment:
         environment.configure(
             connection=connection, version_table=VERSION_TABLE, transactional_ddl=True
         )

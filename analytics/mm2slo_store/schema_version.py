@@ -1,4 +1,4 @@
-"""Upgrades the schema when a store is opened; refuses stores of newer versions."""
+"""Creates or upgrades the schema when a store is opened; refuses stores of newer versions."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ if TYPE_CHECKING:
 
 
 def upgrade_if_older(engine: Engine, address: StoreAddress) -> None:
-    """Run missing migrations in one transaction.
+    """Create the tables or run missing migrations, in one transaction.
 
     Raises UserError if a newer version of mm2slo wrote the store.
     """
     with read_transaction(engine) as connection:
         if _revision(connection) == REVISION:
             return
-    from mm2slo_store.schema_upgrade import known_revisions, upgrade
+    from mm2slo_store.schema_upgrade import create, known_revisions, upgrade
 
     with write_transaction(engine) as connection:
         found = _revision(connection)
         if found == REVISION:  # another process upgraded it
             return
-        if found is not None and found not in known_revisions():
+        if found is None:
+            create(connection)
+        elif found in known_revisions():
+            upgrade(connection)
+        else:
             raise UserError(
                 f"the store {address.redacted} was written by a newer version of mm2slo "
                 f"(schema {found}; this version knows {REVISION}): upgrade mm2slo, "
                 "or give another store"
             )
-        upgrade(connection)
 
 
 def _revision(connection: Connection) -> str | None:

@@ -1,35 +1,69 @@
-"""The migrations make what the code expects, and open runs them once."""
+"""A new store has the newest tables; open runs the migrations that an older one lacks, once."""
 
 from __future__ import annotations
 
 import sys
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import create_engine
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, inspect
+from sqlalchemy.schema import CreateIndex, CreateTable
 
-from mm2slo_store import Store, schema
+from mm2slo_store import Store, schema, schema_upgrade, schema_version
 from mm2slo_store.schema_upgrade import scripts
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
+
+_TABLES = "e2fb82eae48df6a8"
 
 
 def test_newest_migration_matches_the_revision_in_code() -> None:
     assert scripts().get_heads() == [schema.REVISION]
 
 
-def test_migrated_store_matches_the_schema(tmp_path: Path) -> None:
+def test_changed_tables_need_a_migration() -> None:
+    """Stores of a release keep its tables: change them in a migration, then this digest."""
+    tables = schema.metadata.sorted_tables
+    created = [str(CreateTable(each)) for each in tables]
+    created += sorted(str(CreateIndex(index)) for each in tables for index in each.indexes)
+    assert sha256("".join(created).encode()).hexdigest()[:16] == _TABLES
+
+
+def test_open_older_store_runs_missing_migrations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Store.open(tmp_path / "audit.db"):
         pass
-    engine = create_engine(f"sqlite:///{tmp_path / 'audit.db'}")
-    with engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection, opts={"version_table": schema.VERSION_TABLE, "compare_type": True}
-        )
-        assert compare_metadata(context, schema.metadata) == []
-    engine.dispose()
+    _write_revision(tmp_path, "0001", None, "raise AssertionError")
+    added = "op.add_column('digests', sa.Column('n', sa.Integer))"
+    _write_revision(tmp_path, "0002", "0001", added)
+    config = Config()
+    config.set_main_option("script_location", str(tmp_path))
+    monkeypatch.setattr(schema_upgrade, "scripts", lambda: ScriptDirectory.from_config(config))
+    monkeypatch.setattr(schema_version, "REVISION", "0002")
+    for _ in range(2):
+        with Store.open(tmp_path / "audit.db") as store:
+            assert store.digest_claim("2026-07", "#sre") is None
+        engine = create_engine(f"sqlite:///{tmp_path / 'audit.db'}")
+        with engine.connect() as connection:
+            assert schema_version._revision(connection) == "0002"
+            assert "n" in {each["name"] for each in inspect(connection).get_columns("digests")}
+        engine.dispose()
+
+
+def _write_revision(folder: Path, revision: str, after: str | None, change: str) -> None:
+    versions = folder / "versions"
+    versions.mkdir(exist_ok=True)
+    (versions / f"v{revision}.py").write_text(
+        "import sqlalchemy as sa\nfrom alembic import op\n"
+        f"revision = {revision!r}\ndown_revision = {after!r}\n"
+        f"def upgrade():\n    {change}\n"
+    )
 
 
 def test_open_current_store_does_not_import_alembic(tmp_path: Path) -> None:
