@@ -1,4 +1,4 @@
-"""Queries of audits on an open connection."""
+"""Audits in an open store: queries."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlalchemy import Text, and_, cast, exists, func, select, tuple_
 
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
 from mm2slo_store import schema
 from mm2slo_store.audit_rows import (
     Completion,
@@ -17,6 +18,7 @@ from mm2slo_store.audit_rows import (
     StoredEvidence,
 )
 from mm2slo_store.json_encoding import decode_scope, dumps
+from mm2slo_store.open_store import OpenStore
 from mm2slo_store.row_conversion import (
     directory_from_row,
     evidence_from_row,
@@ -26,7 +28,7 @@ from mm2slo_store.row_conversion import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, FromClause, Select, Table
 
@@ -71,219 +73,247 @@ class UnitFilter:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class RunFilter:
-    """Selects runs; None: any. `after`: those that follow that place in the list."""
+class AuditQueries(OpenStore):
+    """Runs, units and anomalies as they were published."""
 
-    run_id: str | None = None
-    flow: Flow | None = None
-    state: RunState | None = None
-    after: RunPlace | None = None
-
-    def conditions(self) -> list[ColumnElement[bool]]:
-        """The filter in SQL, on `schema.runs`."""
+    def runs(
+        self,
+        *,
+        flow: Flow | None = None,
+        state: RunState | None = None,
+        after: RunPlace | None = None,
+        limit: int | None = None,
+    ) -> tuple[Run, ...]:
+        """Runs, newest first, that follow the place *after*."""
         columns = schema.runs.c
-        found: list[ColumnElement[bool]] = []
-        if self.run_id is not None:
-            found.append(columns.id == self.run_id)
-        if self.state is not None:
-            found.append(columns.state == self.state.value)
-        if self.after is not None:
-            found.append(tuple_(columns.started_at, columns.id) < tuple_(*self.after))
-        if self.flow is not None:
-            # Matches the JSON text: dialects differ in JSON lists, and SQLite's LIKE ignores case.
-            text = cast(columns.flows, Text)
-            found.append(func.replace(text, dumps(self.flow.label), "") != text)
+        query = _newest_first(select(schema.runs)).where(*_of_flow(flow)).limit(limit)
+        if state is not None:
+            query = query.where(columns.state == state.value)
+        if after is not None:
+            query = query.where(tuple_(columns.started_at, columns.id) < tuple_(*after))
+        with self._reading() as connection:
+            return tuple(map(run_from_row, connection.execute(query).mappings()))
+
+    def runs_by_id(self, run_ids: Collection[str]) -> tuple[Run, ...]:
+        """The stored runs of *run_ids*, newest first."""
+        with self._reading() as connection:
+            return _runs_by_id(connection, run_ids)
+
+    def run(self, run_id: str) -> Run:
+        """One run. Raises UserError for an unknown id."""
+        found = self.runs_by_id((run_id,))
+        if not found:
+            raise UserError(
+                f"the store {self.redacted} has no run {run_id}; it may have been replaced"
+            )
+        return found[0]
+
+    def count_runs(self, *, flow: Flow | None = None) -> Mapping[RunState, int]:
+        """The number of runs by state."""
+        state = schema.runs.c.state
+        query = select(state, func.count().label("number")).where(*_of_flow(flow)).group_by(state)
+        with self._reading() as connection:
+            found = {row.state: row.number for row in connection.execute(query)}
+        return {each: found.get(each.value, 0) for each in RunState}
+
+    def newest_finished(self, flows: Collection[Flow]) -> Mapping[Flow, Run]:
+        """The newest finished run of each of *flows* that has one, in their order."""
+        columns, missing = schema.runs.c, {flow.label: flow for flow in flows}
+        query = _newest_first(select(columns.id, columns.flows))
+        finished = query.where(columns.state == RunState.FINISHED.value)
+        newest: dict[Flow, str] = {}
+        with self._reading() as connection:
+            for run_id, labels in connection.execute(finished):
+                for label in missing.keys() & set(labels):
+                    newest[missing.pop(label)] = run_id
+                if not missing:
+                    break
+            known = {run.header.id: run for run in _runs_by_id(connection, {*newest.values()})}
+        return {flow: known[newest[flow]] for flow in flows if flow in newest}
+
+    def units(
+        self,
+        *,
+        run_id: str | None = None,
+        flow: Flow | None = None,
+        target_topic: str | None = None,
+        overlapping: Window | None = None,
+        judged: bool | None = None,
+    ) -> tuple[StoredUnit, ...]:
+        """Summaries of units, in order of window, topic and run."""
+        wanted = UnitFilter(run_id, None, flow, target_topic, overlapping, judged)
+        columns = schema.units.c
+        # The scope can be large, and no summary needs it.
+        selected = [column for column in columns if column is not columns.scope]
+        query = (
+            select(*selected, schema.unit_flows.c.label, schema.unit_flows.c.source_topic)
+            .join(schema.unit_flows, _same_unit(schema.unit_flows))
+            .where(*wanted.conditions())
+            .order_by(
+                columns.window_start,
+                columns.window_end,
+                columns.target_topic,
+                columns.run_id,
+                columns.unit,
+                schema.unit_flows.c.flow,
+            )
+        )
+        with self._reading() as connection:
+            found = connection.execute(query).mappings()
+            grouped = groupby(found, key=lambda row: (row["run_id"], row["unit"]))
+            return tuple(stored_unit(list(rows)) for _, rows in grouped)
+
+    def outcome(self, run_id: str, unit: int) -> UnitOutcome:
+        """The published outcome of a judged unit. Raises UserError for an unknown unit."""
+        wanted = UnitFilter(run_id=run_id, unit=unit, judged=True).conditions()
+        with self._reading() as connection:
+            row = connection.execute(select(schema.units).where(*wanted)).mappings().first()
+            if row is None:
+                raise UserError(
+                    f"the store {self.redacted} has no judged unit {unit} of run {run_id}"
+                )
+            return outcome_from_rows(
+                row,
+                _rows_of_unit(connection, schema.partitions, run_id, unit),
+                _rows_of_unit(connection, schema.evidence, run_id, unit),
+                _rows_of_unit(connection, schema.replays, run_id, unit),
+            )
+
+    def evidence(
+        self,
+        *,
+        run_id: str | None = None,
+        unit: int | None = None,
+        flow: Flow | None = None,
+        target_topic: str | None = None,
+        verdicts: Collection[Verdict] = (),
+        limit: int | None = None,
+        start: int = 0,
+    ) -> tuple[StoredEvidence, ...]:
+        """Anomalies in order of window, unit and number, without the first *start*.
+
+        *verdicts* empty: all.
+        """
+        wanted = UnitFilter(run_id, unit, flow, target_topic)
+        table, columns, flows = schema.evidence, schema.units.c, schema.unit_flows
+        query = (
+            select(table, columns.target_topic, flows.c.label)
+            .join(schema.units, _same_unit(table))
+            .join(
+                flows,
+                and_(
+                    flows.c.run_id == table.c.run_id,
+                    flows.c.unit == table.c.unit,
+                    flows.c.flow == table.c.flow,
+                ),
+            )
+            .where(*wanted.conditions())
+            .order_by(columns.window_start, table.c.run_id, table.c.unit, table.c.number)
+            .limit(limit)
+            .offset(start or None)
+        )
+        if verdicts:
+            query = query.where(table.c.verdict.in_([each.value for each in verdicts]))
+        with self._reading() as connection:
+            return tuple(
+                StoredEvidence(
+                    run_id=row["run_id"],
+                    unit=row["unit"],
+                    target_topic=row["target_topic"],
+                    flow=Flow.parse(row["label"]),
+                    evidence=evidence_from_row(row),
+                )
+                for row in connection.execute(query).mappings()
+            )
+
+    def count_evidence(self, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
+        """The number of anomalies in evidence by unit and verdict."""
+        columns = schema.evidence.c
+        query = (
+            select(columns.unit, columns.verdict, func.count())
+            .where(columns.run_id == run_id)
+            .group_by(columns.unit, columns.verdict)
+        )
+        found: dict[int, dict[Verdict, int]] = {}
+        with self._reading() as connection:
+            for unit, verdict, number in connection.execute(query):
+                found.setdefault(unit, {})[Verdict(verdict)] = number
         return found
 
+    def directories(self, run_id: str | None = None) -> tuple[RunDirectory, ...]:
+        """The run directories that stored runs reference."""
+        table = schema.directories
+        query = select(table).order_by(table.c.run_id, table.c.unit, table.c.number)
+        if run_id is not None:
+            query = query.where(table.c.run_id == run_id)
+        with self._reading() as connection:
+            return tuple(map(directory_from_row, connection.execute(query).mappings()))
 
-def runs(connection: Connection, wanted: RunFilter, *, limit: int | None = None) -> tuple[Run, ...]:
-    """Runs, newest first."""
-    query = _newest_first(select(schema.runs)).where(*wanted.conditions()).limit(limit)
-    return tuple(map(run_from_row, connection.execute(query).mappings()))
+    def completion(self, flow: Flow, target_topic: str) -> Completion | None:
+        """How far a topic is complete; None: never judged. See `extend_completion`."""
+        columns = schema.completions.c
+        query = select(columns.start_at, columns.up_to, columns.run_id, columns.updated_at).where(
+            columns.flow == flow.label, columns.target_topic == target_topic
+        )
+        with self._reading() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else Completion(flow, target_topic, *row)
+
+    def open_scopes(self, key: UnitKey, window: Window) -> tuple[UnitScope, ...]:
+        """Scopes of stored units of *window* with lost, overdue or late records.
+
+        Records of these that match now are late.
+        """
+        columns, flows = schema.units.c, schema.unit_flows
+        query = (
+            select(columns.scope, columns.counts)
+            .where(
+                columns.target_cluster == key.target_cluster,
+                columns.target_topic == key.target_topic,
+                columns.judged,
+                *_overlaps(window),
+                exists().where(
+                    _same_unit(flows), flows.c.label.in_([flow.label for flow in key.flows])
+                ),
+            )
+            .order_by(columns.run_id, columns.unit)
+        )
+        with self._reading() as connection:
+            return tuple(
+                decode_scope(scope)
+                for scope, counts in connection.execute(query)
+                if any(counts.get(each.value) for each in OPEN_VERDICTS)
+            )
 
 
-def runs_by_id(connection: Connection, run_ids: Collection[str]) -> tuple[Run, ...]:
-    """The stored runs of *run_ids*, newest first."""
-    query = _newest_first(select(schema.runs))
+def _runs_by_id(connection: Connection, run_ids: Collection[str]) -> tuple[Run, ...]:
     # In batches; at most as many runs as units in a report's window.
     ordered = sorted(run_ids)
     found: list[Run] = []
     for start in range(0, len(ordered), _MAX_PARAMETERS):
-        part = query.where(schema.runs.c.id.in_(ordered[start : start + _MAX_PARAMETERS]))
-        found += map(run_from_row, connection.execute(part).mappings())
+        part = schema.runs.c.id.in_(ordered[start : start + _MAX_PARAMETERS])
+        rows = connection.execute(select(schema.runs).where(part)).mappings()
+        found += map(run_from_row, rows)
     return tuple(
         sorted(found, key=lambda run: (run.header.started_at, run.header.id), reverse=True)
     )
 
 
-def count_runs(connection: Connection, wanted: RunFilter) -> Mapping[RunState, int]:
-    """The number of runs by state."""
-    columns = schema.runs.c
-    query = select(columns.state, func.count().label("number"))
-    rows = connection.execute(query.where(*wanted.conditions()).group_by(columns.state))
-    found = {row.state: row.number for row in rows}
-    return {state: found.get(state.value, 0) for state in RunState}
-
-
-def newest_finished(connection: Connection, flows: Collection[Flow]) -> Mapping[Flow, Run]:
-    """The newest finished run of each of *flows* that has one, in their order."""
-    columns, missing = schema.runs.c, {flow.label: flow for flow in flows}
-    query = _newest_first(select(columns.id, columns.flows))
-    newest: dict[Flow, str] = {}
-    for run_id, labels in connection.execute(query.where(columns.state == RunState.FINISHED.value)):
-        for label in missing.keys() & set(labels):
-            newest[missing.pop(label)] = run_id
-        if not missing:
-            break
-    known = {run.header.id: run for run in runs_by_id(connection, set(newest.values()))}
-    return {flow: known[newest[flow]] for flow in flows if flow in newest}
-
-
-def units(connection: Connection, wanted: UnitFilter) -> tuple[StoredUnit, ...]:
-    """Units in order of window, topic and run."""
-    columns = schema.units.c
-    # The scope can be large, and no summary needs it.
-    selected = [column for column in columns if column is not columns.scope]
-    query = (
-        select(*selected, schema.unit_flows.c.label, schema.unit_flows.c.source_topic)
-        .join(schema.unit_flows, _same_unit(schema.unit_flows))
-        .where(*wanted.conditions())
-        .order_by(
-            columns.window_start,
-            columns.window_end,
-            columns.target_topic,
-            columns.run_id,
-            columns.unit,
-            schema.unit_flows.c.flow,
-        )
-    )
-    found = connection.execute(query).mappings()
-    grouped = (
-        list(rows) for _, rows in groupby(found, key=lambda row: (row["run_id"], row["unit"]))
-    )
-    return tuple(stored_unit(rows[0], rows) for rows in grouped)
-
-
-def outcome(connection: Connection, run_id: str, unit: int) -> UnitOutcome | None:
-    """The published outcome of a judged unit; None: unknown unit."""
-    found = UnitFilter(run_id=run_id, unit=unit, judged=True).conditions()
-    row = connection.execute(select(schema.units).where(*found)).mappings().first()
-    if row is None:
-        return None
-    return outcome_from_rows(
-        row,
-        _rows_of_unit(connection, schema.partitions, run_id, unit, order=("flow", "partition")),
-        _rows_of_unit(connection, schema.evidence, run_id, unit, order=("number",)),
-        _rows_of_unit(connection, schema.replays, run_id, unit, order=("number",)),
-    )
-
-
-def evidence(
-    connection: Connection,
-    wanted: UnitFilter,
-    *,
-    verdicts: Collection[Verdict] = (),
-    limit: int | None = None,
-    start: int = 0,
-) -> tuple[StoredEvidence, ...]:
-    """Anomalies in order of window, unit and number; without the first *start* of them."""
-    table, columns, flows = schema.evidence, schema.units.c, schema.unit_flows
-    query = (
-        select(table, columns.target_topic, flows.c.label)
-        .join(schema.units, _same_unit(table))
-        .join(
-            flows,
-            and_(
-                flows.c.run_id == table.c.run_id,
-                flows.c.unit == table.c.unit,
-                flows.c.flow == table.c.flow,
-            ),
-        )
-        .where(*wanted.conditions())
-        .order_by(columns.window_start, table.c.run_id, table.c.unit, table.c.number)
-        .limit(limit)
-        .offset(start or None)
-    )
-    if verdicts:
-        query = query.where(table.c.verdict.in_([each.value for each in verdicts]))
-    return tuple(
-        StoredEvidence(
-            run_id=row["run_id"],
-            unit=row["unit"],
-            target_topic=row["target_topic"],
-            flow=Flow.parse(row["label"]),
-            evidence=evidence_from_row(row),
-        )
-        for row in connection.execute(query).mappings()
-    )
-
-
-def count_evidence(connection: Connection, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
-    """The number of anomalies in evidence by unit and verdict."""
-    columns = schema.evidence.c
-    query = (
-        select(columns.unit, columns.verdict, func.count().label("number"))
-        .where(columns.run_id == run_id)
-        .group_by(columns.unit, columns.verdict)
-    )
-    found: dict[int, dict[Verdict, int]] = {}
-    for unit, verdict, number in connection.execute(query):
-        found.setdefault(unit, {})[Verdict(verdict)] = number
-    return found
-
-
-def directories(connection: Connection, run_id: str | None) -> tuple[RunDirectory, ...]:
-    """The run directories of one run or of all."""
-    table = schema.directories
-    query = select(table).order_by(table.c.run_id, table.c.unit, table.c.number)
-    if run_id is not None:
-        query = query.where(table.c.run_id == run_id)
-    return tuple(map(directory_from_row, connection.execute(query).mappings()))
-
-
-def completion(connection: Connection, flow: Flow, target_topic: str) -> Completion | None:
-    """How far a topic of a flow is complete; None: never judged."""
-    table = schema.completions
-    query = select(table).where(table.c.flow == flow.label, table.c.target_topic == target_topic)
-    row = connection.execute(query).first()
-    if row is None:
-        return None
-    return Completion(flow, target_topic, row.start_at, row.up_to, row.run_id, row.updated_at)
-
-
-def open_scopes(connection: Connection, key: UnitKey, window: Window) -> tuple[UnitScope, ...]:
-    """Scopes of stored units with lost, overdue or late records, fed by a flow of *key*."""
-    columns, flows = schema.units.c, schema.unit_flows
-    query = (
-        select(columns.scope, columns.counts)
-        .where(
-            columns.target_cluster == key.target_cluster,
-            columns.target_topic == key.target_topic,
-            columns.judged,
-            *_overlaps(window),
-            exists().where(
-                _same_unit(flows), flows.c.label.in_([flow.label for flow in key.flows])
-            ),
-        )
-        .order_by(columns.run_id, columns.unit)
-    )
-    return tuple(
-        decode_scope(scope)
-        for scope, counts in connection.execute(query)
-        if any(counts.get(each.value) for each in OPEN_VERDICTS)
-    )
+def _of_flow(flow: Flow | None) -> list[ColumnElement[bool]]:
+    """The condition on `schema.runs` that a run audits *flow*."""
+    if flow is None:
+        return []
+    # Matches the JSON text: dialects differ in JSON lists, and SQLite's LIKE ignores case.
+    text = cast(schema.runs.c.flows, Text)
+    return [func.replace(text, dumps(flow.label), "") != text]
 
 
 def _rows_of_unit(
-    connection: Connection, table: Table, run_id: str, unit: int, *, order: tuple[str, ...]
-) -> list[Mapping[Any, Any]]:
-    query = (
-        select(table)
-        .where(table.c.run_id == run_id, table.c.unit == unit)
-        .order_by(*(table.c[each] for each in order))
-    )
-    return [dict(row) for row in connection.execute(query).mappings()]
+    connection: Connection, table: Table, run_id: str, unit: int
+) -> Sequence[Mapping[Any, Any]]:
+    """The rows of a unit in the order of the table's key."""
+    query = select(table).where(table.c.run_id == run_id, table.c.unit == unit)
+    return connection.execute(query.order_by(*table.primary_key)).mappings().all()
 
 
 def _same_unit(table: FromClause) -> ColumnElement[bool]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import delete, select, update
 
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.open_store import OpenStore
 from mm2slo_store.schema import leases
 from mm2slo_store.upsert import insert_into
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from sqlalchemy import ColumnElement, Connection
+
+LEASE_MS: Final = 60_000
+_RENEWALS: Final = 3
+"""Renewals per TTL of a lease, of which some may fail."""
 
 
 class LeaseHeldError(UserError):
@@ -75,54 +81,66 @@ class Lease:
                 return
 
 
-def acquire(
-    connection: Connection,
-    target_cluster: str,
-    target_topic: str,
-    holder: str,
-    *,
-    now: int,
-    ttl_ms: int,
-) -> tuple[str, int]:
-    """Acquire the lease if it is free, expired or already *holder*'s, in one statement.
+class Leases(OpenStore):
+    """Acquire, renew and release the lease of a target topic."""
 
-    Returns its current holder and expiry.
-    """
-    values = {"holder": holder, "acquired_at": now, "expires_at": now + ttl_ms}
-    key = {"target_cluster": target_cluster, "target_topic": target_topic}
-    connection.execute(
-        insert_into(connection, leases)
-        .values(**key, **values)
-        .on_conflict_do_update(
-            index_elements=list(key),
-            set_=values,
-            where=(leases.c.expires_at <= now) | (leases.c.holder == holder),
+    @contextmanager
+    def lease(
+        self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int = LEASE_MS
+    ) -> Iterator[Lease]:
+        """Hold a target topic for the run *holder*; a thread renews the lease.
+
+        Raises LeaseHeldError at once if another run has an unexpired lease.
+        """
+        self.acquire(target_cluster, target_topic, holder=holder, ttl_ms=ttl_ms)
+        held = Lease(
+            lambda: self.renew(target_cluster, target_topic, holder=holder, ttl_ms=ttl_ms),
+            ttl_ms / 1000 / _RENEWALS,
         )
-    )
-    mine = select(leases.c.holder, leases.c.expires_at).where(_on(target_cluster, target_topic))
-    found = connection.execute(mine).one()
-    return found.holder, found.expires_at
+        try:
+            yield held
+        finally:
+            held.end()
+            self.release(target_cluster, target_topic, holder=holder)
 
+    def acquire(
+        self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int = LEASE_MS
+    ) -> None:
+        """Acquire a lease that is free, expired or *holder*'s. Raises LeaseHeldError otherwise."""
+        now = self._clock()
+        values = {"holder": holder, "acquired_at": now, "expires_at": now + ttl_ms}
+        key = {"target_cluster": target_cluster, "target_topic": target_topic}
+        current = select(leases.c.holder, leases.c.expires_at).where(
+            _on(target_cluster, target_topic)
+        )
+        with self._writing() as connection:
+            connection.execute(
+                insert_into(connection, leases)
+                .values(**key, **values)
+                .on_conflict_do_update(
+                    index_elements=list(key),
+                    set_=values,
+                    where=(leases.c.expires_at <= now) | (leases.c.holder == holder),
+                )
+            )
+            owner, until = connection.execute(current).one()
+        if owner != holder:
+            raise LeaseHeldError(target_topic, owner, until - now)
 
-def renew(
-    connection: Connection,
-    target_cluster: str,
-    target_topic: str,
-    holder: str,
-    *,
-    now: int,
-    ttl_ms: int,
-) -> bool:
-    """Renew the lease; False if it is no longer *holder*'s."""
-    mine = _on(target_cluster, target_topic) & (leases.c.holder == holder)
-    done = connection.execute(update(leases).where(mine).values(expires_at=now + ttl_ms))
-    return done.rowcount == 1
+    def renew(
+        self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int = LEASE_MS
+    ) -> bool:
+        """Renew a lease; False if another has taken it over."""
+        mine = _on(target_cluster, target_topic) & (leases.c.holder == holder)
+        with self._writing() as connection:
+            renewed = update(leases).where(mine).values(expires_at=self._clock() + ttl_ms)
+            return connection.execute(renewed).rowcount == 1
 
-
-def release(connection: Connection, target_cluster: str, target_topic: str, holder: str) -> bool:
-    """Release the lease; False if it is no longer *holder*'s."""
-    mine = _on(target_cluster, target_topic) & (leases.c.holder == holder)
-    return connection.execute(delete(leases).where(mine)).rowcount == 1
+    def release(self, target_cluster: str, target_topic: str, *, holder: str) -> bool:
+        """Release a lease; False, without effect, if another has taken it over."""
+        mine = _on(target_cluster, target_topic) & (leases.c.holder == holder)
+        with self._writing() as connection:
+            return connection.execute(delete(leases).where(mine)).rowcount == 1
 
 
 def refuse_if_taken(

@@ -1,4 +1,4 @@
-"""Publishes a run in one transaction: replaces units, inserts rows, updates completion."""
+"""Audit runs in an open store: announces them, and publishes each in one transaction."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from sqlalchemy import Table, bindparam, delete, exists, insert, select, update
 from mm2slo_core.audit.audit_scope import NotAuditedReason
 from mm2slo_core.audit.conclusion import complete_up_to
 from mm2slo_store import schema
-from mm2slo_store.audit_rows import Published
+from mm2slo_store.audit_rows import Published, RunState
 from mm2slo_store.completion_span import CompletionSpan, extend_completion, skip_window
 from mm2slo_store.leases import refuse_if_taken
-from mm2slo_store.row_conversion import Row, UnitRows, judged_rows, run_row, unjudged_rows
+from mm2slo_store.open_store import OpenStore
+from mm2slo_store.row_conversion import (
+    Row,
+    UnitRows,
+    failed_row,
+    header_row,
+    judged_rows,
+    run_row,
+    unjudged_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,17 +29,66 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from mm2slo_core.topology import Flow
-    from mm2slo_store.audit_rows import AuditRun, JudgedUnit, UnjudgedUnit
+    from mm2slo_store.audit_rows import AuditRun, JudgedUnit, RunHeader, UnjudgedUnit
 
 _KEY = ("target_cluster", "target_topic", "flow_set", "window_start", "window_end")
 _UnitPlace = tuple[str, int]
 """(run id, number of the unit)."""
 
 
-def publish(
+class Publication(OpenStore):
+    """Announce a run, then publish it or record its failure."""
+
+    def announce(self, header: RunHeader) -> None:
+        """Record that a run has started; it is running until it is published or fails.
+
+        Other running runs without an unexpired lease become failed. Acquire a lease first.
+        """
+        columns = schema.runs.c
+        with self._writing() as connection:
+            unexpired = select(schema.leases.c.holder).where(
+                schema.leases.c.expires_at > self._clock()
+            )
+            is_dead = (columns.state == RunState.RUNNING.value) & columns.id.not_in(unexpired)
+            connection.execute(
+                update(schema.runs)
+                .where(is_dead)
+                .values(
+                    state=RunState.FAILED.value,
+                    verdict_line="the run did not report completion; it stored nothing",
+                )
+            )
+            _replace_run(connection, header_row(header, RunState.RUNNING))
+
+    def fail(self, header: RunHeader, why: str) -> None:
+        """Record that a run failed; earlier results of its windows remain."""
+        with self._writing() as connection:
+            _replace_run(connection, failed_row(header, self._clock(), why))
+
+    def publish(self, run: AuditRun) -> Published:
+        """Store a finished run and replace earlier results, in one transaction.
+
+        A judged unit replaces units of the same target topic, flow set and window; a unit without a
+        verdict replaces only those without one. Runs without units left are deleted. Publishing is
+        idempotent.
+
+        Raises LeaseLostError if another run holds an unexpired lease on a judged topic, ValueError
+        if *run* has two units of one key.
+        """
+        # Built before the transaction starts, which blocks other writers.
+        units = _sorted_unit_rows(run)
+        with self._writing() as connection:
+            return _publish(connection, run, units, self._clock())
+
+
+def _replace_run(connection: Connection, row: Row) -> None:
+    connection.execute(delete(schema.runs).where(schema.runs.c.id == row["id"]))
+    connection.execute(insert(schema.runs), row)
+
+
+def _publish(
     connection: Connection, run: AuditRun, units: Sequence[UnitRows], now: int
 ) -> Published:
-    """Publish *run*; *units* are its `sorted_unit_rows`. See `Store.publish`."""
     refuse_if_taken(
         connection,
         [
@@ -54,11 +112,8 @@ def publish(
     return Published(tuple(sorted(paths - _still_referenced(connection, paths))))
 
 
-def sorted_unit_rows(run: AuditRun) -> list[UnitRows]:
-    """The rows of the units in a canonical order.
-
-    Build them before the transaction starts, which blocks other writers.
-    """
+def _sorted_unit_rows(run: AuditRun) -> list[UnitRows]:
+    """The rows of the units in a canonical order."""
     units = [*map(judged_rows, run.judged), *map(unjudged_rows, run.not_audited)]
     units.sort(key=lambda each: tuple(each.unit[column] for column in _KEY))
     keys = {tuple(each.unit[column] for column in _KEY) for each in units}

@@ -178,9 +178,10 @@ def unjudged_rows(unjudged: UnjudgedUnit) -> UnitRows:
     return UnitRows(unit, flows, [], [], [], [])
 
 
-def stored_unit(unit: Mapping[Any, Any], flows: Sequence[Mapping[Any, Any]]) -> StoredUnit:
-    """The summary of a unit from its row and the ordered rows of its flows."""
-    known = tuple(StoredFlow(Flow.parse(each["label"]), each["source_topic"]) for each in flows)
+def stored_unit(rows: Sequence[Mapping[Any, Any]]) -> StoredUnit:
+    """The summary of a unit from its row joined with each of the ordered rows of its flows."""
+    unit = rows[0]
+    known = tuple(StoredFlow(Flow.parse(each["label"]), each["source_topic"]) for each in rows)
     not_audited = None
     if not unit["judged"]:
         reason = NotAuditedReason(unit["reason"])
