@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Text, and_, cast, exists, func, select, tuple_
 
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Evidence
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import schema
 from mm2slo_store.audit_rows import (
     Completion,
+    RunDirectory,
     RunState,
     StoredEvidence,
 )
 from mm2slo_store.json_encoding import decode_scope, dumps
 from mm2slo_store.open_store import OpenStore
 from mm2slo_store.row_conversion import (
-    directory_from_row,
-    evidence_from_row,
+    from_row,
     outcome_from_rows,
     run_from_row,
     stored_unit,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.audit.audit_scope import UnitScope, Window
     from mm2slo_core.audit.unit_outcome import UnitOutcome
-    from mm2slo_store.audit_rows import Run, RunDirectory, RunPlace, StoredUnit, UnitKey
+    from mm2slo_store.audit_rows import Run, RunPlace, StoredUnit, UnitKey
 
 OPEN_VERDICTS: Final = (Verdict.LOST, Verdict.OVERDUE, Verdict.LATE)
 """Verdicts of records that are or were unmatched. Late is one: a third run reports late again."""
@@ -221,7 +222,7 @@ class AuditQueries(OpenStore):
                     unit=row["unit"],
                     target_topic=row["target_topic"],
                     flow=Flow.parse(row["label"]),
-                    evidence=evidence_from_row(row),
+                    evidence=from_row(Evidence, row),
                 )
                 for row in connection.execute(query).mappings()
             )
@@ -247,7 +248,8 @@ class AuditQueries(OpenStore):
         if run_id is not None:
             query = query.where(table.c.run_id == run_id)
         with self._reading() as connection:
-            return tuple(map(directory_from_row, connection.execute(query).mappings()))
+            rows = connection.execute(query).mappings()
+            return tuple(from_row(RunDirectory, row) for row in rows)
 
     def completion(self, flow: Flow, target_topic: str) -> Completion | None:
         """How far a topic is complete; None: never judged. See `extend_completion`."""

@@ -12,6 +12,7 @@ from sqlalchemy import insert, select, update
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.user_errors import UserError
 from mm2slo_store.open_store import OpenStore
+from mm2slo_store.row_conversion import from_row, to_row
 from mm2slo_store.schema import exclusions
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Exclusions(OpenStore):
                 raise UserError(
                     f"the store {self.redacted} already has an exclusion {exclusion.id}"
                 )
-            connection.execute(insert(exclusions), _row(exclusion))
+            connection.execute(insert(exclusions), to_row(exclusion))
 
     def remove_exclusion(self, exclusion_id: str, *, who: str) -> Exclusion:
         """Record that *who* removes it now; returns the updated exclusion.
@@ -74,7 +75,7 @@ class Exclusions(OpenStore):
                 exclusions.c.start_at < overlapping.end, exclusions.c.end_at > overlapping.start
             )
         with self._reading() as connection:
-            found = [_exclusion(row) for row in connection.execute(query).mappings()]
+            found = [_read(row) for row in connection.execute(query).mappings()]
         # Patterns match as in the configuration, not as in a database's LIKE.
         return tuple(each for each in found if flow is None or each.covers(flow))
 
@@ -88,34 +89,8 @@ class Exclusions(OpenStore):
 def _find(connection: Connection, exclusion_id: str) -> Exclusion | None:
     row = connection.execute(select(exclusions).where(exclusions.c.id == exclusion_id))
     found = row.mappings().one_or_none()
-    return None if found is None else _exclusion(found)
+    return None if found is None else _read(found)
 
 
-def _row(exclusion: Exclusion) -> dict[str, Any]:
-    return {
-        "id": exclusion.id,
-        "flows": list(exclusion.flows),
-        "start_at": exclusion.start,
-        "end_at": exclusion.end,
-        "reason": exclusion.reason,
-        "added_by": exclusion.who,
-        "added_at": exclusion.added_at,
-        "removed_by": exclusion.removed_by,
-        "removed_at": exclusion.removed_at,
-        "silence": exclusion.silence,
-    }
-
-
-def _exclusion(row: Mapping[Any, Any]) -> Exclusion:
-    return Exclusion(
-        id=row["id"],
-        flows=tuple(row["flows"]),
-        start=row["start_at"],
-        end=row["end_at"],
-        reason=row["reason"],
-        who=row["added_by"],
-        added_at=row["added_at"],
-        removed_by=row["removed_by"],
-        removed_at=row["removed_at"],
-        silence=row["silence"],
-    )
+def _read(row: Mapping[Any, Any]) -> Exclusion:
+    return from_row(Exclusion, row, flows=tuple(row["flows"]))

@@ -6,8 +6,9 @@ has no HMAC key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mm2slo_core.audit.audit_scope import (
     Comparison,
@@ -27,6 +28,7 @@ from mm2slo_core.audit.unit_outcome import (
     ReplayEvent,
     UnitOutcome,
 )
+from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_store import json_encoding
@@ -34,7 +36,6 @@ from mm2slo_store.audit_rows import (
     AuditRun,
     JudgedUnit,
     Run,
-    RunDirectory,
     RunHeader,
     RunState,
     StoredFlow,
@@ -45,10 +46,41 @@ from mm2slo_store.audit_rows import (
 from mm2slo_store.schema import NO_FLOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    T = TypeVar("T")
 
 Row = dict[str, Any]
 """Values by column, as in SQLAlchemy."""
+
+_MEMBERS: Final = {
+    "verdict": Verdict,
+    "side": Side,
+    "comparison": Comparison,
+    "target_time": TimestampType,
+    "state": RunState,
+    "sample_by": SampleBy,
+}
+_LATENCY: Final = (json_encoding.encode_latency, json_encoding.decode_latency)
+_CODECS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    **{name: (attrgetter("value"), kind) for name, kind in _MEMBERS.items()},
+    "counts": (json_encoding.encode_counts, json_encoding.decode_counts),
+    "end_to_end": _LATENCY,
+    "transfer": _LATENCY,
+    "key_cells": (json_encoding.encode_key_cells, json_encoding.decode_key_cells),
+    "bounds": (json_encoding.encode_bounds, json_encoding.decode_bounds),
+    "scope": (json_encoding.encode_scope, json_encoding.decode_scope),
+    "broken_keys": (list, tuple),
+    "versions": (dict, dict),
+}
+"""Writes and reads values of a column of that name; all others are stored as they are."""
+_RENAMED: Final[Mapping[type, Mapping[str, str]]] = {
+    Evidence: {"offset": "record_offset", "timestamp": "record_timestamp"},
+    ReplayEvent: {"start": "start_offset", "end": "end_offset"},
+    AffinityOutcome: {"cells": "key_cells"},
+    Exclusion: {"start": "start_at", "end": "end_at", "who": "added_by"},
+}
+"""Columns of fields that have another name, by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +93,19 @@ class UnitRows:
     evidence: list[Row]
     replays: list[Row]
     directories: list[Row]
+
+
+def to_row(value: Any) -> Row:
+    """The fields of a dataclass by column."""
+    return _encode(_by_column(value))
+
+
+def from_row(kind: type[T], row: Mapping[Any, Any], **given: Any) -> T:
+    """The dataclass *kind* from the columns of its fields, except those *given*."""
+    columns = _columns(kind)
+    return kind(
+        **{name: _decode(columns[name], row) for name in columns if name not in given}, **given
+    )
 
 
 def canonical(outcome: UnitOutcome) -> UnitOutcome:
@@ -84,98 +129,61 @@ def canonical(outcome: UnitOutcome) -> UnitOutcome:
 def judged_rows(judged: JudgedUnit) -> UnitRows:
     """The rows of a unit with an outcome."""
     outcome = canonical(judged.outcome)
-    scope, affinity = outcome.scope, outcome.affinity
+    scope, partitions = outcome.scope, outcome.partitions
     unit = {
         **_key_row(UnitKey.of(scope), scope.window),
+        **_by_column(outcome.affinity),
         "judged": True,
         "reason": None,
         "detail": None,
-        "comparison": scope.comparison.value,
-        "target_time": scope.target_time.value,
+        "comparison": scope.comparison,
+        "target_time": scope.target_time,
         "keyed": scope.identity.hmac_key is not None,
-        "counts": json_encoding.encode_counts(outcome.counts),
+        "counts": outcome.counts,
         "copied_again": outcome.copied_again,
-        "source_bytes": sum(each.source_bytes for each in outcome.partitions),
-        "without_bracket": sum(each.without_bracket for each in outcome.partitions),
-        "end_to_end": json_encoding.encode_latency(
-            merge(each.end_to_end for each in outcome.partitions)
-        ),
-        "transfer": json_encoding.encode_latency(
-            merge(each.transfer for each in outcome.partitions)
-        ),
-        "keys": affinity.keys,
-        "keys_split": affinity.keys_split,
-        "keys_disordered": affinity.keys_disordered,
-        "records_moved": affinity.records_moved,
-        "broken_keys": list(affinity.broken_keys),
-        "key_cells": json_encoding.encode_key_cells(affinity.cells),
+        "source_bytes": sum(each.source_bytes for each in partitions),
+        "without_bracket": sum(each.without_bracket for each in partitions),
+        "end_to_end": merge(each.end_to_end for each in partitions),
+        "transfer": merge(each.transfer for each in partitions),
         "oldest_open": outcome.oldest_open,
         "order_judged": outcome.order_judged,
-        "bounds": json_encoding.encode_bounds(judged.bounds),
-        "scope": json_encoding.encode_scope(scope),
+        "bounds": judged.bounds,
+        "scope": scope,
     }
     return UnitRows(
-        unit=unit,
+        unit=_encode(unit),
         flows=_flow_rows((each.flow, each.source_topic) for each in scope.flows),
-        partitions=[_partition_row(each) for each in outcome.partitions],
-        evidence=[
-            {"number": number, **_evidence_row(each)}
-            for number, each in enumerate(outcome.evidence)
-        ],
-        replays=[
-            {
-                "number": number,
-                "partition": each.partition,
-                "start_offset": each.start,
-                "end_offset": each.end,
-                "size": each.size,
-            }
-            for number, each in enumerate(outcome.replays)
-        ],
-        directories=[
-            {
-                "number": number,
-                "path": each.path,
-                "kind": each.kind,
-                "rows": each.rows,
-                "size": each.size,
-            }
-            for number, each in enumerate(judged.directories)
-        ],
+        partitions=[to_row(each) | {"flow": _flow_number(each.flow)} for each in partitions],
+        evidence=_numbered(outcome.evidence),
+        replays=_numbered(outcome.replays),
+        directories=_numbered(judged.directories),
     )
 
 
 def unjudged_rows(unjudged: UnjudgedUnit) -> UnitRows:
     """The rows of a unit without a verdict."""
-    nothing = json_encoding.encode_latency(LatencyCells())
     key = UnitKey.named(unjudged.not_audited.target_topic, unjudged.flows)
     unit = {
         **_key_row(key, unjudged.window),
+        **_by_column(AffinityOutcome()),
         "judged": False,
         "reason": unjudged.not_audited.reason.value,
         "detail": _storable(unjudged.not_audited.detail),
-        "comparison": Comparison.RECORDS.value,
-        "target_time": TimestampType.CREATE.value,
+        "comparison": Comparison.RECORDS,
+        "target_time": TimestampType.CREATE,
         "keyed": False,
         "counts": {},
         "copied_again": 0,
         "source_bytes": 0,
         "without_bracket": 0,
-        "end_to_end": nothing,
-        "transfer": nothing,
-        "keys": 0,
-        "keys_split": 0,
-        "keys_disordered": 0,
-        "records_moved": 0,
-        "broken_keys": [],
-        "key_cells": [],
+        "end_to_end": LatencyCells(),
+        "transfer": LatencyCells(),
         "oldest_open": None,
         "order_judged": False,
-        "bounds": [],
-        "scope": {},
+        "bounds": (),
     }
     flows = _flow_rows((flow, None) for flow in key.flows)
-    return UnitRows(unit, flows, [], [], [], [])
+    return UnitRows(_encode(unit) | {"scope": {}}, flows, [], [], [], [])
 
 
 def stored_unit(rows: Sequence[Mapping[Any, Any]]) -> StoredUnit:
@@ -186,26 +194,14 @@ def stored_unit(rows: Sequence[Mapping[Any, Any]]) -> StoredUnit:
     if not unit["judged"]:
         reason = NotAuditedReason(unit["reason"])
         not_audited = NotAudited(unit["target_topic"], reason, unit["detail"])
-    return StoredUnit(
-        run_id=unit["run_id"],
-        unit=unit["unit"],
+    return from_row(
+        StoredUnit,
+        unit,
         key=UnitKey.named(unit["target_topic"], tuple(each.flow for each in known)),
         window=Window(unit["window_start"], unit["window_end"]),
         flows=known,
         not_audited=not_audited,
-        counts=json_encoding.decode_counts(unit["counts"]),
-        copied_again=unit["copied_again"],
-        source_bytes=unit["source_bytes"],
-        end_to_end=json_encoding.decode_latency(unit["end_to_end"]),
-        transfer=json_encoding.decode_latency(unit["transfer"]),
-        without_bracket=unit["without_bracket"],
-        affinity=_affinity_from_row(unit),
-        bounds=json_encoding.decode_bounds(unit["bounds"]),
-        comparison=Comparison(unit["comparison"]),
-        target_time=TimestampType(unit["target_time"]),
-        keyed=unit["keyed"],
-        oldest_open=unit["oldest_open"],
-        order_judged=unit["order_judged"],
+        affinity=from_row(AffinityOutcome, unit),
     )
 
 
@@ -218,39 +214,17 @@ def outcome_from_rows(
     """The outcome of a judged unit from its ordered rows."""
     return UnitOutcome(
         scope=json_encoding.decode_scope(unit["scope"]),
-        partitions=tuple(_partition_from_row(each) for each in partitions),
-        affinity=_affinity_from_row(unit),
-        copied_again=unit["copied_again"],
-        replays=tuple(
-            ReplayEvent(each["partition"], each["start_offset"], each["end_offset"], each["size"])
-            for each in replays
+        partitions=tuple(
+            from_row(PartitionOutcome, each, flow=None if each["flow"] == NO_FLOW else each["flow"])
+            for each in partitions
         ),
-        evidence=tuple(evidence_from_row(each) for each in evidence),
+        affinity=from_row(AffinityOutcome, unit),
+        copied_again=unit["copied_again"],
+        replays=tuple(from_row(ReplayEvent, each) for each in replays),
+        evidence=tuple(from_row(Evidence, each) for each in evidence),
         oldest_open=unit["oldest_open"],
         order_judged=unit["order_judged"],
     )
-
-
-def evidence_from_row(row: Mapping[Any, Any]) -> Evidence:
-    """An anomaly from its row."""
-    return Evidence(
-        verdict=Verdict(row["verdict"]),
-        side=Side(row["side"]),
-        flow=row["flow"],
-        partition=row["partition"],
-        offset=row["record_offset"],
-        timestamp=row["record_timestamp"],
-        fingerprint=row["fingerprint"],
-        key_hash=row["key_hash"],
-        other_partition=row["other_partition"],
-        other_offset=row["other_offset"],
-        block=row["block"],
-    )
-
-
-def directory_from_row(row: Mapping[Any, Any]) -> RunDirectory:
-    """A run directory from its row."""
-    return RunDirectory(row["path"], row["kind"], row["rows"], row["size"])
 
 
 def header_row(header: RunHeader, state: RunState) -> Row:
@@ -299,26 +273,38 @@ def failed_row(header: RunHeader, finished_at: int, why: str) -> Row:
 
 def run_from_row(row: Mapping[Any, Any]) -> Run:
     """A run from its row."""
-    return Run(
-        header=RunHeader(
-            id=row["id"],
-            flows=tuple(Flow.parse(label) for label in row["flows"]),
-            window=Window(row["window_start"], row["window_end"]),
-            started_at=row["started_at"],
-            sample_rate=row["sample_rate"],
-            sample_by=SampleBy(row["sample_by"]),
-            salt=row["salt"],
-            config_hash=row["config_hash"],
-            versions=row["versions"],
-        ),
-        state=RunState(row["state"]),
-        finished_at=row["finished_at"],
-        exit_code=row["exit_code"],
-        verdict_line=row["verdict_line"],
-        complete_up_to=row["complete_up_to"],
-        bytes_read=row["bytes_read"],
-        superseded_units=row["superseded_units"],
+    header = from_row(
+        RunHeader,
+        row,
+        flows=tuple(map(Flow.parse, row["flows"])),
+        window=Window(row["window_start"], row["window_end"]),
     )
+    return from_row(Run, row, header=header)
+
+
+def _columns(kind: type) -> Mapping[str, str]:
+    """The columns of the fields of *kind*."""
+    renamed = _RENAMED.get(kind, {})
+    return {each.name: renamed.get(each.name, each.name) for each in fields(kind)}
+
+
+def _by_column(value: Any) -> Row:
+    return {column: getattr(value, name) for name, column in _columns(type(value)).items()}
+
+
+def _encode(row: Row) -> Row:
+    return {
+        column: _CODECS[column][0](value) if column in _CODECS else value
+        for column, value in row.items()
+    }
+
+
+def _decode(column: str, row: Mapping[Any, Any]) -> Any:
+    return _CODECS[column][1](row[column]) if column in _CODECS else row[column]
+
+
+def _numbered(values: Iterable[Any]) -> list[Row]:
+    return [{"number": number, **to_row(each)} for number, each in enumerate(values)]
 
 
 def _key_row(key: UnitKey, window: Window) -> Row:
@@ -338,46 +324,6 @@ def _flow_rows(flows: Iterable[tuple[Flow, str | None]]) -> list[Row]:
     ]
 
 
-def _partition_row(outcome: PartitionOutcome) -> Row:
-    return {
-        "flow": _flow_number(outcome.flow),
-        "partition": outcome.partition,
-        "counts": json_encoding.encode_counts(outcome.counts),
-        "source_bytes": outcome.source_bytes,
-        "without_bracket": outcome.without_bracket,
-        "end_to_end": json_encoding.encode_latency(outcome.end_to_end),
-        "transfer": json_encoding.encode_latency(outcome.transfer),
-    }
-
-
-def _partition_from_row(row: Mapping[Any, Any]) -> PartitionOutcome:
-    return PartitionOutcome(
-        flow=None if row["flow"] == NO_FLOW else row["flow"],
-        partition=row["partition"],
-        counts=json_encoding.decode_counts(row["counts"]),
-        source_bytes=row["source_bytes"],
-        end_to_end=json_encoding.decode_latency(row["end_to_end"]),
-        transfer=json_encoding.decode_latency(row["transfer"]),
-        without_bracket=row["without_bracket"],
-    )
-
-
-def _evidence_row(evidence: Evidence) -> Row:
-    return {
-        "verdict": evidence.verdict.value,
-        "side": evidence.side.value,
-        "flow": evidence.flow,
-        "partition": evidence.partition,
-        "record_offset": evidence.offset,
-        "record_timestamp": evidence.timestamp,
-        "fingerprint": evidence.fingerprint,
-        "key_hash": evidence.key_hash,
-        "other_partition": evidence.other_partition,
-        "other_offset": evidence.other_offset,
-        "block": evidence.block,
-    }
-
-
 def _evidence_order(evidence: Evidence) -> tuple[Any, ...]:
     return (
         evidence.verdict.value,
@@ -385,17 +331,6 @@ def _evidence_order(evidence: Evidence) -> tuple[Any, ...]:
         evidence.flow,
         evidence.partition,
         evidence.offset,
-    )
-
-
-def _affinity_from_row(unit: Mapping[Any, Any]) -> AffinityOutcome:
-    return AffinityOutcome(
-        keys=unit["keys"],
-        keys_split=unit["keys_split"],
-        keys_disordered=unit["keys_disordered"],
-        records_moved=unit["records_moved"],
-        broken_keys=tuple(unit["broken_keys"]),
-        cells=json_encoding.decode_key_cells(unit["key_cells"]),
     )
 
 
