@@ -55,11 +55,8 @@ def create_source(loaded: Config, results: Store) -> SliSource:
 
 
 def _prometheus(named: PrometheusConfig) -> PrometheusSource:
-    from mm2slo_report.sources.prometheus import (
-        PrometheusClient,
-        PrometheusSource,
-        Server,
-    )
+    from mm2slo_report.http_session import Server
+    from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
 
     server = Server(url=named.url, token_file=_path(named.token_file), ca_file=_path(named.ca_file))
     return PrometheusSource(PrometheusClient(server, timeout=named.timeout), clock=now_ms)

@@ -25,7 +25,8 @@ from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+from mm2slo_report.http_session import Server
+from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 

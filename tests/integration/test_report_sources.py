@@ -18,9 +18,10 @@ from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, counted
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
+from mm2slo_report.http_session import Server
 from mm2slo_report.recording.exposition import Page
 from mm2slo_report.recording.step_accumulator import StepAccumulator
-from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
 from mm2slo_report.sources.recorder_source import RecorderSource
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_store import Store

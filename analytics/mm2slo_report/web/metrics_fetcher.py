@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+import requests
+
+from mm2slo_report.http_session import Server, open_session
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+_ACCEPT: Final = {"Accept": "text/plain;version=0.0.4"}
 _TIMEOUT: Final = 5.0
 _TOTAL_TIMEOUT: Final = 15.0
 """Seconds for a whole page, so that a slow response cannot block callers."""
@@ -26,21 +30,12 @@ class MetricsFetcher:
 
     def __call__(self, address: str) -> Iterator[str]:
         """The lines of `/metrics` at *address*. Raises SliSourceError."""
-        # Imported on first use: requests is slow to import.
-        import requests
-
-        from mm2slo_report.http_session import ca_certificates, open_session
-
+        server = Server(url=address, token_file=self._token_file, ca_file=self._ca_file)
         try:
             with (
                 open_session() as session,
-                session.get(
-                    f"{address}/metrics",
-                    headers={"Accept": "text/plain;version=0.0.4", **self._authorization()},
-                    timeout=_TIMEOUT,
-                    verify=ca_certificates(self._ca_file),
-                    stream=True,
-                    allow_redirects=False,
+                server.request(
+                    session, "GET", "/metrics", headers=_ACCEPT, timeout=_TIMEOUT, stream=True
                 ) as response,
             ):
                 if response.status_code != requests.codes.ok:
@@ -66,9 +61,3 @@ class MetricsFetcher:
             raise SliSourceError(
                 f"cannot fetch metrics from exporter {address} ({type(error).__name__})"
             ) from None
-
-    def _authorization(self) -> dict[str, str]:
-        if self._token_file is None:
-            return {}
-        token = self._token_file.read_text(encoding="utf-8").strip()
-        return {"Authorization": f"Bearer {token}"}

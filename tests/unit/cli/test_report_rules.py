@@ -13,7 +13,8 @@ from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.report_rules import expected_groups, missing_rules
-from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+from mm2slo_report.http_session import Server
+from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
 from mm2slo_store import Store
 
 if TYPE_CHECKING:

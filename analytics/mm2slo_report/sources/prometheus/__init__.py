@@ -1,6 +1,6 @@
 """Counts of events from Prometheus."""
 
-from mm2slo_report.sources.prometheus.api import PrometheusClient, Server
+from mm2slo_report.sources.prometheus.api import PrometheusClient
 from mm2slo_report.sources.prometheus.source import PrometheusSource
 
-__all__ = ["PrometheusClient", "PrometheusSource", "Server"]
+__all__ = ["PrometheusClient", "PrometheusSource"]

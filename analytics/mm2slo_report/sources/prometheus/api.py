@@ -6,22 +6,19 @@ Source of the formats: Prometheus's documentation, "HTTP API". Times are epoch m
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
 
 import requests
-from requests.auth import HTTPBasicAuth
 
-from mm2slo_report.http_session import ca_certificates, open_session
+from mm2slo_report.http_session import innermost_cause, open_session
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-MOST_POINTS: Final = 10_000
-"""Of a series in one answer; Prometheus refuses more than 11,000."""
+    from mm2slo_report.http_session import Server
+
+_HEADERS: Final = {"Accept": "application/json", "User-Agent": "mm2slo-report"}
 _SHOWN: Final = 200
 _TIMED_OUT: Final = frozenset({"timeout", "canceled"})
 _REFUSED: Final = {
@@ -46,27 +43,6 @@ class Found(NamedTuple):
     points: Sequence[Point]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """Where Prometheus is and how to log in; the address may have a path.
-
-    Files are read at each request, so that secrets may be renewed.
-    """
-
-    url: str
-    token_file: Path | None = None
-    user: str = ""
-    password_file: Path | None = None
-    ca_file: Path | None = None
-
-    @property
-    def name(self) -> str:
-        """The address without a login, for texts."""
-        parts = urlsplit(self.url)
-        path = parts.path.rstrip("/")
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path, "", ""))
-
-
 class PrometheusClient:
     """Asks *server*; every answer must come within *timeout* seconds. Safe for several threads.
 
@@ -75,7 +51,6 @@ class PrometheusClient:
 
     def __init__(self, server: Server, *, timeout: float = 10.0) -> None:
         self._server = server
-        self._base = server.url.rstrip("/")
         self._timeout = timeout
         self._local = threading.local()
 
@@ -130,15 +105,13 @@ class PrometheusClient:
 
     def _ask(self, method: str, path: str, given: Mapping[str, str]) -> Any:
         try:
-            answer = self._session().request(
+            answer = self._server.request(
+                self._session(),
                 method,
-                f"{self._base}/api/v1/{path}",
+                f"/api/v1/{path}",
                 data=given,
-                headers=self._headers(),
-                auth=self._login(),
-                verify=ca_certificates(self._server.ca_file),
+                headers=_HEADERS,
                 timeout=self._timeout,
-                allow_redirects=False,
             )
         except (requests.RequestException, OSError, ValueError) as error:
             raise self._failed(error) from error
@@ -166,18 +139,6 @@ class PrometheusClient:
             found = self._local.session = open_session()
         return found
 
-    def _headers(self) -> dict[str, str]:
-        headers = {"Accept": "application/json", "User-Agent": "mm2slo-report"}
-        if self._server.token_file is not None:
-            headers["Authorization"] = f"Bearer {_secret(self._server.token_file)}"
-        return headers
-
-    def _login(self) -> HTTPBasicAuth | None:
-        if self._server.password_file is None:
-            return None
-        password = _secret(self._server.password_file)
-        return HTTPBasicAuth(self._server.user.encode(), password.encode())
-
     def _problem(self, text: str, *, slow: bool = False) -> SliSourceError:
         return SliSourceError(f"Prometheus at {self._server.name} {text}", slow=slow)
 
@@ -201,13 +162,13 @@ class PrometheusClient:
 def _failure(error: Exception, timeout: float) -> str:
     match error:
         case requests.exceptions.SSLError():
-            said = f"is not trusted, or TLS failed: {_cause(error)}"
+            said = f"is not trusted, or TLS failed: {_line(innermost_cause(error))}"
         case requests.Timeout() | TimeoutError():
             said = f"did not answer within {timeout:g} s"
         case requests.ConnectionError():
-            said = f"is not reached: {_cause(error)}"
+            said = f"is not reached: {_line(innermost_cause(error))}"
         case requests.RequestException() if not isinstance(error, ValueError):
-            said = f"broke its answer off: {_cause(error)}"
+            said = f"broke its answer off: {_line(innermost_cause(error))}"
         case UnicodeError():
             said = "is not asked: a file with a secret is no UTF-8 text"
         case OSError() if not isinstance(error, ValueError):
@@ -233,18 +194,6 @@ def _seconds(at: int) -> str:
     return f"{at // 1000}.{at % 1000:03d}"
 
 
-def _secret(path: Path) -> str:
-    return path.read_text(encoding="utf-8").strip()
-
-
 def _line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost cause as text: the outer ones repeat the address."""
-    seen = error
-    while (inner := seen.__cause__ or seen.__context__) is not None:
-        seen = inner
-    return _line(str(getattr(seen, "strerror", None) or seen)) or type(seen).__name__

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from base64 import b64encode
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -76,14 +75,6 @@ def test_scrape_reads_the_token_file_each_time(exporter: FakeExporter, tmp_path:
         "Bearer first",
         "Bearer second",
     ]
-
-
-def test_scrape_sends_basic_auth_in_utf_8(exporter: FakeExporter, tmp_path: Path) -> None:
-    password = tmp_path / "password"
-    password.write_text("pässwort", encoding="utf-8")
-    scrape_tally(Target(url=f"{exporter.address}/metrics", user="prüfer", password_file=password))
-    expected = b64encode("prüfer:pässwort".encode()).decode()
-    assert exporter.requests[0]["authorization"] == f"Basic {expected}"
 
 
 def test_scrape_ignores_netrc_and_proxy_settings(

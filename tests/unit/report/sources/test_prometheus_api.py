@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import socket
@@ -13,7 +12,8 @@ from urllib.parse import parse_qs
 import pytest
 from recording_server import Answer, RecordingServer, Request
 
-from mm2slo_report.sources.prometheus import PrometheusClient, Server
+from mm2slo_report.http_session import Server
+from mm2slo_report.sources.prometheus import PrometheusClient
 from mm2slo_report.sources.prometheus.api import Found, Point
 from mm2slo_report.sources.sli_source import SliSourceError
 
@@ -130,13 +130,6 @@ def test_token_file_is_read_for_each_request(fake: FakePrometheus, tmp_path: Pat
         asked.query("x", AT)
     said = [each.headers["authorization"] for each in fake.requests]
     assert said == [f"Bearer {SECRET}", "Bearer another"]
-
-
-def test_a_password(fake: FakePrometheus, tmp_path: Path) -> None:
-    (tmp_path / "password").write_text("pässword\n", encoding="utf-8")
-    client(fake, user="report", password_file=tmp_path / "password").query("x", AT)
-    expected = base64.b64encode("report:pässword".encode()).decode()
-    assert fake.requests[0].headers["authorization"] == f"Basic {expected}"
 
 
 @pytest.mark.parametrize(

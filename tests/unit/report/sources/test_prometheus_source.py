@@ -11,7 +11,8 @@ from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+from mm2slo_report.http_session import Server
+from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
 from mm2slo_report.sources.sli_source import SliSource, SliSourceError
 
 INDICATOR: Final = Indicator(Flow("us", "eu"), SliKey(Sli.AVAILABILITY))
