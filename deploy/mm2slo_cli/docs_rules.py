@@ -1,4 +1,4 @@
-"""Generates docs/rules.md: recorded series, rule groups, and the review for Prometheus 3."""
+"""Generates docs/rules.md: recorded series and rule groups."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts import recording
 from mm2slo_alerts.output_files import alert_groups
-from mm2slo_alerts.prometheus_3 import NEWEST, SHAPES, SUBQUERY, reviewed
 from mm2slo_alerts.recording.rule_intervals import REMEMBERED, SETTLES, STEP
-from mm2slo_alerts.rule_model import AlertRule, Links
+from mm2slo_alerts.rule_model import Links
 from mm2slo_core.catalogue import RECORDED_GROUPS, SLI_LABELS
 from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.promql import duration
@@ -27,7 +26,8 @@ Generated from the catalogue and the rules (`python -m mm2slo_cli.docs`); do not
 `mm2slo alerts generate` writes the rule files to `alerts/generated`; `mm2slo alerts check` checks
 that they are up to date and that Prometheus accepts them. The committed files contain the default
 objectives for any flow; with `--config mm2slo.yaml` they contain yours. They need Prometheus 2.42
-or later, and a retention above the longest window: 35 days for 28.
+or later, and a retention above the longest window: 35 days for 28. They were
+[reviewed for Prometheus 3](prometheus-3.md).
 
 - **Counts are recorded, ratios are computed last.** A window is the sum of its events. Ratios are
   never averaged, so an hour with few events has little weight.
@@ -66,14 +66,6 @@ _RECORDED: Final = """\
 
 All series have the labels `flow`, `source`, `target`, `sli` and `tier` unless others are listed.
 """
-_REVIEW: Final = """\
-## Prometheus 3, rule by rule
-
-The tests run Prometheus 2.42 only. Each rule was reviewed for the changes of version 3: ranges,
-subqueries and instant lookback exclude their older edge, bucket bounds are floats, and `.` in
-regular expressions matches newlines (no label contains one). No rule selects by `le`. A rule of a
-shape that is not listed here fails the tests.
-"""
 
 
 def render() -> str:
@@ -86,9 +78,6 @@ def render() -> str:
             _table_of_groups((*recorded, *alerts)),
             _RECORDED,
             *(_series(title, series) for title, series in RECORDED_GROUPS.items()),
-            _REVIEW,
-            _shapes(),
-            _rules((*recorded, *alerts)),
         )
     )
 
@@ -109,23 +98,3 @@ def _labels(series: RecordedSeries) -> str:
     if series.labels == SLI_LABELS:
         return ""
     return f" Labels: {', '.join(f'`{label}`' for label in series.labels)}."
-
-
-def _shapes() -> str:
-    rows = "\n".join(
-        f"| {shape.name} | {', '.join(f'`{each}`' for each in sorted(shape.functions)) or '-'} "
-        f"| {shape.finding} |"
-        for shape in (*SHAPES, SUBQUERY, NEWEST)
-    )
-    return f"| Shape | Functions | Finding |\n| --- | --- | --- |\n{rows}\n"
-
-
-def _rules(groups: Sequence[Group]) -> str:
-    rows: dict[str, None] = {}
-    for group, rule, shapes in reviewed(groups):
-        name = rule.alert if isinstance(rule, AlertRule) else rule.record
-        made_of = ", ".join(shape.name for shape in shapes)
-        rows[f"| `{name}` | `{group}` | {made_of} | same |"] = None
-    return "\n".join(
-        ("| Rule | Group | Shapes | Verdict |", "| --- | --- | --- | --- |", *rows, "")
-    )

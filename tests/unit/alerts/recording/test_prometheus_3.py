@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from prometheus_3 import NEWEST, STEPS, SUBQUERY, UnreviewedError, shapes
 
 from mm2slo_alerts import recording
 from mm2slo_alerts.output_files import alert_groups
-from mm2slo_alerts.prometheus_3 import NEWEST, STEPS, SUBQUERY, UnreviewedError, reviewed, shapes
-from mm2slo_alerts.rule_model import Links
+from mm2slo_alerts.rule_model import AlertRule, Links
 from mm2slo_core.config.published_indicators import default_objective_rules
 
+if TYPE_CHECKING:
+    from mm2slo_alerts.rule_model import Rule
 
-def test_every_rule_was_reviewed() -> None:
+_PAGE = Path("docs/prometheus-3.md")
+
+
+def test_page_lists_every_rule_with_its_shapes() -> None:
     groups = (*recording.groups(default_objective_rules()), *alert_groups(Links()))
-    assert len(reviewed(groups)) == sum(len(group.rules) for group in groups)
+    rows = [_row(group.name, rule) for group in groups for rule in group.rules]
+    page = _PAGE.read_text(encoding="utf-8")
+    _, _, listed = page.partition(
+        "| Rule | Group | Shapes | Verdict |\n| --- | --- | --- | --- |\n"
+    )
+    assert listed.splitlines() == list(dict.fromkeys(rows))
+    for shape in {each for group in groups for rule in group.rules for each in shapes(rule.expr)}:
+        assert f"| {shape} |" in page
+
+
+def _row(group: str, rule: Rule) -> str:
+    name = rule.alert if isinstance(rule, AlertRule) else rule.record
+    return f"| `{name}` | `{group}` | {', '.join(shapes(rule.expr))} | same |"
 
 
 @pytest.mark.parametrize(
