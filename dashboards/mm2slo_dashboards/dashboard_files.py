@@ -12,7 +12,7 @@ from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.user_errors import UserError
 from mm2slo_dashboards.boards import build_all
 from mm2slo_dashboards.dashboard_links import Addresses, Links
-from mm2slo_dashboards.grafana.dashboard_text import render_dashboard
+from mm2slo_dashboards.grafana.dashboard_json import render_dashboard
 from mm2slo_dashboards.objective_limits import collect_limits
 from mm2slo_dashboards.provisioning import (
     render_config_maps,

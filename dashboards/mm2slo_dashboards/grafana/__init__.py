@@ -1,1 +1,1 @@
-"""Grafana's JSON from the model: grafanalib writes it, `json_normalisation` updates its format."""
+"""Grafana's JSON from the model, in the current format; grafanalib frames dashboards."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from grafanalib.core import Threshold
-
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.dashboard_model import Thresholds
 from mm2slo_dashboards.state_mappings import NEUTRAL
@@ -22,11 +20,17 @@ _JUST_BELOW: Final = 1e-9
 _NO_VALUE: Final = "–"  # noqa: RUF001 - an en dash
 
 
-def convert_thresholds(thresholds: Thresholds | None) -> list[Threshold]:
-    """The thresholds for grafanalib; the first one has no bound."""
+def without_none(fields: Json) -> Json:
+    """*fields* without those that are not set."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def convert_thresholds(thresholds: Thresholds | None) -> Json:
+    """The colours by value; the first one applies below every bound."""
     chosen = thresholds or NEUTRAL
-    bounds = [(0.0, chosen.base), *chosen.bounds]
-    return [Threshold(colour.value, n, float(value)) for n, (value, colour) in enumerate(bounds)]
+    steps: list[Json] = [{"color": chosen.base.value, "value": None}]
+    steps += [{"color": colour.value, "value": float(bound)} for bound, colour in chosen.bounds]
+    return {"mode": "absolute", "steps": steps}
 
 
 def convert_mappings(states: Sequence[State], below: Below | None = None) -> list[Json]:
@@ -57,13 +61,7 @@ def colour_overrides(colours: Mapping[str, str]) -> list[Json]:
 def count_overrides(colours: Mapping[str, str]) -> list[Json]:
     """Overrides for counts by name: the colour from 1 on, neutral at 0."""
     return [
-        _override(
-            name,
-            (
-                "thresholds",
-                {"mode": "absolute", "steps": convert_thresholds(_from_one(colour))},
-            ),
-        )
+        _override(name, ("thresholds", convert_thresholds(_from_one(colour))))
         for name, colour in colours.items()
     ]
 
@@ -83,7 +81,7 @@ def column_override(column: Column) -> Json:
         properties.append((CELL, {"type": "color-background", "mode": "basic"}))
     elif column.thresholds is not None:
         properties += [
-            ("thresholds", {"mode": "absolute", "steps": convert_thresholds(column.thresholds)}),
+            ("thresholds", convert_thresholds(column.thresholds)),
             ("color", {"mode": "thresholds"}),
             (CELL, {"type": "color-text"}),
         ]
