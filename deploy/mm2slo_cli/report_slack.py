@@ -130,12 +130,10 @@ def _poster(
         raise UserError("--channel is missing: give a channel, or print the message with --dry-run")
     if webhook_file is not None and token_file is not None:
         raise UserError("--webhook-file and --token-file exclude each other: give one of them")
+    from mm2slo_report.digest.slack_client.slack_posters import BotPoster, WebhookPoster
+
     if token_file is not None:
-        from mm2slo_report.digest.slack_client.bot_poster import BotPoster
-
         return BotPoster(bot_token(token_file), channel)
-    from mm2slo_report.digest.slack_client.webhook_poster import WebhookPoster
-
     path = webhook_file or _webhook_file(loaded, channel)
     return WebhookPoster(webhook_url(path), channel)
 

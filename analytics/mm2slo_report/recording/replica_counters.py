@@ -10,8 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.reporting.step_counts import STEP_MS, Tally
-from mm2slo_core.reporting.tally_arithmetic import mean, times
-from mm2slo_report.recording.tally_increase import tally_increase
+from mm2slo_report.recording.tally_arithmetic import mean, tally_increase, times
 from mm2slo_store import CounterState
 
 if TYPE_CHECKING:

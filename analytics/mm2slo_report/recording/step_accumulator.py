@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.reporting.step_counts import STEP_MS, Tally
-from mm2slo_core.reporting.tally_arithmetic import plus
 from mm2slo_report.recording.replica_counters import ReplicaCounters
+from mm2slo_report.recording.tally_arithmetic import plus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -17,7 +17,7 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.digest_builder import DigestBuilder
 from mm2slo_report.digest.digest_post import PostResult, post_once
 from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_client.webhook_poster import WebhookPoster
+from mm2slo_report.digest.slack_client.slack_posters import WebhookPoster
 from mm2slo_report.reporter import Reporter
 from mm2slo_report.sources.sli_source import SliSourceError
 

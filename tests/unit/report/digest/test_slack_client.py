@@ -18,15 +18,14 @@ from mm2slo_core.secret import Secret
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_client import webhook_poster as webhook_module
-from mm2slo_report.digest.slack_client.bot_poster import BotPoster
+from mm2slo_report.digest.slack_client import slack_posters as webhook_module
 from mm2slo_report.digest.slack_client.poster import (
     MessageGoneError,
     PostRefusedError,
     PostUnconfirmedError,
 )
+from mm2slo_report.digest.slack_client.slack_posters import BotPoster, WebhookPoster
 from mm2slo_report.digest.slack_client.slack_secrets import bot_token, webhook_url
-from mm2slo_report.digest.slack_client.webhook_poster import WebhookPoster
 from mm2slo_report.digest.slack_message import build_message
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from recorder_fakes import AVAILABILITY, LATENCY
 
 from mm2slo_core.reporting.step_counts import Indicator, Tally
-from mm2slo_core.reporting.tally_arithmetic import plus
 from mm2slo_report.recording.exposition import Page
 from mm2slo_report.recording.replica_counters import ReplicaCounters
+from mm2slo_report.recording.tally_arithmetic import plus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
