@@ -23,9 +23,9 @@ from mm2slo_report.digest.terminal_text import format_for_terminal
 if TYPE_CHECKING:
     from mm2slo_core.config import Config
     from mm2slo_report.digest.digest_builder import Digest
-    from mm2slo_report.digest.digest_post import DigestClaims
     from mm2slo_report.digest.slack_client.poster import Poster
     from mm2slo_report.digest.slack_message import Message
+    from mm2slo_store.digest_claims import DigestClaims
 
 HELP = (
     "Post a report to Slack: objectives met, the worst flows, the costliest incidents.\n\n"

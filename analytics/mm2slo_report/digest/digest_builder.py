@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.reporting.relative_periods import resolve_relative_period
 from mm2slo_core.user_errors import UserError
@@ -12,32 +12,14 @@ from mm2slo_report.digest.slack_message import build_message
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
     from mm2slo_core.reporting.report_entry import Entry
-    from mm2slo_core.reporting.slo_report import Detail, Report
+    from mm2slo_core.reporting.slo_report import Report
     from mm2slo_report.digest.report_links import ReportLinks
     from mm2slo_report.digest.slack_message import Message
+    from mm2slo_report.reporter import Reporter
 
 _MAX_DETAILS: Final = 5
 """Objectives whose incidents are looked up: those that spent most of their budgets."""
-
-
-class ReportProvider(Protocol):
-    """What a digest needs from a reporter."""
-
-    @property
-    def zone(self) -> ZoneInfo:
-        """The time zone of days and months."""
-
-    def instant(self, at: int | None) -> int:
-        """*at*, or now, as a whole minute (epoch ms)."""
-
-    def report(self, *, at: int | None = None, over: str | None = None) -> Report:
-        """Every objective. Raises ValueError, SliSourceError."""
-
-    def detail(self, slo: str, *, at: int | None = None, over: str | None = None) -> Detail:
-        """One objective with its incidents. Raises SliSourceError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +34,7 @@ class Digest:
 class DigestBuilder:
     """Builds digests over `period`, such as `7d`, `2026-07` or `last-month`."""
 
-    reporter: ReportProvider
+    reporter: Reporter
     period: str
     links: ReportLinks
 

@@ -4,45 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mm2slo_report.digest.slack_client.poster import MessageGoneError, PostRefusedError
 
 if TYPE_CHECKING:
     from mm2slo_report.digest.slack_client.poster import Poster
     from mm2slo_report.digest.slack_message import Message
-
-
-class DigestClaim(Protocol):
-    """The state of a digest; times are epoch ms."""
-
-    @property
-    def claimed_at(self) -> int:
-        """When a process claimed it."""
-
-    @property
-    def sent_at(self) -> int | None:
-        """When it was posted; None: not known to be posted."""
-
-    @property
-    def ts(self) -> str | None:
-        """Slack's id of the message; None for webhooks."""
-
-
-class DigestClaims(Protocol):
-    """Claims of digests, shared by processes."""
-
-    def claim_digest(self, period: str, channel: str) -> bool:
-        """Claim a digest; False if it is claimed already. A caller that gets True must post it."""
-
-    def mark_digest_posted(self, period: str, channel: str, ts: str | None) -> None:
-        """Record that it was posted."""
-
-    def release_digest(self, period: str, channel: str) -> object:
-        """Withdraw the claim: it was not posted, and others may try."""
-
-    def digest_claim(self, period: str, channel: str) -> DigestClaim | None:
-        """The claim; None: not claimed."""
+    from mm2slo_store.digest_claims import DigestClaims
 
 
 class PostResult(StrEnum):

@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.recording.history_store import KEPT_MS
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mm2slo_core.objectives.exclusion import Span
     from mm2slo_core.reporting.step_counts import Indicator, SpanCounts, StepCounts
+    from mm2slo_store.sli_history import SliHistory
 
 _DAY: Final = 86_400
 _KEPT: Final = KEPT_MS / 1000
-
-
-class StoredHistory(Protocol):
-    """The results store's SLI history. Every method raises UserError."""
-
-    def span_counts(
-        self, wanted: Sequence[Indicator], spans: Sequence[Span]
-    ) -> Mapping[Indicator, Sequence[SpanCounts]]:
-        """Counts by indicator, in the order of the spans."""
-
-    def steps(self, indicator: Indicator, span: Span) -> Sequence[StepCounts]:
-        """Steps that end in *span*, ascending."""
-
-    def first_seen(self) -> Mapping[Indicator, int]:
-        """The start of the first step of each indicator that has one (epoch ms)."""
-
-    def last_seen(
-        self, wanted: Collection[Indicator], before: int
-    ) -> Mapping[Indicator, int | None]:
-        """Ends of the last steps until *before* (epoch ms)."""
 
 
 class RecorderSource:
@@ -44,7 +25,7 @@ class RecorderSource:
 
     name = "recorder"
 
-    def __init__(self, history: StoredHistory) -> None:
+    def __init__(self, history: SliHistory) -> None:
         self._history = history
 
     def counts(

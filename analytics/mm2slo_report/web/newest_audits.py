@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mm2slo_core.topology import Flow
-    from mm2slo_report.web.service_ports import Records
+    from mm2slo_report.web.scoped_records import Records
     from mm2slo_store.audit_rows import Run
 
 _SECONDS: Final = 3_600.0

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from mm2slo_report.rendering.page_views import FlowView, GroupView
     from mm2slo_report.reporter import Reporter
     from mm2slo_report.web.http_responses import Body, Freshness
-    from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus, Records
+    from mm2slo_report.web.scoped_records import Records
+    from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus
     from mm2slo_report.web.service_settings import Settings
     from mm2slo_report.web.tokens import Token
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mm2slo_report.web.problem_details import ProblemError
 from mm2slo_store.audit_rows import RunPlace, RunState
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.record_verdict import Verdict
     from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.topology import Flow
-    from mm2slo_report.web.service_ports import Records
+    from mm2slo_store import Store
     from mm2slo_store.audit_rows import Run, StoredEvidence, StoredUnit
 
 _BATCH: Final = 500
@@ -135,3 +135,7 @@ class ScopedRecords:
         ):
             yield from batch
             start += len(batch)
+
+
+Records: TypeAlias = "Store | ScopedRecords"
+"""Stored audits and planned maintenance. Every method raises UserError on database errors."""

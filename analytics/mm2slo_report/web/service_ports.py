@@ -1,68 +1,15 @@
-"""Interfaces of the report service to the results store and the exporters."""
+"""Interfaces of the report service to planned maintenance, the recorder and the exporters."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from mm2slo_core.audit.record_verdict import Verdict
     from mm2slo_core.objectives.exclusion import Exclusion
-    from mm2slo_core.topology import Flow
     from mm2slo_report.recording.recorder_health import RecorderHealth
     from mm2slo_report.rendering.page_views import FlowView, GroupView
-    from mm2slo_store.audit_rows import Run, RunPlace, RunState, StoredEvidence, StoredUnit
-
-
-class Records(Protocol):
-    """Stored audits and planned maintenance, such as `mm2slo_store.Store`.
-
-    Every method raises UserError on database errors.
-    """
-
-    def runs(
-        self,
-        *,
-        flow: Flow | None = None,
-        after: RunPlace | None = None,
-        limit: int | None = None,
-    ) -> Sequence[Run]:
-        """Audit runs, newest first, that follow the position *after*."""
-
-    def runs_by_id(self, run_ids: Collection[str]) -> Sequence[Run]:
-        """The runs with these ids that exist, newest first."""
-
-    def count_runs(self, *, flow: Flow | None = None) -> Mapping[RunState, int]:
-        """Number of runs by state."""
-
-    def newest_finished(self, flows: Collection[Flow]) -> Mapping[Flow, Run]:
-        """The newest finished run of each of *flows*, if any, in that order."""
-
-    def units(self, *, run_id: str | None = None) -> Sequence[StoredUnit]:
-        """The units of a run."""
-
-    def evidence(
-        self,
-        *,
-        run_id: str | None = None,
-        verdicts: Collection[Verdict] = (),
-        limit: int | None = None,
-        start: int = 0,
-    ) -> Sequence[StoredEvidence]:
-        """Anomalies of a run in a fixed order, skipping the first *start*."""
-
-    def count_evidence(self, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
-        """Number of anomalies with evidence, by unit and verdict."""
-
-    def exclusions(self, *, flow: Flow | None = None) -> Sequence[Exclusion]:
-        """Planned maintenance by start, including removed ones."""
-
-    def add_exclusion(self, exclusion: Exclusion) -> None:
-        """Store planned maintenance."""
-
-    def remove_exclusion(self, exclusion_id: str, *, who: str) -> Exclusion:
-        """Remove planned maintenance, or end it if it is running."""
 
 
 class Effects(Protocol):

@@ -150,41 +150,6 @@ def detail(about: Entry, *incidents: Incident) -> Detail:
     return Detail(entry=about, days=(), incidents=incidents)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A claim of a digest."""
-
-    claimed_at: int = NOW
-    sent_at: int | None = None
-    ts: str | None = None
-
-
-class MemoryDigestClaims:
-    """Digest claims in memory."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], Claim] = {}
-        self._lock = threading.Lock()
-
-    def claim_digest(self, period: str, channel: str) -> bool:
-        """False if it is claimed already."""
-        with self._lock:
-            if (period, channel) in self.kept:
-                return False
-            self.kept[period, channel] = Claim()
-            return True
-
-    def mark_digest_posted(self, period: str, channel: str, ts: str | None) -> None:
-        assert (period, channel) in self.kept
-        self.kept[period, channel] = Claim(sent_at=NOW, ts=ts)
-
-    def release_digest(self, period: str, channel: str) -> None:
-        assert self.kept.pop((period, channel)).sent_at is None
-
-    def digest_claim(self, period: str, channel: str) -> Claim | None:
-        return self.kept.get((period, channel))
-
-
 def texts(blocks: Sequence[object]) -> list[str]:
     """Every text in *blocks*."""
     found: list[str] = []

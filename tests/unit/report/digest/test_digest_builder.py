@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
-from digest_samples import NOW, MemoryDigestClaims, at
+from digest_samples import NOW, at
 from fake_slack import FakeSlackWebhook
 from minute_history import Minutes, objective
 
@@ -20,9 +20,11 @@ from mm2slo_report.digest.report_links import ReportLinks
 from mm2slo_report.digest.slack_client.slack_posters import WebhookPoster
 from mm2slo_report.reporter import Reporter
 from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from mm2slo_core.objectives.exclusion import Exclusion, Span
     from mm2slo_core.reporting.audit_confirmation import AuditedUnit
@@ -114,9 +116,8 @@ def test_build_shows_the_counted_events(source: Source) -> None:
     ) in text
 
 
-def test_post_once_of_built_digest_posts_last_month_once(source: Source) -> None:
-    digests = MemoryDigestClaims()
-    with FakeSlackWebhook() as receiver:
+def test_post_once_of_built_digest_posts_last_month_once(source: Source, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "audit.db") as digests, FakeSlackWebhook() as receiver:
         poster = WebhookPoster(Secret(receiver.url), "ops")
         digest = DigestBuilder(reporter(source), "last-month", ReportLinks()).build()
         outcomes = [
@@ -124,7 +125,7 @@ def test_post_once_of_built_digest_posts_last_month_once(source: Source) -> None
         ]
         assert outcomes == [PostResult.POSTED, PostResult.POSTED_BEFORE]
         assert [receiver.refusals, len(receiver.messages)] == [[], 1]
-    assert list(digests.kept) == [("2026-06", "ops")]
+        assert digests.digest_claim("2026-06", "ops") is not None
 
 
 def test_build_invalid_period_is_refused(source: Source) -> None:

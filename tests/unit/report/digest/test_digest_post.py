@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from digest_samples import MemoryDigestClaims, entry, report
+from digest_samples import entry, report
 
 from mm2slo_core.topology import Flow
 from mm2slo_report.digest.digest_post import PostResult, post_once
@@ -17,8 +17,12 @@ from mm2slo_report.digest.slack_client.poster import (
     PostUnconfirmedError,
 )
 from mm2slo_report.digest.slack_message import Message, build_message
+from mm2slo_store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from mm2slo_core.user_errors import UserError
 
 MESSAGE = build_message(report([entry(Flow("us", "eu"))]), [], ReportLinks())
@@ -50,25 +54,26 @@ class FakePoster:
 
 
 @pytest.fixture
-def digests() -> MemoryDigestClaims:
-    return MemoryDigestClaims()
+def digests(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "audit.db") as store:
+        yield store
 
 
-def test_post_once_second_run_posts_nothing(digests: MemoryDigestClaims) -> None:
+def test_post_once_second_run_posts_nothing(digests: Store) -> None:
     poster = FakePoster(ids=False)
     done = [post_once(MESSAGE, poster, digests, period=PERIOD) for _ in range(3)]
     assert done == [PostResult.POSTED, PostResult.POSTED_BEFORE, PostResult.POSTED_BEFORE]
     assert poster.posted == [MESSAGE.text]
 
 
-def test_post_once_next_period_is_posted(digests: MemoryDigestClaims) -> None:
+def test_post_once_next_period_is_posted(digests: Store) -> None:
     poster = FakePoster()
     for period in (PERIOD, "7d to 2026-07-27"):
         assert post_once(MESSAGE, poster, digests, period=period) is PostResult.POSTED
     assert len(poster.posted) == 2
 
 
-def test_post_once_after_refusal_can_be_repeated(digests: MemoryDigestClaims) -> None:
+def test_post_once_after_refusal_can_be_repeated(digests: Store) -> None:
     poster = FakePoster(fails=PostRefusedError("no"))
     with pytest.raises(PostRefusedError):
         post_once(MESSAGE, poster, digests, period=PERIOD)
@@ -76,7 +81,7 @@ def test_post_once_after_refusal_can_be_repeated(digests: MemoryDigestClaims) ->
     assert post_once(MESSAGE, poster, digests, period=PERIOD) is PostResult.POSTED
 
 
-def test_post_once_after_unconfirmed_post_stays_claimed(digests: MemoryDigestClaims) -> None:
+def test_post_once_after_unconfirmed_post_stays_claimed(digests: Store) -> None:
     poster = FakePoster(fails=PostUnconfirmedError("no response"))
     with pytest.raises(PostUnconfirmedError):
         post_once(MESSAGE, poster, digests, period=PERIOD)
@@ -86,7 +91,7 @@ def test_post_once_after_unconfirmed_post_stays_claimed(digests: MemoryDigestCla
     assert post_once(MESSAGE, poster, digests, period=PERIOD, again=True) is PostResult.POSTED
 
 
-def test_post_once_again_updates_the_message_of_a_bot(digests: MemoryDigestClaims) -> None:
+def test_post_once_again_updates_the_message_of_a_bot(digests: Store) -> None:
     poster = FakePoster()
     post_once(MESSAGE, poster, digests, period=PERIOD)
     assert post_once(MESSAGE, poster, digests, period=PERIOD, again=True) is PostResult.UPDATED
@@ -94,19 +99,18 @@ def test_post_once_again_updates_the_message_of_a_bot(digests: MemoryDigestClaim
 
 
 def test_post_once_again_posts_if_the_message_cannot_be_updated(
-    digests: MemoryDigestClaims,
+    digests: Store,
 ) -> None:
     poster = FakePoster()
     post_once(MESSAGE, poster, digests, period=PERIOD)
     poster.posted.append("another message is the last one")
     assert post_once(MESSAGE, poster, digests, period=PERIOD, again=True) is PostResult.POSTED
     webhook = FakePoster(ids=False)
-    post_once(MESSAGE, webhook, MemoryDigestClaims(), period=PERIOD)
     for _ in range(2):
         assert post_once(MESSAGE, webhook, digests, period=PERIOD, again=True) is PostResult.POSTED
 
 
-def test_post_once_again_refused_keeps_the_first_post(digests: MemoryDigestClaims) -> None:
+def test_post_once_again_refused_keeps_the_first_post(digests: Store) -> None:
     poster = FakePoster(ids=False)
     post_once(MESSAGE, poster, digests, period=PERIOD)
     poster.fails = PostRefusedError("no")
@@ -116,7 +120,7 @@ def test_post_once_again_refused_keeps_the_first_post(digests: MemoryDigestClaim
     assert post_once(MESSAGE, poster, digests, period=PERIOD) is PostResult.POSTED_BEFORE
 
 
-def test_post_once_concurrent_threads_post_once(digests: MemoryDigestClaims) -> None:
+def test_post_once_concurrent_threads_post_once(digests: Store) -> None:
     poster, ready = FakePoster(), threading.Barrier(8)
     found: list[PostResult] = []
 
