@@ -5,7 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_report.web.problem_details import MEDIA, ProblemError
+from mm2slo_report.web.http_responses import ProblemResponse
+from mm2slo_report.web.problem_details import ProblemError
 from mm2slo_report.web.service_settings import host_name, is_address
 from mm2slo_report.web.tokens import Scope, find_token
 
@@ -58,7 +59,7 @@ class RequestGuard:
             _check_length(headers)
             scope[TOKEN] = token = self._check_token(scope, headers)
         except ProblemError as problem:
-            await send_problem(problem, send_with_headers)
+            await ProblemResponse(problem)(scope, receive, send_with_headers)
             return
         scope[CALLER] = token.name if token else (scope.get("client") or ("",))[0]
         if head:
@@ -107,19 +108,6 @@ def require_write_scope(token: Token | None) -> None:
             "scope",
             "this request needs a token with the scope write, listed in report.tokens_file",
         )
-
-
-async def send_problem(problem: ProblemError, send: Send) -> None:
-    """Send *problem* as a complete response."""
-    body = problem.body()
-    headers = [
-        (b"content-type", MEDIA.encode()),
-        (b"content-length", str(len(body)).encode()),
-        (b"cache-control", b"no-store"),
-        *((name.lower().encode(), value.encode()) for name, value in problem.headers.items()),
-    ]
-    await send({"type": "http.response.start", "status": problem.status.value, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 def _check_length(headers: dict[bytes, bytes]) -> None:
