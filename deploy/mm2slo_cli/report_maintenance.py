@@ -13,7 +13,6 @@ from mm2slo_cli.exclude_effects import (
     silence_obstacle,
 )
 from mm2slo_cli.monitoring_api import Server
-from mm2slo_report.web.report_only_maintenance import RULES_NOT_WRITTEN
 
 if TYPE_CHECKING:
     from mm2slo_core.config import Config
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
     from mm2slo_store import Store
 
 _HINT: Final = "set alerting.links.prometheus"
+RULES_NOT_WRITTEN: Final = (
+    "burn rules are unchanged: run mm2slo exclude write where Prometheus reads its rule files, "
+    "or set alerting.maintenance.rules_file"
+)
 
 
 class MaintenanceActions:

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -52,7 +53,9 @@ def serve(path: Path, flows: int, now: int) -> None:
             clock=lambda: now + round((time.time() - started) * 1000),
         )
         settings = Settings(version="0", reports_per_minute=100_000)
-        app = create_app(ReportService(reporter, store, settings))
+        # No request of this benchmark changes planned maintenance.
+        maintenance = cast("Any", None)
+        app = create_app(ReportService(reporter, store, settings, maintenance=maintenance))
         with WebServer(app, bind(Listen("127.0.0.1", 0), "report.listen")) as server:
             print(server.address.port, flush=True)
             server.wait()

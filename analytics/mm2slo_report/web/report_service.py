@@ -19,7 +19,6 @@ from mm2slo_report.web.newest_audits import NewestAudits
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
 from mm2slo_report.web.query_parameters import parse_instant
 from mm2slo_report.web.rate_limiter import RateLimiter
-from mm2slo_report.web.report_only_maintenance import ReportOnlyMaintenance
 from mm2slo_report.web.request_guard import CALLER, TOKEN
 from mm2slo_report.web.result_cache import Cache
 from mm2slo_report.web.scoped_records import ScopedRecords
@@ -63,12 +62,12 @@ class ReportService:
         flow_status: FlowStatus | None = None,
         recorder: RecorderStatus | None = None,
         *,
-        maintenance: Maintenance | None = None,
+        maintenance: Maintenance,
         missing_rules: Callable[[], Sequence[str]] | None = None,
     ) -> None:
         """*missing_rules* lists rules that Prometheus has not loaded; None if none are expected."""
         self.recorder = recorder
-        self.maintenance: Maintenance = maintenance or ReportOnlyMaintenance()
+        self.maintenance = maintenance
         self.missing_rules = missing_rules or tuple
         self.maintenance_lock = threading.Lock()
         """Held while planned maintenance changes."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mm2slo_core.objectives import Objective
-    from mm2slo_core.objectives.exclusion import Span
+    from mm2slo_core.objectives.exclusion import Exclusion, Span
     from mm2slo_report.sources.sli_source import SliSourceError
     from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus
     from mm2slo_report.web.service_settings import Tokens
@@ -45,6 +45,7 @@ REVERSE_FLOW = Flow("eu", "us")
 OUTAGE = AS_OF - 2 * DAY_MS
 """Six minutes without a good event in us->eu's availability start here."""
 HOST = "http://localhost"
+NOT_APPLIED = "burn rules are unchanged"
 
 
 class Sums:
@@ -183,6 +184,33 @@ class ServiceFixture:
 
 
 @dataclass(frozen=True)
+class FakeEffects:
+    """Effects of planned maintenance outside of reports."""
+
+    done: tuple[str, ...] = ()
+    problems: tuple[str, ...] = (NOT_APPLIED,)
+
+
+class ReportOnlyMaintenance:
+    """Planned maintenance that affects reports only."""
+
+    def silence_problem(self, new: Exclusion, now: int, *, requested: bool | None) -> str:
+        assert new.added_at <= now
+        return "needs Alertmanager's URL" if requested else ""
+
+    def apply_added(
+        self, new: Exclusion, now: int, *, silence: bool | None
+    ) -> tuple[Exclusion, FakeEffects]:
+        assert new.added_at <= now
+        assert not silence
+        return new, FakeEffects()
+
+    def apply_removed(self, removed: Exclusion, now: int) -> FakeEffects:
+        assert removed.added_at <= now
+        return FakeEffects()
+
+
+@dataclass(frozen=True)
 class FixedTokens:
     """Tokens that do not change."""
 
@@ -223,7 +251,7 @@ def start_service(
         service_settings,
         flow_status,
         recorder,
-        maintenance=maintenance,
+        maintenance=maintenance or ReportOnlyMaintenance(),
         missing_rules=missing_rules,
     )
     client = TestClient(create_app(service), base_url=HOST)

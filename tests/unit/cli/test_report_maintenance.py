@@ -14,10 +14,9 @@ from report_service_fixture import NOW, ServiceFixture, start_service
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.report_maintenance import MaintenanceActions
+from mm2slo_cli.report_maintenance import RULES_NOT_WRITTEN, MaintenanceActions
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.web.report_only_maintenance import RULES_NOT_WRITTEN
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
 

@@ -7,12 +7,18 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from report_service_fixture import NOW, OUTAGE, ServiceFixture, sample_source, start_service
+from report_service_fixture import (
+    NOT_APPLIED,
+    NOW,
+    OUTAGE,
+    ServiceFixture,
+    sample_source,
+    start_service,
+)
 
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.web.report_only_maintenance import RULES_NOT_WRITTEN
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
 
@@ -61,7 +67,7 @@ def test_added_exclusion_applies_to_reports_immediately(service: ServiceFixture)
     )
     assert (entry["status"], entry["sli_ratio"]) == ("met", 1.0)
     assert (entry["events"]["bad"], entry["events"]["excluded"]) == (0, 900), "in whole steps"
-    assert added.pop("effects") == {"done": [], "problems": [RULES_NOT_WRITTEN]}
+    assert added.pop("effects") == {"done": [], "problems": [NOT_APPLIED]}
     assert service.get("/exclusions") == {"exclusions": [added]}
 
 
