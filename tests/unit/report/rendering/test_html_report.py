@@ -112,6 +112,13 @@ def test_status_page_contains_report_values() -> None:
     assert "audited up to 2026-07-14 00:30 UTC: 2 lost of 1,204,883" in text
 
 
+def test_evidence_without_a_timestamp_has_no_record_time() -> None:
+    found = replace(AUDITS[0].evidence[0], timestamp=-1)
+    html = page(REPORT, audits=[replace(AUDITS[0], evidence=(found,))])
+    assert '<td role="cell" data-label="Record time"><span>n/a</span></td>' in html
+    assert "1969-12-31" not in html
+
+
 def test_audit_without_judged_records_shows_no_fault_verdict() -> None:
     html = page(REPORT, audits=[replace(AUDITS[0], state="finished", counts={}, faults=0)])
     section = Document(html[html.index('id="audits"') :]).text
