@@ -5,7 +5,6 @@ from mm2slo_report.rendering.html_report import CONTENT_SECURITY_POLICY, as_html
 from mm2slo_report.rendering.markdown_report import as_markdown
 from mm2slo_report.rendering.page_views import (
     AuditView,
-    EvidenceView,
     FlowView,
     GroupView,
     LatencyView,
@@ -17,7 +16,6 @@ __all__ = [
     "COLUMNS",
     "CONTENT_SECURITY_POLICY",
     "AuditView",
-    "EvidenceView",
     "FlowView",
     "GroupView",
     "LatencyView",

@@ -10,7 +10,7 @@ from mm2slo_core.audit.latency_histogram import observed
 from mm2slo_core.audit.record_verdict import FAULTS
 from mm2slo_core.catalogue.audit_result_metrics import LatencyMeasure
 from mm2slo_report.audit_figures import flow_latency, percentiles
-from mm2slo_report.rendering.page_views import AuditView, EvidenceView, LatencyView, PercentileView
+from mm2slo_report.rendering.page_views import AuditView, LatencyView, PercentileView
 from mm2slo_report.rendering.value_format import moment
 
 if TYPE_CHECKING:
@@ -44,18 +44,7 @@ def audit_view(
         counts={verdict.value: number for verdict, number in counts.items() if number},
         faults=sum(counts[each] for each in FAULTS),
         problems=tuple(problems),
-        evidence=tuple(
-            EvidenceView(
-                verdict=each.evidence.verdict.value,
-                flow=each.flow,
-                topic=each.target_topic,
-                side=each.evidence.side.value,
-                partition=each.evidence.partition,
-                offset=each.evidence.offset,
-                timestamp=each.evidence.timestamp,
-            )
-            for each in evidence
-        ),
+        evidence=tuple(evidence),
     )
 
 

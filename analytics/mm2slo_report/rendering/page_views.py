@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_core.topology import Flow
+    from mm2slo_store.audit_rows import StoredEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +71,6 @@ class GroupView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceView:
-    """Location of an anomaly; never its payload."""
-
-    verdict: str
-    flow: Flow
-    topic: str
-    """On the target."""
-    side: str
-    partition: int
-    offset: int
-    timestamp: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditView:
     """An audit run; `state` is running, finished or failed."""
 
@@ -100,7 +87,7 @@ class AuditView:
     faults: int = 0
     problems: tuple[str, ...] = ()
     """Topics that were not audited, with reasons."""
-    evidence: tuple[EvidenceView, ...] = ()
+    evidence: tuple[StoredEvidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from minute_history import indicator, objective
 
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Evidence
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
@@ -19,16 +20,17 @@ from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.reporting.slo_report import Detail, Report
 from mm2slo_core.reporting.step_counts import MINUTE_MS, SpanCounts, StepCounts
 from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import (
     AuditView,
-    EvidenceView,
     FlowView,
     GroupView,
     LatencyView,
     PercentileView,
 )
 from mm2slo_report.rendering.page_views import LagView
+from mm2slo_store import StoredEvidence
 
 if TYPE_CHECKING:
     from mm2slo_core.objectives import Objective
@@ -203,6 +205,13 @@ GROUPS: Final = (
     ),
     GroupView(flow=NORTH, group="ledger", ready=None),
 )
+
+
+def _lost(offset: int, timestamp: int) -> StoredEvidence:
+    found = Evidence(Verdict.LOST, Side.SOURCE, 0, 3, offset, timestamp, 0, None)
+    return StoredEvidence("20260713T000000Z-0a1b2c", 0, "us.orders", WEST, found)
+
+
 AUDITS: Final = (
     AuditView(
         id="20260713T000000Z-0a1b2c",
@@ -216,24 +225,8 @@ AUDITS: Final = (
         faults=2,
         problems=("us.audit-log (authorization: Describe was refused)",),
         evidence=(
-            EvidenceView(
-                verdict="lost",
-                flow=WEST,
-                topic="us.orders",
-                side="source",
-                partition=3,
-                offset=8_811_204,
-                timestamp=NOW - 20 * HOUR_MS,
-            ),
-            EvidenceView(
-                verdict="lost",
-                flow=WEST,
-                topic="us.orders",
-                side="source",
-                partition=3,
-                offset=8_811_205,
-                timestamp=NOW - 20 * HOUR_MS + 41,
-            ),
+            _lost(8_811_204, NOW - 20 * HOUR_MS),
+            _lost(8_811_205, NOW - 20 * HOUR_MS + 41),
         ),
     ),
 )

@@ -91,7 +91,7 @@ def test_audit_view_sums_units() -> None:
     # Duplicates are findings, not faults.
     assert found.faults == 4
     assert found.problems == ("us.secret (authorization: Describe was refused)",)
-    (lost,) = found.evidence
+    (lost,) = (each.evidence for each in found.evidence)
     assert (lost.verdict, lost.side, lost.partition, lost.offset) == ("lost", "source", 3, 41)
     assert (found.state, found.verdict, found.complete_up_to) == ("finished", "faults: 2 lost", NOW)
 

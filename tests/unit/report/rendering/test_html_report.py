@@ -113,7 +113,8 @@ def test_status_page_contains_report_values() -> None:
 
 
 def test_evidence_without_a_timestamp_has_no_record_time() -> None:
-    found = replace(AUDITS[0].evidence[0], timestamp=-1)
+    found = AUDITS[0].evidence[0]
+    found = replace(found, evidence=replace(found.evidence, timestamp=-1))
     html = page(REPORT, audits=[replace(AUDITS[0], evidence=(found,))])
     assert '<td role="cell" data-label="Record time"><span>n/a</span></td>' in html
     assert "1969-12-31" not in html

@@ -93,7 +93,7 @@ def _period(parts: Parts, text: str) -> Parts:
 
 
 def _evidence(parts: Parts, text: str) -> Parts:
-    found = replace(parts.audit.evidence[0], topic=text, verdict=text, side=text)
+    found = replace(parts.audit.evidence[0], target_topic=text)
     return replace(parts, audit=replace(parts.audit, evidence=(found,)))
 
 
