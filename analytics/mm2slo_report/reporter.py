@@ -10,8 +10,7 @@ from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.objectives.slo_ids import slo_id
 from mm2slo_core.reporting.audit_confirmation import confirmation
-from mm2slo_core.reporting.budget_parts import budget_parts
-from mm2slo_core.reporting.budget_series import chart_step, series, steps
+from mm2slo_core.reporting.budget_series import budget_parts, chart_step, series, steps
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
 from mm2slo_core.reporting.entry_order import worst_first
 from mm2slo_core.reporting.incidents import by_day, incidents

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from mm2slo_alerts.alertmanager.fragment import merged, shadowed
-from mm2slo_alerts.preview import sample
+from mm2slo_alerts.preview.sample_alerts import sample
 from mm2slo_alerts.rule_model import AlertRule
 from mm2slo_alerts.rule_text import yaml_text
 from mm2slo_core.user_errors import UserError

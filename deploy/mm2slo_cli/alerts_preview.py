@@ -13,8 +13,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mm2slo_alerts import preview as preview_parts
 from mm2slo_alerts.output_files import configured_alerts
+from mm2slo_alerts.preview.rendered_annotations import (
+    TESTS_FILE,
+    Fired,
+    annotation_files,
+    parse_fired,
+)
+from mm2slo_alerts.preview.rendered_message import message_data, message_parts, parse_message
+from mm2slo_alerts.preview.sample_alerts import sample
+from mm2slo_alerts.preview.slack_blocks import blocks
 from mm2slo_alerts.rule_model import AlertRule
 from mm2slo_alerts.slack import template
 from mm2slo_cli import monitoring_tools
@@ -71,38 +79,36 @@ def preview(
     alert_data = render_alert(_known_rule(alert, rules), _flow(flow))
     message = render_message(alert_data, alerting, state, datetime.now(UTC))
     if as_json:
-        text = json.dumps(preview_parts.blocks(message), indent=2, ensure_ascii=False)
+        text = json.dumps(blocks(message), indent=2, ensure_ascii=False)
         console.print(text, markup=False)
     else:
         show(console, message)
 
 
-def render_alert(rule: AlertRule, flow: Flow) -> preview_parts.Fired:
+def render_alert(rule: AlertRule, flow: Flow) -> Fired:
     """Return the alert of *rule* about *flow* as Prometheus would send it, by promtool.
 
     Raises UserError when promtool is not installed or prints no alert.
     """
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
-        _write(folder, preview_parts.annotation_files(rule, preview_parts.sample(rule, flow)))
+        _write(folder, annotation_files(rule, sample(rule, flow)))
         # The test expects no alert, so promtool fails and prints the one it got.
-        done = monitoring_tools.run_tool(
-            "promtool", "test", "rules", preview_parts.TESTS_FILE, folder=folder
-        )
+        done = monitoring_tools.run_tool("promtool", "test", "rules", TESTS_FILE, folder=folder)
     try:
-        return preview_parts.parse_fired(done.stdout + done.stderr)
+        return parse_fired(done.stdout + done.stderr)
     except ValueError as error:
         raise UserError(f"cannot preview {rule.alert}: {error}") from None
 
 
 def render_message(
-    alert_data: preview_parts.Fired, alerting: AlertingConfig, state: State, now: datetime
+    alert_data: Fired, alerting: AlertingConfig, state: State, now: datetime
 ) -> dict[str, Any]:
     """Return the JSON that Slack would get for *alert_data*, by amtool. Raises UserError."""
     until = now if state is State.RESOLVED else None
     manager = alerting.links.alertmanager or _MANAGER
-    data = preview_parts.message_data(alert_data, now - _LASTED, until, manager)
-    text, settings = preview_parts.message_parts(alerting)
+    data = message_data(alert_data, now - _LASTED, until, manager)
+    text, settings = message_parts(alerting)
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
         _write(folder, {"mm2slo.tmpl": template(alerting), "data.json": data})
@@ -117,7 +123,7 @@ def render_message(
         )
     if done.returncode:
         raise UserError(f"amtool cannot render the message: {done.stderr.strip()}")
-    return preview_parts.parse_message(done.stdout, settings)
+    return parse_message(done.stdout, settings)
 
 
 def _rules(config: Config | None) -> dict[str, AlertRule]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
 
-from mm2slo_core.reporting.relative_periods import resolve_relative_period
+from mm2slo_core.reporting.report_entry import WindowKind
+from mm2slo_core.reporting.report_periods import resolve_relative_period
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.digest.period_key import period_key
 from mm2slo_report.digest.slack_message import build_message
 from mm2slo_report.sources.sli_source import SliSourceError
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_report.digest.slack_message import Message
     from mm2slo_report.reporter import Reporter
 
+_DAY_MS: Final = 86_400_000
 _MAX_DETAILS: Final = 5
 """Objectives whose incidents are looked up: those that spent most of their budgets."""
 
@@ -56,6 +59,27 @@ class DigestBuilder:
                 warnings.append(f"incidents of {each.id} could not be read: {problem}")
         message = build_message(replace(report, warnings=tuple(warnings)), details, self.links)
         return Digest(message, period_key(report))
+
+
+def period_key(report: Report) -> str:
+    """The key under which a digest is posted once per channel.
+
+    `2026-07` for a finished calendar period, `7d to 2026-07-20` for others.
+    Rolling periods shorter than a day change at multiples of their length since the epoch.
+    """
+    window = report.window
+    at = report.as_of if window is None else window.end
+    day = datetime.fromtimestamp(at / 1000, ZoneInfo(report.zone)).date()
+    if window is None:
+        return f"own windows to {day}"
+    length = window.end - window.start
+    if window.kind is WindowKind.CALENDAR:
+        is_finished = length >= round(window.seconds * 1000)
+        return window.name if is_finished else f"{window.name} to {day}"
+    if length >= _DAY_MS:
+        return f"{window.name} to {day}"
+    started = datetime.fromtimestamp((at - at % length) / 1000, UTC)
+    return f"{window.name} from {started:%Y-%m-%dT%H:%MZ}"
 
 
 def _costliest(report: Report) -> list[Entry]:

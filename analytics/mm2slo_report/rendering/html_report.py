@@ -21,7 +21,6 @@ from mm2slo_report.rendering import (
     value_format,
 )
 from mm2slo_report.rendering.burn_down_chart import burn_down, used
-from mm2slo_report.rendering.display_status import flow_display_status, flow_text, worst_status
 from mm2slo_report.rendering.entry_models import NO_REFERENCES
 from mm2slo_report.rendering.flow_map import MapFlow, flow_map
 from mm2slo_report.rendering.page_views import FlowView
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from mm2slo_report.rendering.references import References
 
 _HERE: Final = "mm2slo_report.rendering"
+_OF_FLOW_STATES: Final = {"stopped": Status.BREACHED, "unknown": Status.NO_DATA}
 STYLE: Final = (files(_HERE) / "templates" / "style.css").read_text("utf-8")
 _DIGEST: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 CONTENT_SECURITY_POLICY: Final = (
@@ -124,6 +124,30 @@ def _shared(entries: Sequence[Entry]) -> tuple[str, ...]:
         for warning in entries[0].warnings
         if warning not in audited and all(warning in each.warnings for each in entries)
     )
+
+
+def worst_status(entries: Iterable[Entry]) -> Status | None:
+    """The worst status of *entries*; None without any."""
+    ordered = worst_first(entries)
+    return ordered[0].status if ordered else None
+
+
+def flow_display_status(state: str | None, worst: Status | None) -> Status:
+    """A stopped flow shows as breached, an unknown one as no data."""
+    own = _OF_FLOW_STATES.get(state or "")
+    if own is Status.BREACHED or worst is None:
+        return own or (Status.NO_DATA if state is None else Status.MET)
+    if own is Status.NO_DATA and worst in {Status.MET, Status.IDLE}:
+        return own
+    return worst
+
+
+def flow_text(state: str | None, worst: Status | None) -> str:
+    """`running`, `running, breached`: the flow state, and the status of its objectives."""
+    status = None if worst is None else worst.value.replace("_", " ")
+    if state is None:
+        return status or "unknown"
+    return state if worst in {None, Status.MET, Status.IDLE} else f"{state}, {status}"
 
 
 class _FlowRow:

@@ -1,22 +1,35 @@
-"""Time series of counts and remaining budget."""
+"""Time series of counts and remaining budget, and the parts of a window that charts show."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.objectives.error_budget import Budget, Counts, burn_rate
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, SpanCounts, counted
+from mm2slo_core.reporting.report_periods import days
+from mm2slo_core.reporting.step_counts import (
+    MINUTE_MS,
+    STEP_MS,
+    SpanCounts,
+    counted,
+    whole_minute,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from datetime import tzinfo
 
+    from mm2slo_core.reporting.report_entry import ReportWindow
     from mm2slo_core.reporting.step_counts import StepCounts
 
 MAX_STEPS: Final = 2_000
 _NICE_MINUTES: Final = (5, 15, 30, 60, 120, 360, 720, 1_440)
 _WANTED: Final = 240
 """Maximum points of a chart."""
+_DAYS_FROM: Final = 2 * 86_400_000
+"""Minimum length in ms for days."""
+_MAX_PARTS: Final = 48
 
 
 class Step(NamedTuple):
@@ -85,3 +98,27 @@ def series(
             )
         )
     return tuple(found)
+
+
+def budget_parts(
+    window: ReportWindow,
+    zone: tzinfo,
+    known_since: int | None,
+    history: Sequence[StepCounts],
+) -> tuple[Span, ...]:
+    """The parts of *window*, in order and without gaps: days in *zone*, or even steps.
+
+    They start with the history: at *known_since* (epoch ms) or at the first of *history*
+    (ascending), whichever is earlier, but not before the window. Below two days until the end of
+    the period, they are up to 48 steps of at least five minutes.
+    """
+    first = [each.at for each in history[:1]]
+    start = window.start
+    if known_since is not None and window.start < known_since < window.end:
+        start = whole_minute(min([known_since, *first]))
+    known = replace(window, start=max(start, window.start))
+    end = max(window.end, window.start + round(window.seconds * 1000))
+    if end - known.start >= _DAYS_FROM:
+        return days(known, zone)
+    observed = Span(known.start, window.end)
+    return steps(observed, chart_step(observed, _MAX_PARTS))

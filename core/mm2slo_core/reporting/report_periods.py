@@ -1,10 +1,10 @@
-"""Rolling and calendar periods of reports."""
+"""Rolling, calendar and relative periods of reports."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
@@ -149,3 +149,45 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[..., _Dates]], ...]] = (
 def _midnight(day: date, zone: tzinfo) -> int:
     """The start of *day* (epoch ms); its first instant if a clock change skips midnight."""
     return round(datetime.combine(day, time(), zone).timestamp() * 1000)
+
+
+def resolve_relative_period(text: str, as_of: int, zone: tzinfo) -> str:
+    """Replace a relative period at *as_of* (epoch ms): `last-month` is `2026-06` in July 2026.
+
+    Any other text is returned unchanged.
+    """
+    name = _RELATIVE.get(text)
+    if name is None:
+        return text
+    return name(datetime.fromtimestamp(as_of / 1000, UTC).astimezone(zone).date())
+
+
+def _yesterday(today: date) -> str:
+    return f"{today - timedelta(days=1)}"
+
+
+def _last_week(today: date) -> str:
+    year, week, _ = (today - timedelta(days=7)).isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+def _last_month(today: date) -> str:
+    return f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
+
+
+def _last_quarter(today: date) -> str:
+    number = 4 * today.year + (today.month - 1) // 3 - 1
+    return f"{number // 4:04}-Q{number % 4 + 1}"
+
+
+def _last_year(today: date) -> str:
+    return f"{today.year - 1:04}"
+
+
+_RELATIVE: Final[dict[str, Callable[[date], str]]] = {
+    "yesterday": _yesterday,
+    "last-week": _last_week,
+    "last-month": _last_month,
+    "last-quarter": _last_quarter,
+    "last-year": _last_year,
+}

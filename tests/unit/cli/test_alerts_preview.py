@@ -13,7 +13,7 @@ from promtool import needs_promtool
 from typer.testing import CliRunner
 
 from mm2slo_alerts.output_files import alert_groups, links
-from mm2slo_alerts.preview import parse_fired
+from mm2slo_alerts.preview.rendered_annotations import parse_fired
 from mm2slo_alerts.rule_model import AlertRule
 from mm2slo_cli.alerts import alerts_app
 from mm2slo_cli.alerts_preview import State, render_alert, render_message

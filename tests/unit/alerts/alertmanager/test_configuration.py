@@ -15,7 +15,7 @@ from mm2slo_alerts.alertmanager import TEMPLATES, configuration
 from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
 from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE
 from mm2slo_alerts.output_files import alert_groups
-from mm2slo_alerts.preview import sample
+from mm2slo_alerts.preview.sample_alerts import sample
 from mm2slo_alerts.rule_model import AlertRule, Links, Scale
 from mm2slo_alerts.slack import template
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel, Webhook

@@ -13,7 +13,7 @@ import pytest
 from fake_slack import check_message
 from promtool import needs_promtool
 
-from mm2slo_alerts.preview import message_parts, parse_message
+from mm2slo_alerts.preview.rendered_message import message_parts, parse_message
 from mm2slo_alerts.slack import LIMITS, template
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.reporting.budget_parts import budget_parts
+from mm2slo_core.reporting.budget_series import budget_parts
 from mm2slo_core.reporting.report_periods import days, period
 from mm2slo_core.reporting.step_counts import MINUTE_MS, StepCounts
 

@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from minute_history import ms
 
-from mm2slo_core.reporting.relative_periods import resolve_relative_period
-from mm2slo_core.reporting.report_periods import period
+from mm2slo_core.reporting.report_periods import period, resolve_relative_period
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

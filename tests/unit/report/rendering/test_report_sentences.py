@@ -10,7 +10,7 @@ from sample_report import sample_entries, sample_report
 from mm2slo_core.objectives.slo_status import Status
 from mm2slo_core.reporting.report_entry import Comparison
 from mm2slo_report.rendering import report_sentences
-from mm2slo_report.rendering.display_status import flow_display_status, flow_text
+from mm2slo_report.rendering.html_report import flow_display_status, flow_text
 
 REPORT = sample_report()
 
