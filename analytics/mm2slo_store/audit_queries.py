@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +14,6 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_store import schema
 from mm2slo_store.audit_rows import (
     Completion,
-    RunDirectory,
     RunState,
     StoredEvidence,
 )
@@ -23,55 +21,22 @@ from mm2slo_store.json_encoding import decode_scope, dumps
 from mm2slo_store.open_store import OpenStore
 from mm2slo_store.row_conversion import (
     from_row,
-    outcome_from_rows,
     run_from_row,
     stored_unit,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
-    from sqlalchemy import ColumnElement, Connection, FromClause, Select, Table
+    from sqlalchemy import ColumnElement, Connection, FromClause, Select
 
     from mm2slo_core.audit.audit_scope import UnitScope, Window
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_store.audit_rows import Run, RunPlace, StoredUnit, UnitKey
 
 OPEN_VERDICTS: Final = (Verdict.LOST, Verdict.OVERDUE, Verdict.LATE)
 """Verdicts of records that are or were unmatched. Late is one: a third run reports late again."""
 _MAX_PARAMETERS: Final = 500
 """Parameters of one statement; SQLite allows 32,766, older versions 999."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnitFilter:
-    """Selects units; None: any."""
-
-    run_id: str | None = None
-    unit: int | None = None
-    flow: Flow | None = None
-    target_topic: str | None = None
-    overlapping: Window | None = None
-    judged: bool | None = None
-
-    def conditions(self) -> list[ColumnElement[bool]]:
-        """The filter in SQL, on `schema.units`."""
-        columns = schema.units.c
-        found: list[ColumnElement[bool]] = []
-        if self.run_id is not None:
-            found.append(columns.run_id == self.run_id)
-        if self.unit is not None:
-            found.append(columns.unit == self.unit)
-        if self.target_topic is not None:
-            found.append(columns.target_topic == self.target_topic)
-        if self.judged is not None:
-            found.append(columns.judged == self.judged)
-        if self.overlapping is not None:
-            found += _overlaps(self.overlapping)
-        if self.flow is not None:
-            of_flow = schema.unit_flows.alias()
-            found.append(exists().where(_same_unit(of_flow), of_flow.c.label == self.flow.label))
-        return found
 
 
 class AuditQueries(OpenStore):
@@ -136,20 +101,16 @@ class AuditQueries(OpenStore):
         self,
         *,
         run_id: str | None = None,
-        flow: Flow | None = None,
-        target_topic: str | None = None,
         overlapping: Window | None = None,
         judged: bool | None = None,
     ) -> tuple[StoredUnit, ...]:
         """Summaries of units, in order of window, topic and run."""
-        wanted = UnitFilter(run_id, None, flow, target_topic, overlapping, judged)
         columns = schema.units.c
         # The scope can be large, and no summary needs it.
         selected = [column for column in columns if column is not columns.scope]
         query = (
             select(*selected, schema.unit_flows.c.label, schema.unit_flows.c.source_topic)
             .join(schema.unit_flows, _same_unit(schema.unit_flows))
-            .where(*wanted.conditions())
             .order_by(
                 columns.window_start,
                 columns.window_end,
@@ -159,34 +120,21 @@ class AuditQueries(OpenStore):
                 schema.unit_flows.c.flow,
             )
         )
+        if run_id is not None:
+            query = query.where(columns.run_id == run_id)
+        if overlapping is not None:
+            query = query.where(*_overlaps(overlapping))
+        if judged is not None:
+            query = query.where(columns.judged == judged)
         with self._reading() as connection:
             found = connection.execute(query).mappings()
             grouped = groupby(found, key=lambda row: (row["run_id"], row["unit"]))
             return tuple(stored_unit(list(rows)) for _, rows in grouped)
 
-    def outcome(self, run_id: str, unit: int) -> UnitOutcome:
-        """The published outcome of a judged unit. Raises UserError for an unknown unit."""
-        wanted = UnitFilter(run_id=run_id, unit=unit, judged=True).conditions()
-        with self._reading() as connection:
-            row = connection.execute(select(schema.units).where(*wanted)).mappings().first()
-            if row is None:
-                raise UserError(
-                    f"the store {self.redacted} has no judged unit {unit} of run {run_id}"
-                )
-            return outcome_from_rows(
-                row,
-                _rows_of_unit(connection, schema.partitions, run_id, unit),
-                _rows_of_unit(connection, schema.evidence, run_id, unit),
-                _rows_of_unit(connection, schema.replays, run_id, unit),
-            )
-
     def evidence(
         self,
         *,
         run_id: str | None = None,
-        unit: int | None = None,
-        flow: Flow | None = None,
-        target_topic: str | None = None,
         verdicts: Collection[Verdict] = (),
         limit: int | None = None,
         start: int = 0,
@@ -195,7 +143,6 @@ class AuditQueries(OpenStore):
 
         *verdicts* empty: all.
         """
-        wanted = UnitFilter(run_id, unit, flow, target_topic)
         table, columns, flows = schema.evidence, schema.units.c, schema.unit_flows
         query = (
             select(table, columns.target_topic, flows.c.label)
@@ -208,11 +155,12 @@ class AuditQueries(OpenStore):
                     flows.c.flow == table.c.flow,
                 ),
             )
-            .where(*wanted.conditions())
             .order_by(columns.window_start, table.c.run_id, table.c.unit, table.c.number)
             .limit(limit)
             .offset(start or None)
         )
+        if run_id is not None:
+            query = query.where(table.c.run_id == run_id)
         if verdicts:
             query = query.where(table.c.verdict.in_([each.value for each in verdicts]))
         with self._reading() as connection:
@@ -240,16 +188,6 @@ class AuditQueries(OpenStore):
             for unit, verdict, number in connection.execute(query):
                 found.setdefault(unit, {})[Verdict(verdict)] = number
         return found
-
-    def directories(self, run_id: str | None = None) -> tuple[RunDirectory, ...]:
-        """The run directories that stored runs reference."""
-        table = schema.directories
-        query = select(table).order_by(table.c.run_id, table.c.unit, table.c.number)
-        if run_id is not None:
-            query = query.where(table.c.run_id == run_id)
-        with self._reading() as connection:
-            rows = connection.execute(query).mappings()
-            return tuple(from_row(RunDirectory, row) for row in rows)
 
     def completion(self, flow: Flow, target_topic: str) -> Completion | None:
         """How far a topic is complete; None: never judged. See `extend_completion`."""
@@ -308,14 +246,6 @@ def _of_flow(flow: Flow | None) -> list[ColumnElement[bool]]:
     # Matches the JSON text: dialects differ in JSON lists, and SQLite's LIKE ignores case.
     text = cast(schema.runs.c.flows, Text)
     return [func.replace(text, dumps(flow.label), "") != text]
-
-
-def _rows_of_unit(
-    connection: Connection, table: Table, run_id: str, unit: int
-) -> Sequence[Mapping[Any, Any]]:
-    """The rows of a unit in the order of the table's key."""
-    query = select(table).where(table.c.run_id == run_id, table.c.unit == unit)
-    return connection.execute(query.order_by(*table.primary_key)).mappings().all()
 
 
 def _same_unit(table: FromClause) -> ColumnElement[bool]:

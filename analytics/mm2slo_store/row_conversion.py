@@ -24,7 +24,6 @@ from mm2slo_core.audit.unit_outcome import (
     AffinityOutcome,
     Evidence,
     LatencyCells,
-    PartitionOutcome,
     ReplayEvent,
     UnitOutcome,
 )
@@ -202,28 +201,6 @@ def stored_unit(rows: Sequence[Mapping[Any, Any]]) -> StoredUnit:
         flows=known,
         not_audited=not_audited,
         affinity=from_row(AffinityOutcome, unit),
-    )
-
-
-def outcome_from_rows(
-    unit: Mapping[Any, Any],
-    partitions: Iterable[Mapping[Any, Any]],
-    evidence: Iterable[Mapping[Any, Any]],
-    replays: Iterable[Mapping[Any, Any]],
-) -> UnitOutcome:
-    """The outcome of a judged unit from its ordered rows."""
-    return UnitOutcome(
-        scope=json_encoding.decode_scope(unit["scope"]),
-        partitions=tuple(
-            from_row(PartitionOutcome, each, flow=None if each["flow"] == NO_FLOW else each["flow"])
-            for each in partitions
-        ),
-        affinity=from_row(AffinityOutcome, unit),
-        copied_again=unit["copied_again"],
-        replays=tuple(from_row(ReplayEvent, each) for each in replays),
-        evidence=tuple(from_row(Evidence, each) for each in evidence),
-        oldest_open=unit["oldest_open"],
-        order_judged=unit["order_judged"],
     )
 
 

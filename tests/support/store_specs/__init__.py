@@ -11,6 +11,7 @@ from store_specs.sample_results import (
     run_of,
     unjudged,
 )
+from store_specs.stored_rows import stored_directories, stored_outcome
 
 __all__ = [
     "AP_EU",
@@ -23,5 +24,7 @@ __all__ = [
     "judged",
     "orders_outcome",
     "run_of",
+    "stored_directories",
+    "stored_outcome",
     "unjudged",
 ]

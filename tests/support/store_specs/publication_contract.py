@@ -25,6 +25,7 @@ from store_specs.sample_results import (
     run_of,
     unjudged,
 )
+from store_specs.stored_rows import stored_directories, stored_outcome
 
 if TYPE_CHECKING:
     from store_specs.back_end import BackEnd
@@ -42,7 +43,7 @@ class PublicationContract:
         with back_end.open() as store:
             store.publish(run_of("r1", judged(given, "/runs/r1/orders")))
             (unit,) = store.units()
-            back = store.outcome("r1", unit.unit)
+            back = stored_outcome(store, "r1", unit.unit)
         assert back.scope == replace(
             given.scope, identity=replace(given.scope.identity, ignored_headers=("span", "trace"))
         )
@@ -178,8 +179,8 @@ class PublicationContract:
             assert again.superseded == ("/runs/r1/a",)
             last = judged(orders_outcome(FIRST, topic="b"), "/runs/r1/b")
             assert store.publish(run_of("r3", last)).superseded == (shared,)
-            assert [each.path for each in store.directories()] == ["/runs/r2/a", "/runs/r1/b"]
-            assert store.directories("r2")[0].size == 1 << 33
+            assert [each.path for each in stored_directories(store)] == ["/runs/r2/a", "/runs/r1/b"]
+            assert stored_directories(store, run_id="r2")[0].size == 1 << 33
 
     def test_publish_failing_midway_leaves_the_store_unchanged(self, back_end: BackEnd) -> None:
         with back_end.open() as store:
@@ -233,14 +234,14 @@ class PublicationContract:
             store.publish(run_of("r1", judged(keyed)))
             (unit,) = store.units()
             assert unit.keyed
-            assert store.outcome("r1", 0).scope.identity.hmac_key is None
+            assert stored_outcome(store, "r1", 0).scope.identity.hmac_key is None
         assert "hush" not in repr(back_end.content())
 
     def test_publish_stores_an_empty_outcome(self, back_end: BackEnd) -> None:
         empty = UnitOutcome(orders_outcome(FIRST).scope, ())
         with back_end.open() as store:
             store.publish(run_of("r1", judged(empty)))
-            assert store.outcome("r1", 0).partitions == ()
+            assert stored_outcome(store, "r1", 0).partitions == ()
             assert store.units()[0].counts == {}
 
     def test_open_newer_store_is_refused(self, back_end: BackEnd) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from audit_runs import CONFIG, ports_for
 from audit_runs.endless_run import UNIT
+from store_specs import stored_directories
 
 from mm2slo_audit.run import AuditOptions, Span, audit
 from mm2slo_audit.run.time_span import format_utc
@@ -45,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 def results(store: Store) -> tuple[object, ...]:
     """Everything that a run stores, except the run itself."""
-    return store.units(), store.evidence(), store.directories(), store.completion(*_COMPLETED)
+    return store.units(), store.evidence(), stored_directories(store), store.completion(*_COMPLETED)
 
 
 _COMPLETED = Flow("us", "eu"), UNIT.scope.target_topic

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from store_specs import SqliteBackEnd, judged, orders_outcome, run_of
+from store_specs import SqliteBackEnd, judged, orders_outcome, run_of, stored_outcome
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import MissingExtraError, UserError
@@ -69,7 +69,7 @@ def test_open_database_of_another_program_is_refused(tmp_path: Path) -> None:
 
 def _read_all(store: Store) -> None:
     for unit in store.units():
-        store.outcome(unit.run_id, unit.unit)
+        stored_outcome(store, unit.run_id, unit.unit)
 
 
 def test_open_corrupt_file_is_refused(tmp_path: Path) -> None:

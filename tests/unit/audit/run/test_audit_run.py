@@ -9,6 +9,7 @@ import pytest
 from audit_runs import CONFIG, Clock, fakes_of, ports_for
 from fault_injection import Found
 from generated_units import Faults, Generated, generate
+from store_specs import stored_outcome
 
 from mm2slo_audit.run import AuditOptions, Ports, RunReport, Span, audit
 from mm2slo_audit.run.engine_error import AuditEngineError
@@ -78,7 +79,7 @@ def test_audit_census_finds_and_stores_true_verdicts(
     (unit,) = report.units
     assert unit.outcome.counts[Verdict.LOST] == faulty.counts[Verdict.LOST] == 10
     assert unit.outcome == judge(faulty.records, faulty.polls, faulty.scope, Sample(1.0))
-    stored = store.outcome(report.run_id, 0)
+    stored = stored_outcome(store, report.run_id, 0)
     assert stored.counts == unit.outcome.counts
     (kept_run,) = store.runs()
     assert kept_run.state is RunState.FINISHED
