@@ -1,4 +1,4 @@
-"""Prometheus's HTTP API, version 1: queries and status, every failure becomes a sentence.
+"""Prometheus's HTTP API, version 1: queries and status. Every failure is one sentence.
 
 Source of the formats: Prometheus's documentation, "HTTP API". Times are epoch ms.
 """
@@ -22,31 +22,31 @@ _HEADERS: Final = {"Accept": "application/json", "User-Agent": "mm2slo-report"}
 _SHOWN: Final = 200
 _TIMED_OUT: Final = frozenset({"timeout", "canceled"})
 _REFUSED: Final = {
-    401: "it asks for a login: name its token file",
-    403: "the login does not give access to it",
-    404: "there is no Prometheus API at that address",
+    401: "authentication required: set report.prometheus.token_file",
+    403: "access denied for these credentials",
+    404: "not found; expected the API of Prometheus at that address",
 }
 _LATE: Final = frozenset({408, 504})
 
 
 class Point(NamedTuple):
-    """A value at a moment; it may be NaN or infinite."""
+    """A value at a time; it may be NaN or infinite."""
 
     at: int
     value: float
 
 
 class Found(NamedTuple):
-    """One series of an answer."""
+    """One series of a response."""
 
     labels: Mapping[str, str]
     points: Sequence[Point]
 
 
 class PrometheusClient:
-    """Asks *server*; every answer must come within *timeout* seconds. Safe for several threads.
+    """Queries *server*, which must respond within *timeout* seconds. Thread-safe.
 
-    Each method raises SliSourceError when there is no complete answer.
+    Each method raises SliSourceError without a complete response.
     """
 
     def __init__(self, server: Server, *, timeout: float = 10.0) -> None:
@@ -55,13 +55,13 @@ class PrometheusClient:
         self._local = threading.local()
 
     def query(self, expression: str, at: int) -> Sequence[Found]:
-        """The value of *expression* at *at*: of each series one point, or all of a range."""
+        """The value of *expression* at *at*: one point of each series, or all of a range."""
         return self._series(
             "query", {"query": expression, "time": _seconds(at), "timeout": self._limit}
         )
 
     def query_range(self, expression: str, start: int, end: int, step: int) -> Sequence[Found]:
-        """The values at *start*, and every *step* ms after it, up to and with *end*."""
+        """The values at *start*, and every *step* ms after it, until *end* inclusive."""
         given = {
             "query": expression,
             "start": _seconds(start),
@@ -73,22 +73,22 @@ class PrometheusClient:
 
     def runtime(self) -> Mapping[str, Any]:
         """The content of `status/runtimeinfo`."""
-        return self._mapping(self._ask("GET", "status/runtimeinfo", {}))
+        return self._mapping(self._call("GET", "status/runtimeinfo", {}))
 
     def rule_groups(self) -> frozenset[str]:
-        """Names of the groups of rules that are loaded."""
-        groups = self._mapping(self._ask("GET", "rules", {})).get("groups")
+        """Names of the loaded rule groups."""
+        groups = self._mapping(self._call("GET", "rules", {})).get("groups")
         try:
             return frozenset(str(each["name"]) for each in groups or ())
         except (KeyError, TypeError) as error:
-            raise self._nonsense() from error
+            raise self._unexpected() from error
 
     @property
     def _limit(self) -> str:
         return f"{max(round(self._timeout * 1000), 1)}ms"
 
     def _series(self, path: str, given: Mapping[str, str]) -> Sequence[Found]:
-        data = self._mapping(self._ask("POST", path, given))
+        data = self._mapping(self._call("POST", path, given))
         try:
             match data["resultType"]:
                 case "vector":
@@ -99,11 +99,11 @@ class PrometheusClient:
                         for each in _rows(data)
                     ]
                 case _:
-                    raise self._nonsense()
+                    raise self._unexpected()
         except (KeyError, TypeError, ValueError) as error:
-            raise self._nonsense() from error
+            raise self._unexpected() from error
 
-    def _ask(self, method: str, path: str, given: Mapping[str, str]) -> Any:
+    def _call(self, method: str, path: str, given: Mapping[str, str]) -> Any:
         try:
             answer = self._server.request(
                 self._session(),
@@ -122,15 +122,15 @@ class PrometheusClient:
         if answer.status_code != requests.codes.ok:
             raise self._refused(answer.status_code, document)
         if not isinstance(document, dict) or document.get("status") != "success":
-            raise self._nonsense()
+            raise self._unexpected()
         if document.get("warnings"):
-            said = "; ".join(str(each) for each in document["warnings"])
-            raise self._problem(f"answered in part: {_line(said)}")
+            text = "; ".join(str(each) for each in document["warnings"])
+            raise self._problem(f"returned a partial response: {_line(text)}")
         return document.get("data")
 
     def _mapping(self, data: object) -> Mapping[str, Any]:
         if not isinstance(data, dict):
-            raise self._nonsense()
+            raise self._unexpected()
         return data
 
     def _session(self) -> requests.Session:
@@ -142,16 +142,16 @@ class PrometheusClient:
     def _problem(self, text: str, *, slow: bool = False) -> SliSourceError:
         return SliSourceError(f"Prometheus at {self._server.name} {text}", slow=slow)
 
-    def _nonsense(self) -> SliSourceError:
-        return self._problem("answered something else than its API documents")
+    def _unexpected(self) -> SliSourceError:
+        return self._problem("returned an unexpected response")
 
     def _refused(self, status: int, document: object) -> SliSourceError:
         if isinstance(document, dict) and document.get("status") == "error":
             kind = str(document.get("errorType", "error"))
-            said = _line(str(document.get("error", "no reason")))
-            return self._problem(f"refused ({kind}): {said}", slow=kind in _TIMED_OUT)
+            text = _line(str(document.get("error", "no reason")))
+            return self._problem(f"refused ({kind}): {text}", slow=kind in _TIMED_OUT)
         hint = _REFUSED.get(status)
-        text = f"answered HTTP {status}" + (f": {hint}" if hint else "")
+        text = f"returned HTTP {status}" + (f": {hint}" if hint else "")
         return self._problem(text, slow=status in _LATE)
 
     def _failed(self, error: Exception) -> SliSourceError:
@@ -162,20 +162,20 @@ class PrometheusClient:
 def _failure(error: Exception, timeout: float) -> str:
     match error:
         case requests.exceptions.SSLError():
-            said = f"is not trusted, or TLS failed: {_line(innermost_cause(error))}"
+            text = f"has an untrusted certificate, or TLS failed: {_line(innermost_cause(error))}"
         case requests.Timeout() | TimeoutError():
-            said = f"did not answer within {timeout:g} s"
+            text = f"did not respond within {timeout:g} s"
         case requests.ConnectionError():
-            said = f"is not reached: {_line(innermost_cause(error))}"
+            text = f"is unreachable: {_line(innermost_cause(error))}"
         case requests.RequestException() if not isinstance(error, ValueError):
-            said = f"broke its answer off: {_line(innermost_cause(error))}"
+            text = f"sent a truncated response: {_line(innermost_cause(error))}"
         case UnicodeError():
-            said = "is not asked: a file with a secret is no UTF-8 text"
+            text = "was not queried: a file with a secret is not UTF-8 text"
         case OSError() if not isinstance(error, ValueError):
-            said = f"is not asked: a file cannot be read: {error.filename}: {error.strerror}"
+            text = f"was not queried: cannot read a file: {error.filename}: {error.strerror}"
         case _:
-            said = "is not asked: a secret or the address is malformed"
-    return said
+            text = "was not queried: a secret or the address contains forbidden characters"
+    return text
 
 
 def _rows(data: Mapping[str, Any]) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""Whether a Prometheus is set up for reports: how long it keeps samples, which rules it has."""
+"""Whether Prometheus is set up for reports: its retention and its rules."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _PART: Final = re.compile(r"(\d+)(ms|[smhdwy])", re.ASCII)
 _DURATION: Final = re.compile(r"(?:\d+(?:ms|[smhdwy]))+", re.ASCII)
 _SIZE: Final = re.compile(r"[0-9.]+\s*(?:[KMGTPE]i?)?B", re.ASCII)
 _SPARE: Final = 7 * 86_400.0
-"""Time to look into a window that is over."""
+"""Time to look into a past window."""
 
 
 def retention(text: str) -> tuple[float | None, str]:
-    """Seconds and size of what `storageRetention` says, as in `15d`, `35d or 10GiB`, `512MB`."""
+    """The seconds and the size in `storageRetention`, as in `15d`, `35d or 10GiB`, `512MB`."""
     seconds, size = None, ""
     for part in (each.strip() for each in text.split(" or ")):
         if _DURATION.fullmatch(part):
@@ -37,32 +37,32 @@ def retention(text: str) -> tuple[float | None, str]:
     return seconds, size
 
 
-def retention_warnings(text: str, window: float) -> Sequence[str]:
-    """What is to be said of figures over *window* seconds."""
-    seconds, size = retention(text)
+def retention_warnings(configured: str, window: float) -> Sequence[str]:
+    """Warnings about figures over *window* seconds."""
+    seconds, size = retention(configured)
     needed = format_duration(window + _SPARE)
     if seconds is not None and seconds > 0 and seconds < window:
-        said = (
+        text = (
             f"Prometheus keeps samples for {format_duration(seconds)}, less than the window of "
             f"{format_duration(window)}: what is older is missing; start it with "
             f"--storage.tsdb.retention.time={needed}"
         )
-        return (said,)
+        return (text,)
     if seconds is None and size:
-        said = (
-            f"Prometheus keeps {size} of samples, however short a time that is: a window of "
-            f"{format_duration(window)} may lack its start; start it with "
-            f"--storage.tsdb.retention.time={needed} as well"
+        text = (
+            f"Prometheus keeps {size} of samples, whatever their age: the start of a window of "
+            f"{format_duration(window)} may be missing; also start it with "
+            f"--storage.tsdb.retention.time={needed}"
         )
-        return (said,)
+        return (text,)
     return ()
 
 
 def missing_groups(loaded: Iterable[str], expected: Iterable[str]) -> Sequence[str]:
-    """A sentence for each of the *expected* groups of rules that is not *loaded*."""
+    """A sentence for each of the *expected* rule groups that is not *loaded*."""
     known = set(loaded)
     return tuple(
-        f"Prometheus has not loaded the group of rules {name}: name the generated files in its "
+        f"Prometheus has not loaded the rule group {name}: add the generated files to its "
         "rule_files and reload it"
         for name in expected
         if name not in known

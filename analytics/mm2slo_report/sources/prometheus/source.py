@@ -1,4 +1,4 @@
-"""Counts of events from the steps that Prometheus's recording rules made, added up there."""
+"""Counts of events from the steps of the recording rules, summed by Prometheus."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _SUMS: Final[Mapping[str, tuple[str, RecordedSeries]]] = {
     "excluded": ("sum_over_time", EXCLUDED_STEP),
     "steps": ("count_over_time", EVENTS_STEP),
 }
-"""What is read of a span, by the value of the label `part`."""
+"""Queries of a span, by the value of the label `part`."""
 _PARALLEL: Final = 4
 _OLDEST_MS: Final = 400 * 86_400_000
 _PROBES_MS: Final = 6 * 3_600_000
 _FRESH_MS: Final = 600_000
 _LOOKBACKS: Final = ("1d:5m", "63d:1h")
-"""Where the last sample is looked for: exactly within a day, before that within an hour."""
+"""Lookbacks for the last sample: exact within a day, to the hour before that."""
 
 
 class PrometheusSource:
@@ -132,11 +132,11 @@ class PrometheusSource:
         try:
             runtime = self._client.runtime()
         except SliSourceError as problem:
-            return (f"how long Prometheus keeps samples is not known: {problem}",)
+            return (f"the retention of Prometheus is unknown: {problem}",)
         return retention_warnings(str(runtime.get("storageRetention", "")), window)
 
     def rules_problems(self, expected: Iterable[str]) -> Sequence[str]:
-        """Which of the *expected* groups of rules are not loaded, for readiness."""
+        """The *expected* rule groups that are not loaded, for readiness."""
         try:
             return missing_groups(self._client.rule_groups(), expected)
         except SliSourceError as problem:
@@ -164,7 +164,7 @@ class PrometheusSource:
             return self._firsts[1]
 
     def _find_first_steps(self, now: int) -> Mapping[Indicator, int]:
-        """Look every six hours, and then where the first sample is in the day before."""
+        """Look every six hours, then for the first sample in the day before."""
         probe = str(aggregate("max", select(EVENTS_STEP), _LABELS))
         seen: dict[Indicator, int] = {}
         for each in self._client.query_range(probe, now - _OLDEST_MS, now, _PROBES_MS):
@@ -220,5 +220,5 @@ def _span_counts(parts: Mapping[str, float]) -> SpanCounts:
 def _not_finite(indicator: Indicator) -> SliSourceError:
     flow, key = indicator
     return SliSourceError(
-        f"Prometheus holds no number (NaN or infinite) for {flow.label} {key.sli} {key.tier}"
+        f"Prometheus has NaN or an infinite value for {flow.label} {key.sli} {key.tier}"
     )

@@ -108,7 +108,7 @@ def test_a_range_of_samples_and_a_range_of_instants(fake: FakePrometheus) -> Non
     }
 
 
-def test_values_that_are_no_numbers_stay_what_they_are(fake: FakePrometheus) -> None:
+def test_values_that_are_not_finite_are_kept(fake: FakePrometheus) -> None:
     said = [{"metric": {}, "value": [1, text]} for text in ("NaN", "+Inf", "-Inf")]
     fake.answer = success("vector", said)
     nan, above, below = (each.points[0].value for each in client(fake).query("x", 1000))
@@ -116,7 +116,7 @@ def test_values_that_are_no_numbers_stay_what_they_are(fake: FakePrometheus) -> 
     assert (above, below) == (math.inf, -math.inf)
 
 
-def test_the_address_may_have_a_path(fake: FakePrometheus) -> None:
+def test_address_may_have_a_path(fake: FakePrometheus) -> None:
     client_ = PrometheusClient(Server(url=f"{fake.url}/prometheus/"))
     assert client_.query("x", AT) == []
     assert fake.requests[0].path == "/prometheus/api/v1/query"
@@ -147,25 +147,25 @@ def test_token_file_is_read_for_each_request(fake: FakePrometheus, tmp_path: Pat
         ),
         (failure(503, "timeout", "query timed out"), "refused (timeout): query timed out", True),
         (failure(503, "canceled", "query was canceled"), "(canceled)", True),
-        (Answer(500, "oops"), "answered HTTP 500", False),
-        (Answer(504, "<html>"), "answered HTTP 504", True),
-        (Answer(401, "Unauthorized"), "answered HTTP 401: it asks for a login", False),
-        (Answer(302, "", {"Location": "https://sso.example"}), "answered HTTP 302", False),
-        (Answer(200, "<html>Prometheus</html>"), "something else than its API documents", False),
-        (Answer(200, "[]"), "something else", False),
-        (Answer(200, '{"status": "success"}'), "something else", False),
-        (success("scalar", []), "something else", False),
-        (success("vector", [{"metric": {}, "value": [1]}]), "something else", False),
-        (success("vector", [{"metric": {}, "value": [1, "x"]}]), "something else", False),
-        (success("vector", [{"value": [1, "1"]}]), "something else", False),
+        (Answer(500, "oops"), "returned HTTP 500", False),
+        (Answer(504, "<html>"), "returned HTTP 504", True),
+        (Answer(401, "Unauthorized"), "returned HTTP 401: authentication required", False),
+        (Answer(302, "", {"Location": "https://sso.example"}), "returned HTTP 302", False),
+        (Answer(200, "<html>Prometheus</html>"), "returned an unexpected response", False),
+        (Answer(200, "[]"), "unexpected response", False),
+        (Answer(200, '{"status": "success"}'), "unexpected response", False),
+        (success("scalar", []), "unexpected response", False),
+        (success("vector", [{"metric": {}, "value": [1]}]), "unexpected response", False),
+        (success("vector", [{"metric": {}, "value": [1, "x"]}]), "unexpected response", False),
+        (success("vector", [{"value": [1, "1"]}]), "unexpected response", False),
         (
             success("vector", [], warnings=["store 10.0.0.1 was not reached"]),
-            "answered in part: store 10.0.0.1 was not reached",
+            "returned a partial response: store 10.0.0.1 was not reached",
             False,
         ),
     ],
 )
-def test_an_answer_that_is_none(
+def test_unexpected_response_raises_source_error(
     fake: FakePrometheus,
     tmp_path: Path,
     answer: Answer,
@@ -191,21 +191,21 @@ def test_connection_refused_raises_source_error() -> None:
         port = held.getsockname()[1]
         url = f"http://report:{SECRET}@127.0.0.1:{port}"
         found = problem(lambda: PrometheusClient(Server(url=url)).query("x", AT))
-    expected = f"Prometheus at http://127.0.0.1:{port} is not reached: Connection refused"
+    expected = f"Prometheus at http://127.0.0.1:{port} is unreachable: Connection refused"
     assert str(found) == expected
     assert not found.slow
 
 
-def test_it_does_not_answer_in_time() -> None:
+def test_no_response_in_time_is_slow() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         asked = PrometheusClient(Server(url=url), timeout=0.05)
         found = problem(lambda: asked.query("x", AT))
-    assert str(found) == f"Prometheus at {url} did not answer within 0.05 s"
+    assert str(found) == f"Prometheus at {url} did not respond within 0.05 s"
     assert found.slow
 
 
-def test_the_answer_breaks_off() -> None:
+def test_truncated_response_raises_source_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as cut:
 
         def serve() -> None:
@@ -219,28 +219,28 @@ def test_the_answer_breaks_off() -> None:
         url = f"http://127.0.0.1:{cut.getsockname()[1]}"
         found = problem(lambda: PrometheusClient(Server(url=url)).query("x", AT))
         thread.join()
-    assert "broke its answer off" in str(found) or "is not reached" in str(found)
+    assert "sent a truncated response" in str(found) or "is unreachable" in str(found)
     assert not found.slow
 
 
-def test_a_file_that_is_not_there(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_missing_token_file_raises_source_error(fake: FakePrometheus, tmp_path: Path) -> None:
     missing = tmp_path / "token"
     found = problem(lambda: client(fake, token_file=missing).query("x", AT))
-    assert f"a file cannot be read: {missing}: No such file" in str(found)
+    assert f"cannot read a file: {missing}: No such file" in str(found)
 
 
-def test_a_token_that_cannot_be_sent(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_invalid_token_is_not_sent(fake: FakePrometheus, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{SECRET}\nX-Injected: yes")
     found = problem(lambda: client(fake, token_file=tmp_path / "token").query("x", AT))
-    assert "malformed" in str(found)
+    assert "forbidden characters" in str(found)
     assert not fake.requests
 
 
-def test_the_groups_of_rules(fake: FakePrometheus) -> None:
+def test_rule_groups_are_listed(fake: FakePrometheus) -> None:
     groups = [{"name": "mm2-slo-steps", "rules": []}, {"name": "other", "rules": []}]
     document = {"status": "success", "data": {"groups": groups}}
     fake.answer = Answer(body=json.dumps(document))
     assert client(fake).rule_groups() == {"mm2-slo-steps", "other"}
     assert fake.requests[0].path == "/api/v1/rules"
     fake.answer = Answer(body='{"status": "success", "data": {"groups": [1]}}')
-    assert "something else" in str(problem(client(fake).rule_groups))
+    assert "unexpected response" in str(problem(client(fake).rule_groups))

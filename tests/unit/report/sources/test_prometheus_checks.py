@@ -23,11 +23,11 @@ DAY = 86_400.0
         ("for ever", None, ""),
     ],
 )
-def test_what_the_server_says(text: str, seconds: float | None, size: str) -> None:
+def test_retention_is_parsed(text: str, seconds: float | None, size: str) -> None:
     assert retention(text) == (seconds, size)
 
 
-def test_a_retention_that_is_shorter_than_the_window() -> None:
+def test_retention_below_the_window_is_warned_about() -> None:
     (warning,) = retention_warnings("15d", 28 * DAY)
     assert warning == (
         "Prometheus keeps samples for 15d, less than the window of 28d: what is older is "
@@ -35,17 +35,17 @@ def test_a_retention_that_is_shorter_than_the_window() -> None:
     )
 
 
-def test_a_size_alone() -> None:
+def test_size_without_a_time_is_warned_about() -> None:
     (warning,) = retention_warnings("10GiB", 28 * DAY)
-    assert warning.startswith("Prometheus keeps 10GiB of samples, however short a time that is")
-    assert warning.endswith("--storage.tsdb.retention.time=35d as well")
+    assert warning.startswith("Prometheus keeps 10GiB of samples, whatever their age: ")
+    assert warning.endswith("--storage.tsdb.retention.time=35d")
 
 
 @pytest.mark.parametrize("text", ["28d", "35d or 10GiB", "0s", "", "for ever"])
-def test_nothing_to_say(text: str) -> None:
+def test_sufficient_retention_has_no_warning(text: str) -> None:
     assert retention_warnings(text, 28 * DAY) == ()
 
 
-def test_groups_that_are_missing() -> None:
+def test_missing_rule_groups_are_named() -> None:
     (said,) = missing_groups({"one", "other"}, ["one", "two"])
-    assert said.startswith("Prometheus has not loaded the group of rules two: ")
+    assert said.startswith("Prometheus has not loaded the rule group two: ")

@@ -35,15 +35,15 @@ def test_every_question_fails(away: PrometheusSource) -> None:
         lambda: source.known_since([INDICATOR]),
         source.indicators,
     ):
-        with pytest.raises(SliSourceError, match="is not reached: Connection refused"):
+        with pytest.raises(SliSourceError, match="is unreachable: Connection refused"):
             ask()
 
 
 def test_warnings_and_rules_report_the_connection_error(away: PrometheusSource) -> None:
     (warning,) = away.warnings(28 * 86_400.0)
-    assert warning.startswith("how long Prometheus keeps samples is not known: Prometheus at ")
+    assert warning.startswith("the retention of Prometheus is unknown: Prometheus at ")
     (problem,) = away.rules_problems(["mm2-slo"])
-    assert "is not reached: Connection refused" in problem
+    assert "is unreachable: Connection refused" in problem
 
 
 def test_empty_query_needs_no_connection(away: PrometheusSource) -> None:
