@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from mm2slo_cli.time_options import format_time, parse_time
-from mm2slo_core.config.durations import format_duration, parse_duration
+from mm2slo_core.config.durations import parse_duration
 from mm2slo_core.objectives.exclusion import (
     MAX_EXCLUSION_MS,
     MIN_EXCLUSION_MS,
@@ -19,6 +19,7 @@ from mm2slo_core.objectives.exclusion_document import (
     exclusion_id,
     matching_flows,
 )
+from mm2slo_core.promql import duration
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -118,12 +119,8 @@ def checked_text(option: str, text: str, longest: int) -> str:
 
 
 def length_text(milliseconds: int) -> str:
-    """Format a duration in the largest units, for example `1d6h` or `90s`."""
-    text, rest = "", milliseconds // 1000
-    for unit, seconds in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
-        count, rest = divmod(rest, seconds)
-        text += f"{count}{unit}" if count else ""
-    return text or format_duration(milliseconds / 1000)
+    """Format a duration as Prometheus does, for example `1d6h` or `1m30s`, without a fraction."""
+    return duration(milliseconds // 1000 if milliseconds >= 1000 else milliseconds / 1000)
 
 
 def _milliseconds(text: str) -> int:
