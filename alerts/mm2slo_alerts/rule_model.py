@@ -138,7 +138,7 @@ _SLO_ID = (
     f"{_slug('source')}-to-{_slug('target')}-{_slug('sli')}"
     f'{{{{ if ne $labels.tier "all" }}}}-{_slug("tier")}{{{{ end }}}}'
 )
-"""As `mm2slo_core.objectives.slo_ids`, without shortening."""
+"""As `full_slo_id` of `mm2slo_core.objectives.slo_ids`."""
 _BOARDS = {
     Subject.OBJECTIVE: DashboardUid.FLOW,
     Subject.FLOW: DashboardUid.FLOW,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.objectives.slo_ids import slo_id
+from mm2slo_core.objectives.slo_ids import full_slo_id, slo_id
 from mm2slo_core.reporting.audit_confirmation import confirmation
 from mm2slo_core.reporting.budget_series import budget_parts, chart_step, series, steps
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
@@ -55,8 +55,9 @@ class Reporter:
     _by_id: Mapping[str, Objective] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Index the objectives by id."""
-        found = {slo_id(each.flow, each.key): each for each in self.objectives}
+        """Index the objectives by id, shortened or not."""
+        found = {full_slo_id(each.flow, each.key): each for each in self.objectives}
+        found |= {slo_id(each.flow, each.key): each for each in self.objectives}
         object.__setattr__(self, "_by_id", found)
 
     def objective(self, slo: str) -> Objective:

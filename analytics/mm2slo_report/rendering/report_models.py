@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import AliasPath, Field
 
+from mm2slo_core.objectives.slo_ids import slo_id
 from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.entry_order import headline
 from mm2slo_core.sli_counters import Sli
@@ -162,10 +163,10 @@ class History(ResponseModel):
     points: tuple[Point, ...]
 
     @classmethod
-    def of(cls, slo: str, found: slo_report.History) -> Self:
+    def of(cls, found: slo_report.History) -> Self:
         return cls.model_validate(
             {
-                "id": slo,
+                "id": slo_id(found.objective.flow, found.objective.key),
                 "as_of": found.as_of,
                 "start": found.start,
                 "end": found.end,

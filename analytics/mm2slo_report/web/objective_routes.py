@@ -158,7 +158,7 @@ def history(
             found = service.history(slo, span, as_of, length)
         except ValueError as error:
             raise invalid_parameter("step", f"step {step!r}: {error}", "5m", "1h", "1d") from None
-        return Body.json(History.of(slo, found))
+        return Body.json(History.of(found))
 
     return respond_cached(
         request, (since, until, as_of, length), make, service.freshness(end, until), charged=True

@@ -160,7 +160,7 @@ class ReportService:
         report = self._reports.peek((self._scope, as_of, over))
         if report is None:
             report = self.reporter.report((objective,), at=as_of, over=over, tolerant=True)
-        return next(each for each in report.entries if each.id == slo), report
+        return next(each for each in report.entries if each.objective == objective), report
 
     def detail(self, slo: str, as_of: int, over: str | None) -> Detail:
         """Days and incidents that spent a budget. Raises UnknownObjectiveError."""

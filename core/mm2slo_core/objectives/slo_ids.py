@@ -28,9 +28,13 @@ def slo_id(flow: Flow, key: SliKey) -> str:
 
     Ids longer than 63 characters are shortened and end in a hash of the full id.
     """
+    return shorten_id(full_slo_id(flow, key))
+
+
+def full_slo_id(flow: Flow, key: SliKey) -> str:
+    """The id before it is shortened, as in links of alerts: their templates cannot shorten it."""
     tier = () if key.tier == ALL else (slug(key.tier),)
-    name = "-".join((flow.slug, slug(key.sli), *tier)).strip("-")
-    return shorten_id(name)
+    return "-".join((flow.slug, slug(key.sli), *tier)).strip("-")
 
 
 def shorten_id(name: str) -> str:

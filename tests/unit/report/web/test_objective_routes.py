@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from minute_history import AVAILABILITY, DAY_MS, FLOW
-from report_service_fixture import AS_OF, OUTAGE
+from minute_history import AVAILABILITY, DAY_MS, FLOW, objective
+from report_service_fixture import AS_OF, OUTAGE, start_service
 
+from mm2slo_core.objectives.slo_ids import slo_id
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
+from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.topology import Flow
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
     from report_service_fixture import ServiceFixture
+
+    from mm2slo_store import Store
 
 SLO = "/slo/us-to-eu-availability"
 
@@ -212,3 +217,18 @@ def test_spec_returns_objective_in_each_format(service: ServiceFixture) -> None:
     ] == [("us-to-eu-availability", 0.999)]
     rejected = service.client.get(f"{SLO}/spec?format=xml")
     assert (rejected.status_code, rejected.json()["accepted"]) == (422, ["native", "openslo"])
+
+
+def test_objective_is_found_by_the_id_in_links_of_alerts(store: Store) -> None:
+    """Templates of Prometheus cannot shorten ids."""
+    flow = Flow("production-us-east-1", "production-eu-central-1")
+    key = SliKey(Sli.CHECKPOINT_FRESHNESS, "default")
+    started = start_service(store, objectives=(objective(0.99, flow=flow, key=key),))
+    linked = f"{flow.slug}-checkpoint-freshness-default"
+    shown = slo_id(flow, key)
+    assert len(linked) > 63 >= len(shown)
+    for found in (linked, shown):
+        assert started.get(f"/slo/{found}")["entry"]["id"] == shown
+        assert started.get(f"/slo/{found}/alerts")["id"] == shown
+        assert started.get(f"/slo/{found}/history")["id"] == shown
+        assert started.client.get(f"/slo/{found}/spec").status_code == 200
