@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<|~#&!$])")
 _BREAKS: Final = re.compile(r"\s+")
 _LINKS: Final = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp|www)(?=[:.])")
-_MAX_INCIDENTS: Final = 5
 _COLUMNS: Final = (
     "Status", "Flow", "SLI", "Objective", "Measured", "Bad events", "Events",
     "Remaining budget", "Burn rate (1h)", "Exhausted", "Coverage", "Previous period",
