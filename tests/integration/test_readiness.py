@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from exporter_watch import watch
-from topic_reader import committed_offsets, count_copies, read_topic
+from target_resume import checkpoints, resume
+from topic_reader import committed_offsets, count_copies
 
-from mm2slo_core.records import Checkpoint
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, commit, produce
 from mm2slo_lab.condition_wait import wait_for
@@ -39,50 +38,12 @@ COMMITS = {
 REDELIVERY = "mm2_failover_redelivery_records"
 
 
-@dataclass(frozen=True)
-class Resumed:
-    """Result of a simulated failover of one group."""
-
-    checkpoints: dict[int, Checkpoint]
-    reread: int
-    """Records after the checkpoints that the group had already read on the source."""
-    skipped: int
-    """Records that the group had not read, and that are only before the checkpoints."""
-
-
-def checkpoints(lab: Lab, group: str) -> dict[int, Checkpoint]:
-    """Newest checkpoint of each partition, as in RemoteClusterUtils.translateOffsets."""
-    found: dict[int, Checkpoint] = {}
-    for record in read_topic(lab.cluster("eu").librdkafka(), "us.checkpoints.internal"):
-        mark = Checkpoint.decode(record.key(), record.value())
-        assert isinstance(mark, Checkpoint)
-        if mark.group == group and mark.topic_partition.topic == COPY:
-            found[mark.topic_partition.partition] = mark
-    return found
-
-
-def resume(lab: Lab, group: str, commits: dict[int, int]) -> Resumed:
-    """Read the target from the group's checkpoints, and count records read again."""
-    marks = checkpoints(lab, group)
-    start = {partition: mark.downstream_offset for partition, mark in marks.items()}
-    reread = 0
-    ends = lab.cluster("us").admin.end_offsets(TOPIC)
-    unread = {p: set(range(commits[p], ends[p])) for p in marks}
-    for record in read_topic(lab.cluster("eu").librdkafka(), COPY, start):
-        partition = record.partition()
-        assert partition is not None
-        number = int((record.value() or b"")[1:].split(b"-")[0])
-        reread += number < commits[partition]
-        unread[partition].discard(number)
-    return Resumed(marks, reread, sum(len(left) for left in unread.values()))
-
-
 def _has_copies(lab: Lab, count: int) -> bool:
     return count_copies(lab, TOPIC) >= count
 
 
 def _has_checkpoints(lab: Lab, *groups: str) -> bool:
-    return all(len(checkpoints(lab, group)) == 2 for group in groups)
+    return all(len(checkpoints(lab, TOPIC, group)) == 2 for group in groups)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +107,7 @@ def bounds(scrape: Scrape, group: str) -> tuple[float, float]:
 def test_redelivery_equals_records_that_consumer_reads_again(
     groups: Lab, seen: Watch, group: str
 ) -> None:
-    resumed = resume(groups, group, COMMITS[group])
+    resumed = resume(groups, TOPIC, group, COMMITS[group])
     lower, upper = bounds(judged(seen, group), group)
     assert lower <= resumed.reread <= upper
     assert resumed.skipped == 0
@@ -170,7 +131,7 @@ def test_readiness_follows_redelivery_limit(groups: Lab, seen: Watch, group: str
     scrape = judged(seen, group)
     lag = sum(
         at - mark.upstream_offset
-        for partition, mark in checkpoints(groups, group).items()
+        for partition, mark in checkpoints(groups, TOPIC, group).items()
         for at in [COMMITS[group][partition]]
     )
     assert scrape.value("mm2_checkpoint_lag_records", group=group, topic=TOPIC) == lag
@@ -212,16 +173,18 @@ def test_replayed_block_is_counted_as_redelivery(groups: Lab, seen: Watch) -> No
     replayed = count_copies(lab, TOPIC) - before - 4_000
     assert replayed > 0
     for group, commits in COMMITS.items():
-        found = resume(lab, group, commits)
+        found = resume(lab, TOPIC, group, commits)
         lower, upper = bounds(after, group)
         assert lower <= found.reread <= upper, group
         assert found.skipped == 0, group
     late = {0: 110_000, 1: 8_000}
     commit(us.librdkafka(), TOPIC, HEAD, late)
-    wait_for(lambda: checkpoints(lab, HEAD)[1].upstream_offset == 8_000, "the new checkpoint")
+    wait_for(
+        lambda: checkpoints(lab, TOPIC, HEAD)[1].upstream_offset == 8_000, "the new checkpoint"
+    )
     moved = seen.after_cycles(5)
     assert moved.value("mm2_checkpoint_lag_records", group=HEAD, topic=TOPIC) == 0
-    found = resume(lab, HEAD, late)
+    found = resume(lab, TOPIC, HEAD, late)
     lower, upper = bounds(moved, HEAD)
     assert lower <= found.reread <= upper
 
@@ -259,4 +222,6 @@ def test_group_that_commits_while_mm2_is_stopped_has_no_checkpoint(
     )
     assert blocked(recovered, "r-grown") == set()
     assert recovered.value("mm2_target_end_offset", **new_end) == 10
-    wait_for(lambda: bool(checkpoints(lab, "r-new-behind")), "the checkpoint of the one behind")
+    wait_for(
+        lambda: bool(checkpoints(lab, TOPIC, "r-new-behind")), "the checkpoint of the one behind"
+    )

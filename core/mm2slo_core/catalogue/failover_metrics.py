@@ -109,11 +109,11 @@ GROUP_LAG_SECONDS = gauge(
 GROUP_STATE = gauge(
     "mm2_group_state",
     "1 for the state of the group on the cluster (stable, empty, preparing_rebalancing, ...; "
-    "unknown for those of the newer protocol); no series for other states.",
+    "unknown while a group of the newer protocol, KIP-848, rebalances); no series for others.",
     (*_CLUSTER_GROUP, "state"),
 )
 GROUP_MEMBERS = gauge(
     "mm2_group_members",
-    "Members of the group on the cluster; absent for groups of the newer protocol (KIP-848).",
+    "Members of the group on the cluster.",
     _CLUSTER_GROUP,
 )

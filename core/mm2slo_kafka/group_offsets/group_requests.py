@@ -79,7 +79,5 @@ def _settle(
 
 
 def _members(described: Any) -> int | None:
-    """The number of members; None for groups of KIP-848, which brokers describe as dead."""
-    if described.state in {ConsumerGroupState.UNKNOWN, ConsumerGroupState.DEAD}:
-        return None
-    return len(described.members)
+    """The number of members; None for a group that the broker does not describe."""
+    return None if described.state is ConsumerGroupState.DEAD else len(described.members)

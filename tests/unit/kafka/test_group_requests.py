@@ -73,12 +73,12 @@ def test_groups_not_requested_in_time_have_no_answer() -> None:
     ("state", "members"),
     [
         (ConsumerGroupState.STABLE, 2),
-        # Brokers describe groups of KIP-848 as dead.
+        # Of KIP-848 that the client does not know: assigning, reconciling.
+        (ConsumerGroupState.UNKNOWN, 2),
         (ConsumerGroupState.DEAD, None),
-        (ConsumerGroupState.UNKNOWN, None),
     ],
 )
-def test_members_are_unknown_for_groups_of_the_newer_protocol(
+def test_members_are_known_unless_group_is_described_as_dead(
     state: ConsumerGroupState, members: int | None
 ) -> None:
     answers = request(Admin(state), Subject.MEMBERS, 60.0)
