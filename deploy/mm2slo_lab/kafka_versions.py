@@ -5,7 +5,7 @@ A version is `4.1.x` (newest patch) or exact, `4.1.1`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mm2slo_lab.lab_errors import LabError
 
@@ -56,6 +56,14 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
 
+_KAFKA_3 = ReleaseLine(
+    minor="3.9",
+    binding=Artifact("org.slf4j", "slf4j-reload4j", "1.7.36"),
+    java=11,
+    topics_excluded=r".*[\-\.]internal, .*\.replica, __.*",
+    log_option="log4j.configuration",
+    log_config=_RELOAD4J,
+)
 LINES = (
     ReleaseLine(
         minor="4.1",
@@ -65,14 +73,8 @@ LINES = (
         log_option="log4j2.configurationFile",
         log_config=_LOG4J2,
     ),
-    ReleaseLine(
-        minor="3.9",
-        binding=Artifact("org.slf4j", "slf4j-reload4j", "1.7.36"),
-        java=11,
-        topics_excluded=r".*[\-\.]internal, .*\.replica, __.*",
-        log_option="log4j.configuration",
-        log_config=_RELOAD4J,
-    ),
+    _KAFKA_3,
+    replace(_KAFKA_3, minor="3.7"),
 )
 
 

@@ -92,7 +92,7 @@ def test_artifacts_have_newest_patch_and_log_binding(
 
 
 def test_release_line_unknown_version_raises_with_known_ones() -> None:
-    with pytest.raises(LabError, match=r"'2\.8\.0'.*4\.1\.x, 3\.9\.x"):
+    with pytest.raises(LabError, match=r"'2\.8\.0'.*4\.1\.x, 3\.9\.x, 3\.7\.x"):
         release_line("2.8.0")
 
 
