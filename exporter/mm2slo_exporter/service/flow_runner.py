@@ -251,5 +251,5 @@ class FlowRunner:
         chunk = self._history.take()
         if chunk is not None:
             self.tracker.topics.add_history(chunk.records)
-            self._history_since = chunk.since
+            self._history_since = chunk.oldest or self._history_since
             self._history.proceed(self.tracker.topics.lacking_arrivals(report.topics))

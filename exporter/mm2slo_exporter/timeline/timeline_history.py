@@ -39,10 +39,15 @@ _TOPIC_TIMEOUT_SECONDS = 10.0
 
 
 class HistoryChunk(NamedTuple):
-    """Source records of one flow by topic, newest first, from the time *since* on."""
+    """Source records of one flow by topic, newest first."""
 
-    since: float
     records: Mapping[str, Sequence[WatermarkRecord]]
+
+    @property
+    def oldest(self) -> float | None:
+        """When the first of these polls was requested; None without any."""
+        times = (records[-1].times.requested_at for records in self.records.values())
+        return min(times, default=None)
 
 
 class TimelineHistory:
@@ -96,9 +101,10 @@ class TimelineHistory:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
+            since = self._until - _CHUNK_SECONDS
             try:
                 with self._health.stage(self._client.alias, Stage.TIMELINE):
-                    chunk, is_oldest = self._read(self._until, self._topics)
+                    chunk, is_oldest = self._read(since)
             except KafkaOperationError as problem:
                 if problem.kind not in CLUSTER_AWAY:
                     return
@@ -108,38 +114,35 @@ class TimelineHistory:
             self._topics = self._wanted.get()
             if is_oldest or not self._topics:
                 return
-            distance = _SPACING * (self._newest - chunk.since) - _CHUNK_SECONDS
-            self._until = chunk.since - max(0.0, distance)
+            distance = _SPACING * (self._newest - since) - _CHUNK_SECONDS
+            self._until = since - max(0.0, distance)
 
-    def _read(self, until: float, topics: AbstractSet[str] | None) -> tuple[HistoryChunk, bool]:
-        """The records of the chunk that ends at *until*, and whether none are older."""
-        since = until - _CHUNK_SECONDS
+    def _read(self, since: float) -> tuple[HistoryChunk, bool]:
+        """The records of the chunk that starts at *since*, and whether none are older."""
         # Offsets of a missing topic fail as if its leader were unreachable.
         if not self._client.topic_exists(self._partition.topic, _TOPIC_TIMEOUT_SECONDS):
-            return HistoryChunk(since, {}), True
+            return HistoryChunk({}), True
         oldest = self._offset(self._client.start_offsets([self._partition]))
         start = first = self._offset(self._client.offsets_at([self._partition], since))
-        end = self._offset(self._client.offsets_at([self._partition], until))
+        end = self._offset(self._client.offsets_at([self._partition], self._until))
         found: defaultdict[str, list[WatermarkRecord]] = defaultdict(list)
         while first < end and not self._stopping.is_set():
             batch = read_slice(self._client, self._partition, first, min(_BATCH, end - first))
-            for record in self._decode(batch, topics):
+            for record in self._decode(batch):
                 found[record.topic].append(record)
             if not batch:
                 break
             first = batch[-1].offset + 1
         newest_first = {topic: records[::-1] for topic, records in found.items()}
-        return HistoryChunk(since, newest_first), start <= oldest
+        return HistoryChunk(newest_first), start <= oldest
 
-    def _decode(
-        self, batch: Sequence[TailRecord], topics: AbstractSet[str] | None
-    ) -> Iterator[WatermarkRecord]:
+    def _decode(self, batch: Sequence[TailRecord]) -> Iterator[WatermarkRecord]:
         prefix = f"{self._flow.slug}/{Side.SOURCE}/"
         for raw in batch:
             key = (raw.key or b"").decode(errors="replace")
             if not key.startswith(prefix):
                 continue
-            if topics is not None and key.removeprefix(prefix) not in topics:
+            if self._topics is not None and key.removeprefix(prefix) not in self._topics:
                 continue
             try:
                 yield WatermarkRecord.decode(raw.value)

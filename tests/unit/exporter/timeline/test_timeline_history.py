@@ -107,16 +107,17 @@ def test_history_is_read_from_the_newest_minute_on_until_no_topic_needs_more(
     assert [each.ends[0] for each in newest.records["orders"]] == list(
         range(int(NOW) - 5, int(NOW) - 71, -5)
     )
-    assert older.since == NOW - 140.0
+    assert older.oldest == NOW - 140.0
     assert older.records["orders"][0].ends == (int(NOW) - 75,)
     assert timeline.slices == 2
 
 
 def test_chunks_are_further_apart_the_older_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     day = Timeline([record(NOW - age) for age in range(86_400, 0, -60)])
-    ages = [NOW - each.since for each in read(monkeypatch, day, [{"orders"}] * 100)]
+    chunks = read(monkeypatch, day, [{"orders"}] * 100)
+    ages = [NOW - each.oldest for each in chunks if each.oldest is not None]
     assert len(ages) < 40
-    assert ages[-1] > 86_400
+    assert 86_400 >= ages[-1] > 86_400 / 1.2 - 71
     assert all(later < 1.2 * earlier + 71 for earlier, later in pairwise(ages))
 
 
@@ -139,6 +140,8 @@ def test_outage_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     timeline = Timeline([record(NOW - 5)], failures=[ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT])
     (chunk,) = read(monkeypatch, timeline, [set()])
     assert len(chunk.records["orders"]) == 1
+    # No poll of the rest of the minute is known.
+    assert chunk.oldest == NOW - 5
 
 
 def test_timeline_that_may_not_be_described_ends_the_history(
@@ -153,6 +156,7 @@ def test_missing_timeline_ends_the_history_without_an_error(
 ) -> None:
     (chunk,) = read(monkeypatch, Timeline([], exists=False), [{"orders"}])
     assert not chunk.records
+    assert chunk.oldest is None
 
 
 def test_problem_of_reading_records_ends_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
