@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
 _ANY = -1
+_NOW = 0  # librdkafka: the time of the call
 
 
 class RecordSender:
@@ -28,12 +29,23 @@ class RecordSender:
         self._refused: list[str] = []
 
     def send(
-        self, topic: str, value: bytes, partition: int = _ANY, *, key: bytes | None = None
+        self,
+        topic: str,
+        value: bytes,
+        partition: int = _ANY,
+        *,
+        key: bytes | None = None,
+        timestamp_ms: int = _NOW,
     ) -> None:
         while True:
             try:
                 self._producer.produce(
-                    topic, value, key, partition=partition, on_delivery=self._delivered
+                    topic,
+                    value,
+                    key,
+                    partition,
+                    on_delivery=self._delivered,
+                    timestamp=timestamp_ms,
                 )
             except BufferError:
                 self._producer.poll(0.1)
