@@ -40,7 +40,6 @@ class FlowTopics:
         for topic, records in history.items():
             if (tracker := self._trackers.get(topic)) is not None:
                 tracker.add_history(records)
-        self.judge_all_next()
 
     def lacking_arrivals(self, states: Iterable[TopicState]) -> set[str]:
         """Source topics whose unreplicated records may have arrived before the polls added."""

@@ -65,6 +65,7 @@ class TopicTracker:
 
     def add_history(self, records: Sequence[WatermarkRecord]) -> None:
         """Add polls of an earlier process, newest first, up to a re-creation of the topic."""
+        self._resting = None  # its state may differ from that of the last round
         current = self._source_epochs.topic_id
         for record in records:
             if None not in (current, record.topic_id) and record.topic_id != current:

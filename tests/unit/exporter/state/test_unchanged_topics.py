@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flow_observations import Log, Scene, checkpoint_connector, flow_config
+from flow_observations import Log, Scene, checkpoint_connector, flow_config, past_poll
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_plan import FlowPlan
 from mm2slo_exporter.observation import NewestCheckpoint, NewestSync, TailProbe
@@ -247,6 +248,18 @@ def test_unchanged_topics_and_groups_keep_their_states() -> None:
     assert kept(4) == [False, True, False]
     assert kept(5) == [True, True, True]
     assert [topic.at_rest for topic in reports[5].topics] == [True, True]
+
+
+def test_history_of_one_topic_keeps_the_states_of_others() -> None:
+    world = World()
+    world.scene.logs[PARTITIONS[0]].end = 6
+    flow = tracker({}, shared_target=False)
+    before = flow.update(world.look(5.0))
+    flow.topics.add_history({"orders": [past_poll("id-1", 5, PollTimes(899.9, 900.0))]})
+    after = flow.update(world.look(5.0))
+    assert [each.partitions[0].lag_seconds for each in before.topics] == [None, 0.0]
+    assert after.topics[0].partitions[0].lag_seconds == pytest.approx(110.1)
+    assert after.topics[1] is before.topics[1]
 
 
 @pytest.mark.parametrize(
