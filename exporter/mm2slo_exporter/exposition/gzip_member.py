@@ -73,11 +73,15 @@ def _product(a: int, b: int) -> int:
     return product
 
 
+_SQUARES = [_ONE >> 1]
+"""x^1, x^2, x^4, ...: enough for the longest piece that memory can hold."""
+for _ in range(47):
+    _SQUARES.append(_product(_SQUARES[-1], _SQUARES[-1]))
+
+
 def _power_of_x(exponent: int) -> int:
-    power, square = _ONE, _ONE >> 1
-    while exponent:
-        if exponent & 1:
+    power = _ONE
+    for bit, square in enumerate(_SQUARES):
+        if exponent >> bit & 1:
             power = _product(power, square)
-        square = _product(square, square)
-        exponent >>= 1
     return power

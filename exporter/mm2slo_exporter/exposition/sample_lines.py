@@ -98,6 +98,6 @@ def _braced(pairs: Sequence[str]) -> str:
 
 def _all_finite(values: Sequence[float]) -> bool:
     try:
-        return all(map(math.isfinite, values))
+        return math.isfinite(sum(values)) or all(map(math.isfinite, values))
     except OverflowError:  # an int beyond the largest float
         return False
