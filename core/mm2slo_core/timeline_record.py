@@ -40,6 +40,7 @@ import json
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import sub
 from typing import TYPE_CHECKING, Any
 
 from mm2slo_core.records.connect_json import decode_versioned, get_field, unexpected_shape
@@ -139,9 +140,9 @@ class WatermarkRecord:
             "d": self.sync_downstreams,
             "n": self.arrived,
         }
-        for name, column in columns.items():
-            if any(value is not None for value in column):
-                fields |= {name: column}
+        fields |= {
+            name: column for name, column in columns.items() if column.count(None) < len(column)
+        }
         return _dump(fields).encode()
 
     @classmethod
@@ -190,9 +191,10 @@ def _flow(label: str) -> Flow:
 
 
 def _offsets(ends: Sequence[int], values: Column) -> Column:
+    if None not in values:
+        return tuple(map(sub, ends, values))
     return tuple(
-        None if value is None else end - value
-        for end, value in zip(ends, values, strict=bool(values))
+        None if value is None else end - value for end, value in zip(ends, values, strict=True)
     )
 
 

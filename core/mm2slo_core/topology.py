@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Flow:
         return self.label
 
 
+@cache
 def _slug(alias: str) -> str:
     return _SLUG_UNSAFE.sub("-", alias.lower()).strip("-")
 

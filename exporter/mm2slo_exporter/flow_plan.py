@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from mm2slo_core.topic_selection import TopicPair
 
@@ -18,21 +19,34 @@ class FlowPlan:
     """The topics that MirrorMaker 2 replicates for one flow, by its selection rules."""
 
     pairs: tuple[TopicPair, ...] = ()
+    _partitions: dict[tuple[str, int], tuple[TopicPartition, ...]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    def partitions(self, topic: str, count: int) -> tuple[TopicPartition, ...]:
+        """The partitions of a topic on one side.
+
+        The same objects in each call: thousands of keys are then compared by identity alone.
+        """
+        found = self._partitions.get((topic, count))
+        if found is None:
+            found = tuple(TopicPartition(topic, number) for number in range(count))
+            self._partitions[topic, count] = found
+        return found
 
     def source_partitions(self, counts: Mapping[str, int]) -> tuple[TopicPartition, ...]:
         """All partitions of the source topics; *counts* are the source's partition counts."""
-        return _partitions((pair.source for pair in self.pairs), counts)
+        topics = (pair.source for pair in self.pairs)
+        return tuple(chain.from_iterable(self.partitions(t, counts.get(t, 0)) for t in topics))
 
     def target_partitions(self, counts: Mapping[str, int]) -> tuple[TopicPartition, ...]:
         """All partitions of the existing copies; *counts* are the target's partition counts."""
-        return _partitions((pair.target for pair in self.pairs), counts)
+        topics = (pair.target for pair in self.pairs)
+        return tuple(chain.from_iterable(self.partitions(t, counts.get(t, 0)) for t in topics))
 
 
 class PartitionCache:
-    """One side's partitions, computed again only when plan or counts were replaced.
-
-    The same tuples in each round: thousands of keys are then compared by identity alone.
-    """
+    """One side's partitions, computed again only when plan or counts were replaced."""
 
     def __init__(
         self, compute: Callable[[FlowPlan, Mapping[str, int]], tuple[TopicPartition, ...]]
@@ -48,11 +62,3 @@ class PartitionCache:
             self._partitions = self._compute(plan, counts)
             self._cached_for = (plan, counts)
         return self._partitions
-
-
-def _partitions(topics: Iterable[str], counts: Mapping[str, int]) -> tuple[TopicPartition, ...]:
-    return tuple(
-        TopicPartition(topic, partition)
-        for topic in topics
-        for partition in range(counts.get(topic, 0))
-    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
-from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from mm2slo_core.timeline_record import Column
@@ -17,8 +16,9 @@ if TYPE_CHECKING:
     from mm2slo_exporter.flow_plan import FlowPlan
     from mm2slo_exporter.observation import Observation, OffsetsRead
 
-UNCHANGED_INTERVAL_SECONDS = 60.0
+UNCHANGED_INTERVAL_SECONDS: Final = 60.0
 """An unchanged topic is written this often, so that a restore need not read far back."""
+_number = attrgetter("partition")
 
 
 class _WrittenValues(NamedTuple):
@@ -89,53 +89,49 @@ class TimelineSchedule:
     def _record(
         self, seen: Observation, side: Side, topic: str, read: OffsetsRead
     ) -> WatermarkRecord | None:
-        view = seen.source if side is Side.SOURCE else seen.target
-        known = [
-            partition
-            for number in range(view.topics.get(topic, 0))
-            if (partition := TopicPartition(topic, number)) in read.ends
-        ]
+        at_source = side is Side.SOURCE
+        view = seen.source if at_source else seen.target
+        known = seen.plan.partitions(topic, view.topics.get(topic, 0))
+        if not all(map(read.ends.__contains__, known)):
+            known = tuple(each for each in known if each in read.ends)
         if not known:
             return None
-        ends = tuple(read.ends[partition] for partition in known)
-        at_source = side is Side.SOURCE
-        partitions = tuple(partition.partition for partition in known)
-        now = _WrittenValues(partitions, ends)
+        now = _WrittenValues(tuple(map(_number, known)), tuple(map(read.ends.__getitem__, known)))
         _written_at, before = self._written.get((side, topic), (0.0, None))
         if now == before and not self._is_due(side, topic, read):
             return None
         self._written[side, topic] = (read.answered_at, now)
-        syncs = [seen.internals.syncs.get(each) if at_source else None for each in known]
-        committed = seen.internals.committed
-        times = PollTimes(read.requested_at, read.answered_at)
-        if before is not None and before.partitions == partitions:
-            times = replace(
-                times,
-                previous_requested_at=read.previous_requested_at,
-                previous_answered_at=read.previous_answered_at,
-            )
+        is_next = before is not None and before.partitions == now.partitions
+        committed: Column = ()
+        upstreams: Column = ()
+        downstreams: Column = ()
+        if at_source:
+            committed = _optional_column(map(seen.internals.committed.get, known))
+            syncs = list(map(seen.internals.syncs.get, known))
+            upstreams = _optional_column(each and each.upstream for each in syncs)
+            downstreams = _optional_column(each and each.downstream for each in syncs)
         return WatermarkRecord(
             flow=self._flow,
             side=side,
             topic=topic,
             topic_id=view.topic_ids.get(topic),
             isolation="read_uncommitted",
-            times=times,
-            partitions=partitions,
-            ends=ends,
-            log_starts=_optional_column([read.starts.get(each) for each in known]),
-            committed=_optional_column(
-                [committed.get(each) if at_source else None for each in known]
+            times=PollTimes(
+                read.requested_at,
+                read.answered_at,
+                read.previous_requested_at if is_next else None,
+                read.previous_answered_at if is_next else None,
             ),
-            sync_upstreams=_optional_column(
-                [None if sync is None else sync.upstream for sync in syncs]
-            ),
-            sync_downstreams=_optional_column(
-                [None if sync is None else sync.downstream for sync in syncs]
-            ),
+            partitions=now.partitions,
+            ends=now.ends,
+            log_starts=_optional_column(map(read.starts.get, known)),
+            committed=committed,
+            sync_upstreams=upstreams,
+            sync_downstreams=downstreams,
         )
 
 
-def _optional_column(column: Sequence[int | None]) -> Column:
+def _optional_column(values: Iterable[int | None]) -> Column:
     """The column; empty when all its values are None."""
-    return tuple(column) if any(value is not None for value in column) else ()
+    column = tuple(values)
+    return column if column.count(None) < len(column) else ()
