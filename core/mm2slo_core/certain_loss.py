@@ -15,8 +15,7 @@ class SavedLoss:
     """All lower offsets are replicated or counted as lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
+class _Sample(NamedTuple):
     at: float
     next_offset: int
     log_start: int
@@ -124,7 +123,7 @@ class CertainLoss:
         if not copies:
             return  # no copy shows where MM2 is: the position passed offsets without records
         first = max(before.next_offset, self._judged_to)
-        if now.next_offset - first > copies:
+        if now.next_offset > first + copies:
             skip = _Skip(first, now.next_offset, now.next_offset - first - copies)
             self._skips = (*self._skips, skip)
 

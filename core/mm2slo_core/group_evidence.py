@@ -26,7 +26,7 @@ class OffsetMap(Protocol):
         """Return whether MirrorMaker 2 has an offset sync at or below *upstream_offset*."""
 
 
-class SeenCheckpoint(NamedTuple):
+class NewestCheckpoint(NamedTuple):
     """The newest checkpoint of a group and partition."""
 
     upstream: int
@@ -41,13 +41,12 @@ class LogRange(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionEvidence:
+class PartitionEvidence(NamedTuple):
     """A source partition with a committed offset of the group."""
 
     source: TopicPartition
     commit: int
-    checkpoint: SeenCheckpoint | None
+    checkpoint: NewestCheckpoint | None
     target_log: LogRange | None
     """None: the partition does not exist on the target."""
     target_topic_exists: bool = True

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mm2slo_core.group_evidence import (
         GroupEvidence,
         LogRange,
+        NewestCheckpoint,
         PartitionEvidence,
-        SeenCheckpoint,
     )
     from mm2slo_core.topology import TopicPartition
 
@@ -72,8 +72,7 @@ class Blocked(NamedTuple):
     records: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionReadiness:
+class PartitionReadiness(NamedTuple):
     """The readiness of one partition.
 
     `checkpoint_lag` is negative if the group was rewound behind its checkpoint; None without a
@@ -189,7 +188,7 @@ def _why_no_checkpoint(part: PartitionEvidence) -> BlockReason:
     return BlockReason.NO_CHECKPOINT
 
 
-def _skipped_records(part: PartitionEvidence, checkpoint: SeenCheckpoint) -> int:
+def _skipped_records(part: PartitionEvidence, checkpoint: NewestCheckpoint) -> int:
     """Return the least number of records that would never be read."""
     if part.offset_map is None:
         return 0
@@ -200,7 +199,7 @@ def _skipped_records(part: PartitionEvidence, checkpoint: SeenCheckpoint) -> int
 
 
 def _redelivery(
-    part: PartitionEvidence, checkpoint: SeenCheckpoint, log: LogRange
+    part: PartitionEvidence, checkpoint: NewestCheckpoint, log: LogRange
 ) -> tuple[int, int]:
     """Return the bounds of the redelivery: at most all target records from the checkpoint on."""
     start = max(checkpoint.downstream, log.start)

@@ -121,8 +121,7 @@ class SyncRuns:
         if not self._ups:
             return None
         for epoch in reversed(range(len(self._epochs))):
-            start, _ = self._span(epoch)
-            if self._ups[start] <= upstream_offset:
+            if self._ups[self._epochs[epoch]] <= upstream_offset:
                 return self._position_in(epoch, upstream_offset, head)
         return Bounds(0, self._downs[0])
 
@@ -139,8 +138,8 @@ class SyncRuns:
             return None
         # Records before the oldest known sync may be copies of anything.
         lower, upper = 0, max(0, self._downs[0] - downstream_offset)
-        for epoch in range(len(self._epochs)):
-            first = self._downs[self._span(epoch)[0]]
+        for epoch, first_point in enumerate(self._epochs):
+            first = self._downs[first_point]
             position = self._position_in(epoch, upstream_offset, head)
             start = max(first, downstream_offset)
             lower += max(0, position.lower - start)
@@ -195,15 +194,16 @@ class SyncRuns:
 
     def _position_in(self, epoch: int, upstream: int, head: Head | None) -> Bounds:
         """Return where in *epoch* the first record at or after *upstream* is, else its end."""
+        ups, downs = self._ups, self._downs
         start, end = self._span(epoch)
-        at = bisect_right(self._ups, upstream, start, end) - 1
+        at = bisect_right(ups, upstream, start, end) - 1
         if at < start:
-            return Bounds(self._downs[start], self._downs[start])
-        if self._ups[at] == upstream:
-            return Bounds(self._downs[at], self._downs[at])
+            return Bounds(downs[start], downs[start])
+        if ups[at] == upstream:
+            return Bounds(downs[at], downs[at])
         if at + 1 < end:
-            return self._between(at, upstream, self._ups[at + 1], self._downs[at + 1])
-        if end < len(self._ups):
+            return self._between(at, upstream, ups[at + 1], downs[at + 1])
+        if end < len(ups):
             return self._before_step_back(at, upstream, end)
         return self._beyond(at, upstream, head)
 

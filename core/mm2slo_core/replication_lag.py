@@ -6,58 +6,39 @@ replicate; in a caught-up partition both are equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from mm2slo_core.arrival_history import Bracket
 
 
-class LagAbsence(StrEnum):
-    """Why a lag is unknown."""
-
-    NO_POSITION = "no_position"
-    NO_END_OFFSET = "no_end_offset"
-    POSITION_BEYOND_END = "position_beyond_end"
-    """The source was truncated or re-created, or other producers write to the target topic."""
-    NOT_IN_HISTORY = "not_in_history"
-    """The record arrived before the arrival history starts; read the record itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordLag:
+class RecordLag(NamedTuple):
     """Unreplicated source records.
 
-    `records` is None exactly if `absence` has a reason. `expired` are the records between the
-    position and the log start: they can no longer be replicated, so they are loss, not lag.
+    `records` is None if the position is beyond the end: the source was truncated or re-created, or
+    other producers write to the target topic. `expired` are the records between the position and
+    the log start: they can no longer be replicated, so they are loss, not lag.
     """
 
     records: int | None
     expired: int = 0
-    absence: LagAbsence | None = None
 
 
 NO_LAG = RecordLag(0)
 
 
-def record_lag(
-    high_watermark: int | None, next_offset: int | None, log_start: int | None = None
-) -> RecordLag:
+def record_lag(high_watermark: int, next_offset: int, log_start: int | None = None) -> RecordLag:
     """Return the unreplicated records: high watermark - max(next offset, log start).
 
     Pass the last stable offset as *high_watermark* if MM2 uses `read_committed`. Read the position
-    before the end offset, else a moving partition seems to be ahead of its source. A position
-    beyond the end is an absence, never clamped to 0.
+    before the end offset, else a moving partition seems to be ahead of its source. A lag is never
+    clamped to 0.
     """
-    if high_watermark is None:
-        return RecordLag(None, absence=LagAbsence.NO_END_OFFSET)
-    if next_offset is None:
-        return RecordLag(None, absence=LagAbsence.NO_POSITION)
     if next_offset > high_watermark:
-        return RecordLag(None, absence=LagAbsence.POSITION_BEYOND_END)
+        return RecordLag(None)
     if log_start is not None and log_start > next_offset:
-        return RecordLag(high_watermark - log_start, expired=log_start - next_offset)
+        return RecordLag(high_watermark - log_start, log_start - next_offset)
     if next_offset == high_watermark:
         return NO_LAG
     return RecordLag(high_watermark - next_offset)
@@ -80,22 +61,19 @@ class LagOrigin(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeLag:
+class TimeLag(NamedTuple):
     """Age of the oldest source record not yet replicated, in seconds.
 
-    `seconds` is between `lower` and `upper`; all three are None if `absence` has a reason. A
-    record timestamp in the future gives a negative age.
+    None if neither its arrival nor its timestamp is known. A record timestamp in the future gives
+    a negative age.
     """
 
     seconds: float | None
-    lower: float | None
-    upper: float | None
     origin: LagOrigin
-    absence: LagAbsence | None = None
 
 
-NO_TIME_LAG = TimeLag(0.0, 0.0, 0.0, LagOrigin.NO_BACKLOG)
+_NO_TIME_LAG = TimeLag(0.0, LagOrigin.NO_BACKLOG)
+_UNKNOWN_TIME_LAG = TimeLag(None, LagOrigin.ABSENT)
 
 
 def time_lag(
@@ -111,20 +89,14 @@ def time_lag(
     oldest unreplicated record, if it had to be read.
     """
     if lag.records is None:
-        return TimeLag(None, None, None, LagOrigin.ABSENT, lag.absence)
+        return _UNKNOWN_TIME_LAG
     if lag.records == 0 and not lag.expired:
-        return NO_TIME_LAG
+        return _NO_TIME_LAG
     if arrival is not None:
-        return TimeLag(
-            seconds=now - arrival.likely,
-            lower=now - arrival.latest,
-            upper=now - arrival.earliest,
-            origin=LagOrigin.HISTORY,
-        )
+        return TimeLag(now - arrival.likely, LagOrigin.HISTORY)
     if record_timestamp is not None:
-        age = now - record_timestamp
-        return TimeLag(age, age, age, LagOrigin.RECORD)
-    return TimeLag(None, None, None, LagOrigin.ABSENT, LagAbsence.NOT_IN_HISTORY)
+        return TimeLag(now - record_timestamp, LagOrigin.RECORD)
+    return _UNKNOWN_TIME_LAG
 
 
 class SmoothedRate:

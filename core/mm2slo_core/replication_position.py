@@ -8,9 +8,8 @@ source offset is u + (E - 1 - d).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class PositionQuality(StrEnum):
@@ -56,8 +55,7 @@ class SyncLike(Protocol):
         """Offset on the target."""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """*next_offset* is the first source offset that is not replicated."""
 
     next_offset: int
@@ -93,10 +91,12 @@ def estimate_position(
     MirrorMaker 2 restarts there (`auto.offset.reset=earliest`). Otherwise it may be below the log
     start: the records in between were lost.
     """
-    upstreams = (committed, None if sync is None else sync.upstream)
-    known = max((last + 1 for last in upstreams if last is not None), default=None)
-    if known is None:
+    last = committed
+    if sync is not None and (last is None or sync.upstream > last):
+        last = sync.upstream
+    if last is None:
         return Position(log_start, PositionQuality.NOT_STARTED)
+    known = last + 1
     if known > high_watermark:
         return Position(log_start, PositionQuality.SOURCE_RESET)
     if target_end is None:

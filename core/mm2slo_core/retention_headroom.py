@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,8 +56,7 @@ class RetentionPolicy:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Headroom:
+class Headroom(NamedTuple):
     """Distance between the log start and the position.
 
     `records` is negative by the number of records already lost. `seconds` is None for the limits
@@ -94,22 +93,16 @@ def headroom(
         return Headroom(records, 0.0, RetentionLimit.PASSED)
     if policy is None:
         return Headroom(records, None, RetentionLimit.UNKNOWN)
-    found: list[tuple[float, RetentionLimit]] = []
-    unknown = False
+    seconds: float | None = None
+    limit = RetentionLimit.UNLIMITED
     if policy.seconds is not None:
         age = 0.0 if lag_records == 0 else oldest_age
         if age is None:
-            unknown = True
-        else:
-            found.append((policy.seconds - age, RetentionLimit.TIME))
+            return Headroom(records, None, RetentionLimit.UNKNOWN)
+        seconds, limit = policy.seconds - age, RetentionLimit.TIME
     if policy.size_bytes is not None:
         if production_rate is None:
-            unknown = True
-        elif production_rate > 0:
-            found.append((records / production_rate, RetentionLimit.SIZE))
-    if unknown:
-        return Headroom(records, None, RetentionLimit.UNKNOWN)
-    if not found:
-        return Headroom(records, None, RetentionLimit.UNLIMITED)
-    seconds, limit = min(found)
+            return Headroom(records, None, RetentionLimit.UNKNOWN)
+        if production_rate > 0 and (seconds is None or records / production_rate <= seconds):
+            seconds, limit = records / production_rate, RetentionLimit.SIZE
     return Headroom(records, seconds, limit)

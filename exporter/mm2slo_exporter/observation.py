@@ -17,7 +17,7 @@ from mm2slo_exporter.state_records.saved_state import SavedState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mm2slo_core.group_evidence import OffsetMap
+    from mm2slo_core.group_evidence import NewestCheckpoint, OffsetMap
     from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.flow_plan import FlowPlan
@@ -36,14 +36,6 @@ def empty_mapping() -> Mapping[_Key, _Value]:
 
 class NewestSync(NamedTuple):
     """The newest offset sync of a source partition, and when it was sent."""
-
-    upstream: int
-    downstream: int
-    at: float
-
-
-class NewestCheckpoint(NamedTuple):
-    """A group's newest checkpoint on a target partition."""
 
     upstream: int
     downstream: int

@@ -106,7 +106,7 @@ class FlowFigures:
             "heartbeat_latency_seconds": _plain(self.recent.heartbeat),
             "records_per_second": _plain(self.recent.throughput),
             "stalled_partitions": list(self.stalled),
-            "retention_headroom": _plain(self.headroom),
+            "retention_headroom": None if self.headroom is None else self.headroom._asdict(),
             "topics": {name: asdict(topic) for name, topic in self.topics.items()},
             "groups": {name: asdict(group) for name, group in self.groups.items()},
         }
@@ -201,7 +201,7 @@ def _sum(figures: Iterable[int | None]) -> int | None:
     return sum(known) if found and len(known) == len(found) else None
 
 
-def _plain(figure: LatencyPercentiles | Throughput | Headroom | None) -> dict[str, Any] | None:
+def _plain(figure: LatencyPercentiles | Throughput | None) -> dict[str, Any] | None:
     return None if figure is None else asdict(figure)
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.mm2_config.observed_settings import RunningConnectors
 from mm2slo_core.records import (
     Checkpoint,
@@ -22,7 +23,7 @@ from mm2slo_core.records import (
 )
 from mm2slo_core.state_record import StateKey, decode_state
 from mm2slo_core.transactional_commits import TransactionalCommits
-from mm2slo_exporter.observation import InternalsView, NewestCheckpoint
+from mm2slo_exporter.observation import InternalsView
 from mm2slo_exporter.readers.connector_configs import ConnectorConfigs
 from mm2slo_exporter.readers.offset_syncs import OffsetSyncs
 from mm2slo_exporter.state_records.saved_state import SavedState

@@ -6,7 +6,7 @@ None means that a value is currently unknown; its series is then not published.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.flow_state import FlowStateName, StateReason
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.group_lag import GroupLag
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionState:
+class PartitionState(NamedTuple):
     """One source partition. Offsets are those of the source unless the name contains target."""
 
     partition: int

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.flow_offsets import Head, Untranslated
-from mm2slo_core.group_evidence import LogRange, PartitionEvidence, SeenCheckpoint
-from mm2slo_core.topology import TopicPartition
+from mm2slo_core.group_evidence import LogRange, NewestCheckpoint, PartitionEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from mm2slo_exporter.observation import NewestCheckpoint, Observation
+    from mm2slo_core.group_evidence import NewestCheckpoint
+    from mm2slo_core.topology import TopicPartition
+    from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import PartitionState, TopicState
 
 
@@ -30,15 +32,13 @@ class GroupInputs(NamedTuple):
     active_on_target: bool
     translation_restarted_at: float | None
 
-    def last_states(self, partitions: Iterable[TopicPartition]) -> list[PartitionState | None]:
-        """The states of *partitions* when the source was last readable."""
-        topics = {topic.pair.source: topic for topic in self.last_read if topic is not None}
-        return [
-            topics[topic].partitions[number]
-            if topic in topics and number < len(topics[topic].partitions)
-            else None
-            for topic, number in partitions
-        ]
+
+class PartitionInputs(NamedTuple):
+    """What is known of a partition on which a group has committed offsets."""
+
+    evidence: PartitionEvidence
+    last_state: PartitionState | None
+    """When the source was last readable."""
 
 
 def collect_inputs(
@@ -65,73 +65,71 @@ def collect_inputs(
 
 def gather_evidence(
     seen: Observation, group: str, inputs: GroupInputs
-) -> tuple[PartitionEvidence, ...]:
-    """The evidence of each replicated partition on which *group* has committed offsets."""
+) -> tuple[PartitionInputs, ...]:
+    """The inputs of each replicated partition on which *group* has committed offsets, in order."""
     topics = {topic.pair.source: topic for topic in inputs.topics if topic is not None}
-    partitions = [
-        partition
-        for partition in sorted(inputs.commits)
-        if partition.topic in topics
-        and partition.partition < len(topics[partition.topic].partitions)
-    ]
-    return tuple(
-        _evidence(seen, group, inputs, partition, topics[partition.topic], state=state)
-        for partition, state in zip(partitions, inputs.last_states(partitions), strict=True)
-    )
+    last_read = {topic.pair.source: topic for topic in inputs.last_read if topic is not None}
+    newer_from = seen.source.groups_read_at.get(group, inf)
+    if group in seen.source.unreadable_groups and newer_from < inf:
+        newer_from = -inf
+    found = []
+    for partition in sorted(inputs.commits):
+        name, number = partition
+        topic, before = topics.get(name), last_read.get(name)
+        if topic is None or number >= len(topic.partitions):
+            continue
+        state = before.partitions[number] if before and number < len(before.partitions) else None
+        evidence = _evidence(seen, inputs, partition, topic, state, newer_from=newer_from)
+        found.append(PartitionInputs(evidence, state))
+    return tuple(found)
 
 
 def _evidence(
     seen: Observation,
-    group: str,
     inputs: GroupInputs,
     partition: TopicPartition,
     topic: TopicState,
-    *,
     state: PartitionState | None,
+    *,
+    newer_from: float,
 ) -> PartitionEvidence:
-    """The evidence from *topic* as it is, and from *state*, of the last reading of the source."""
+    """The evidence from *topic* as it is, and from *state*, of the last reading of the source.
+
+    Groups are read every few seconds, checkpoints continuously: without those that were written
+    from the time *newer_from* on, an active group would appear to be rewound behind its checkpoint.
+    A group that was really rewound is detected at the next read.
+    """
     commit = inputs.commits[partition]
-    copy = TopicPartition(topic.pair.target, partition.partition)
+    copy = seen.plan.partitions(topic.pair.target, len(topic.partitions))[partition.partition]
     checkpoint = inputs.checkpoints.get(copy)
+    untranslated = None
+    if checkpoint is None:
+        untranslated = _untranslated(seen, partition, commit)
+    elif checkpoint.at >= newer_from and checkpoint.upstream > commit:
+        commit = checkpoint.upstream
     head = None
     if state and state.next_offset is not None and state.target_end is not None:
         head = Head(state.next_offset, state.target_end)
     return PartitionEvidence(
-        source=partition,
-        commit=_newest_commit(seen, group, commit, checkpoint),
-        checkpoint=None if checkpoint is None else SeenCheckpoint(*checkpoint),
-        target_log=_log(seen, copy),
-        target_topic_exists=not topic.missing_on_target,
-        source_end=None if state is None else state.source_end,
-        offset_map=seen.internals.offset_map(partition),
-        head=head,
-        untranslated=_untranslated(seen, partition, commit) if checkpoint is None else None,
-        target_commit=inputs.target_commits.get(copy),
+        partition,
+        commit,
+        checkpoint,
+        _log(seen, copy),
+        not topic.missing_on_target,
+        None if state is None else state.source_end,
+        seen.internals.offset_map(partition),
+        head,
+        untranslated,
+        inputs.target_commits.get(copy),
     )
-
-
-def _newest_commit(
-    seen: Observation, group: str, commit: int, checkpoint: NewestCheckpoint | None
-) -> int:
-    """The committed offset, or the checkpoint's upstream offset if the checkpoint is newer.
-
-    Groups are read every few seconds, checkpoints continuously: without this, an active group
-    would appear to be rewound behind its checkpoint. A group that was really rewound is detected
-    at the next read.
-    """
-    read_at = seen.source.groups_read_at.get(group)
-    if checkpoint is None or read_at is None:
-        return commit
-    if checkpoint.at < read_at and group not in seen.source.unreadable_groups:
-        return commit
-    return max(commit, checkpoint.upstream)
 
 
 def _log(seen: Observation, copy: TopicPartition) -> LogRange | None:
     read = seen.target_offsets
-    if read is None or copy not in read.ends or copy not in read.starts:
+    if read is None:
         return None
-    return LogRange(read.starts[copy], read.ends[copy])
+    start, end = read.starts.get(copy), read.ends.get(copy)
+    return None if start is None or end is None else LogRange(start, end)
 
 
 def _untranslated(seen: Observation, partition: TopicPartition, commit: int) -> Untranslated | None:

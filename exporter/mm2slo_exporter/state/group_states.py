@@ -12,7 +12,7 @@ from mm2slo_core.time_slices import CheckpointSample
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_report import GroupState
 from mm2slo_exporter.state.group_inputs import GroupInputs, collect_inputs, gather_evidence
-from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, LagSum, sum_lags
+from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, sum_lags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,9 +92,10 @@ def checkpoint_samples(
 
 
 def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: ReadinessLimits) -> _Judged:
-    evidence = gather_evidence(seen, group, inputs)
-    if not evidence:
+    found = gather_evidence(seen, group, inputs)
+    if not found:
         return _Judged(inputs, None, holds=True)
+    evidence = tuple(each.evidence for each in found)
     readiness = evaluate_group(
         GroupEvidence(
             group=group,
@@ -112,15 +113,14 @@ def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: Readiness
             lag_by_topic[partition.source.topic] += partition.checkpoint_lag
     written = [each.checkpoint.at for each in evidence if each.checkpoint is not None]
     newest = max(written, default=None)
-    partitions = inputs.last_states(each.source for each in evidence)
-    known = [each for each in partitions if each is not None]
+    known = [each.last_state for each in found if each.last_state is not None]
     state = GroupState(
         group,
         readiness,
         newest,
         dict(lag_by_topic),
-        unreplicated=sum_lags(LagSum(each.lag_records, each.lag_seconds) for each in known)
-        if len(known) == len(partitions)
+        unreplicated=sum_lags((each.lag_records, each.lag_seconds) for each in known)
+        if len(known) == len(found)
         else UNKNOWN_LAG,
     )
     return _Judged(inputs, state, _holds(seen, group, newest, inputs, limits))

@@ -18,13 +18,14 @@ class LagSum(NamedTuple):
 UNKNOWN_LAG: Final = LagSum(None, None)
 
 
-def sum_lags(found: Iterable[LagSum]) -> LagSum:
+def sum_lags(found: Iterable[tuple[int | None, float | None]]) -> LagSum:
     """The sum of the records and the greatest age; unknown if known ones are 0 and others not."""
     every = list(found)
-    records = sum(each.records or 0 for each in every)
+    records = [each for each, _seconds in every]
+    total = sum(each for each in records if each)
     return LagSum(
-        records if records or all(each.records is not None for each in every) else None,
-        largest_known(each.seconds for each in every),
+        total if total or None not in records else None,
+        largest_known(seconds for _records, seconds in every),
     )
 
 

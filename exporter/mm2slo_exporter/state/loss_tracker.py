@@ -39,8 +39,10 @@ class LossTracker:
     @property
     def needs_saving(self) -> bool:
         """Whether the state record is behind, or refers to an earlier log."""
-        counted = self._loss.saved
-        return self.pending > 0 or (counted.total > 0 and counted.judged_to < self.saved.judged_to)
+        counted = self._loss
+        return counted.total > 0 and (
+            counted.total > self.saved.total or counted.saved.judged_to < self.saved.judged_to
+        )
 
     @property
     def counted(self) -> SavedLoss:

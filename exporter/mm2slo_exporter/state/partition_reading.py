@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.config.flow_config import Isolation
 from mm2slo_core.flow_offsets import PositionQuality
@@ -42,8 +42,7 @@ class FlowRules:
         return 0.0 if quality is PositionQuality.LIVE else self.flush_interval
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionReading:
+class PartitionReading(NamedTuple):
     """What was read of one partition in one round; None for what was not read."""
 
     source_end: int | None
@@ -71,7 +70,7 @@ class PartitionReading:
         """The reading without a probe of another log: its offsets meant other records."""
         if self.probe is None or self.probe.log == log:
             return self
-        return replace(self, probe=None)
+        return self._replace(probe=None)
 
     def restart_position(self, next_offset: int) -> int:
         """Where MirrorMaker 2 would resume after a crash; the position would then go back to it."""

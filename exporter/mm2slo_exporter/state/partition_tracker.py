@@ -123,9 +123,10 @@ class PartitionTracker:
         position = self._position.observe(reading, end, rules)
         if end is None or position is None:
             return self._unknown(reading)
-        next_offset = position.next_offset
+        next_offset, quality = position
+        log_start = reading.source_start
         # Records below the log start were removed, and do not move the position.
-        oldest = max(next_offset, reading.source_start or 0)
+        oldest = next_offset if log_start is None or log_start < next_offset else log_start
         lag = record_lag(end, next_offset, reading.skip_empty_offsets(oldest))
         if self.loss.has_resumed(at, reading, next_offset, lag.records):
             self._position.skip_removed(oldest)
@@ -139,12 +140,12 @@ class PartitionTracker:
             self._history.arrived(next_offset) if lag.records or lag.expired else None,
             reading.record_timestamp(oldest),
         )
-        period = rules.position_period(position.quality)
+        period = rules.position_period(quality)
         progress = self._stall.observe(
             at,
             lag.records if reading.target_readable else None,
             # Before anything is replicated, the position is the log start: no progress.
-            0 if position.quality in NOTHING_REPLICATED else next_offset,
+            0 if quality in NOTHING_REPLICATED else next_offset,
             rules.stall_after,
             period,
         )
@@ -152,34 +153,36 @@ class PartitionTracker:
         self.loss.observe(at, reading, next_offset, period)
         self.replicated_total += self.loss.replicated(self._position.advance)
         room = None
-        if reading.source_start is not None:
+        if log_start is not None:
             room = headroom(
                 next_offset,
-                reading.source_start,
+                log_start,
                 policy,
                 lag_records=lag.records or 0,
                 oldest_age=age.seconds,
                 production_rate=self._production_rate(at, end, policy),
             )
+        sync = reading.sync
+        # Keywords would take longer than the rest of the call.
         return PartitionState(
-            partition=self.partition,
-            source_start=reading.source_start,
-            source_end=reading.source_end,
-            target_start=reading.target_start,
-            target_end=reading.target_end,
-            next_offset=next_offset,
-            quality=position.quality,
-            lag_records=lag.records,
-            lag_seconds=age.seconds,
-            lag_origin=age.origin,
-            progress=progress,
-            progressed_at=None if progress is Progress.IDLE else self._stall.progress_at,
-            headroom=room,
-            sync_upstream=None if reading.sync is None else reading.sync.upstream,
-            sync_at=None if reading.sync is None else reading.sync.at,
-            open_transaction_records=reading.open_transaction_records,
-            backlog_since=self._stall.backlog_since,
-            log=self._log,
+            self.partition,
+            log_start,
+            reading.source_end,
+            reading.target_start,
+            reading.target_end,
+            next_offset,
+            quality,
+            lag.records,
+            age.seconds,
+            age.origin,
+            progress,
+            None if progress is Progress.IDLE else self._stall.progress_at,
+            room,
+            None if sync is None else sync.upstream,
+            None if sync is None else sync.at,
+            reading.open_transaction_records,
+            self._stall.backlog_since,
+            self._log,
         )
 
     def confirms_loss(self, at: float, state: PartitionState, rules: FlowRules) -> bool:

@@ -55,7 +55,8 @@ class PositionTracker:
             self._estimate = self._next_estimate(reading, end, reading.source_start, rules)
             if before is not None and self._estimate.quality not in NOTHING_REPLICATED:
                 self.advance = max(0, self._estimate.next_offset - before.next_offset)
-            self._observe_skipped(self._estimate, reading.target_end)
+            if self._old is not None:
+                self._observe_skipped(self._old, self._estimate, reading.target_end)
         estimate = self._estimate
         if estimate is None:
             return None
@@ -134,19 +135,21 @@ class PositionTracker:
         self._old = old
         return position
 
-    def _observe_skipped(self, position: Position, target_end: int | None) -> None:
-        if self._old is None or target_end is None:
+    def _observe_skipped(
+        self, old: ReplacedLog, position: Position, target_end: int | None
+    ) -> None:
+        if target_end is None:
             return
         if self._replaced_at_target is None:
             self._replaced_at_target = target_end
         if position.quality in _UNSETTLED:
             return
-        copies = self._old.copies(target_end)
+        copies = old.copies(target_end)
         if self.skipped is None and copies is not None:
             # The position may have passed records without copies.
             self.advance = min(self.advance, copies)
         if target_end != self._replaced_at_target:
-            self.skipped = self._old.skipped(position.next_offset, target_end)
+            self.skipped = old.skipped(position.next_offset, target_end)
 
 
 def _estimate(
@@ -171,5 +174,5 @@ def _estimate(
         and position.next_offset < before.next_offset <= end
     ):
         # The position does not go back while the target is unreadable.
-        return replace(position, next_offset=before.next_offset)
+        return position.moved_to(before.next_offset)
     return position

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mm2slo_core.flow_offsets import Position, PositionQuality
@@ -37,8 +37,7 @@ class ReplacedLog:
 
     def without_old(self, reading: PartitionReading) -> PartitionReading:
         """The reading without commit and sync of the old log."""
-        return replace(
-            reading,
+        return reading._replace(
             committed=None if reading.committed == self.committed else reading.committed,
             sync=None if reading.sync == self.sync else reading.sync,
         )

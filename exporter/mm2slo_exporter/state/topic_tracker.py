@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from mm2slo_core.retention_headroom import RetentionPolicy
 from mm2slo_core.state_record import TopicLosses
 from mm2slo_core.topic_drift import TopicEpochs
-from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import OffsetsRead
 from mm2slo_exporter.state.copy_drift import (
     SettingsDrift,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mm2slo_core.timeline_record import WatermarkRecord
     from mm2slo_core.topic_drift import SyncedSettings
     from mm2slo_core.topic_selection import TopicPair
+    from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import PartitionState
     from mm2slo_exporter.state.partition_reading import FlowRules
@@ -39,8 +40,6 @@ class TopicTracker:
         self._partitions: dict[int, PartitionTracker] = {}
         self._source_epochs = TopicEpochs()
         self._target_epochs = TopicEpochs()
-        self._keys: list[tuple[TopicPartition, TopicPartition]] = []
-        self._keys_for: TopicPair | None = None
         self._policy: RetentionPolicy | None = None
         self._policy_of: Mapping[str, str] | None = None
         self._settings_drift = SettingsDrift()
@@ -209,7 +208,7 @@ class TopicTracker:
     ) -> tuple[PartitionState, ...]:
         source = (seen.source_offsets or _UNREAD) if seen.source_readable else _UNREAD
         target = (seen.target_offsets or _UNREAD) if seen.target_readable else _UNREAD
-        internals, probes, saved = seen.internals, seen.probes, seen.internals.saved
+        internals, saved = seen.internals, seen.internals.saved
         saved_id = saved.topic_ids.get(pair.source)
         same_topic = None in (saved_id, self._source_epochs.topic_id) or (
             saved_id == self._source_epochs.topic_id
@@ -217,42 +216,33 @@ class TopicTracker:
         policy = self._retention(seen, pair)
         starts_read = source.starts is not self._starts
         self._starts = source.starts
+        on_source = seen.plan.partitions(pair.source, count)
+        on_target = seen.plan.partitions(pair.target, count)
+        readings = map(  # columns, in the order of the fields
+            PartitionReading,
+            map(source.ends.get, on_source),
+            map(source.starts.get, on_source),
+            map(source.stable_ends.get, on_source),
+            map(target.ends.get, on_target),
+            map(target.starts.get, on_target),
+            map(internals.committed.get, on_source),
+            map(internals.syncs.get, on_source),
+            map(seen.probes.get, on_source),
+            repeat(seen.target_readable),
+            repeat(starts_read),
+            repeat(flow_replicated_at),
+        )
+        losses = map(saved.losses.get, on_source)
         states = []
-        for partition, target_partition in self._keys_of(pair, count):
-            tracker = self.partition(partition.partition)
-            end = source.ends.get(partition)
+        for number, (reading, loss) in enumerate(zip(readings, losses, strict=True)):
+            tracker = self.partition(number)
+            end = reading.source_end
             if end is not None:
                 tracker.observe_source_end(end, source.requested_at, source.answered_at)
-            reading = PartitionReading(
-                source_end=end,
-                source_start=source.starts.get(partition),
-                stable_end=source.stable_ends.get(partition),
-                target_end=target.ends.get(target_partition),
-                target_start=target.starts.get(target_partition),
-                committed=internals.committed.get(partition),
-                sync=internals.syncs.get(partition),
-                probe=probes.get(partition),
-                target_readable=seen.target_readable,
-                source_start_read=starts_read,
-                flow_replicated_at=flow_replicated_at,
-            )
-            loss = saved.losses.get(partition)
-            if loss is not None and end is not None:
-                tracker.loss.read_saved(loss, same_log=same_topic and loss.judged_to <= end)
+                if loss is not None:
+                    tracker.loss.read_saved(loss, same_log=same_topic and loss.judged_to <= end)
             states.append(tracker.judge(seen.at, reading, rules, policy))
         return tuple(states)
-
-    def _keys_of(
-        self, pair: TopicPair, count: int
-    ) -> Sequence[tuple[TopicPartition, TopicPartition]]:
-        """All partitions on both sides; computed again only when the topic changes."""
-        if len(self._keys) != count or self._keys_for is not pair:
-            self._keys = [
-                (TopicPartition(pair.source, number), TopicPartition(pair.target, number))
-                for number in range(count)
-            ]
-            self._keys_for = pair
-        return self._keys
 
     def _retention(self, seen: Observation, pair: TopicPair) -> RetentionPolicy | None:
         config = seen.source.retention_configs.get(pair.source)

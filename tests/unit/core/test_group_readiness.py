@@ -10,8 +10,8 @@ from mm2slo_core.flow_offsets import SyncRuns, Untranslated
 from mm2slo_core.group_evidence import (
     GroupEvidence,
     LogRange,
+    NewestCheckpoint,
     PartitionEvidence,
-    SeenCheckpoint,
 )
 from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits, evaluate_group
 from mm2slo_core.topology import TopicPartition
@@ -33,7 +33,7 @@ def runs(*syncs: tuple[int, int]) -> SyncRuns:
 GOOD = PartitionEvidence(
     source=ORDERS,
     commit=1000,
-    checkpoint=SeenCheckpoint(upstream=990, downstream=480, at=NOW - 30),
+    checkpoint=NewestCheckpoint(upstream=990, downstream=480, at=NOW - 30),
     target_log=LogRange(0, 700),
     source_end=1200,
     offset_map=runs((900, 400), (1100, 600)),
@@ -51,20 +51,20 @@ def test_group_with_recent_checkpoint_is_ready() -> None:
 
 
 def test_group_values_are_sums_over_partitions() -> None:
-    other = replace(GOOD, source=PAYMENTS, checkpoint=SeenCheckpoint(960, 450, NOW))
+    other = GOOD._replace(source=PAYMENTS, checkpoint=NewestCheckpoint(960, 450, NOW))
     found = evaluate_group(group(GOOD, other), LIMITS, NOW)
     assert (found.checkpoint_lag, found.redelivery_lower, found.redelivery_upper) == (50, 70, 70)
     assert found.ready
 
 
 def test_redelivery_without_offset_map_is_bounded_by_target_log() -> None:
-    found = evaluate_group(group(replace(GOOD, offset_map=None)), LIMITS, NOW)
+    found = evaluate_group(group(GOOD._replace(offset_map=None)), LIMITS, NOW)
     assert (found.redelivery_lower, found.redelivery_upper) == (0, 220)
     assert found.blocked == (Blocked(BlockReason.REDELIVERY_OVER_LIMIT, ORDERS, 220),)
 
 
 def test_redelivery_of_commit_beyond_head_is_bounded_by_target_end() -> None:
-    ahead = replace(GOOD, commit=1190, target_log=LogRange(0, 610))
+    ahead = GOOD._replace(commit=1190, target_log=LogRange(0, 610))
     found = evaluate_group(group(ahead), replace(LIMITS, max_checkpoint_lag_records=500), NOW)
     assert found.redelivery_upper == 130
 
@@ -74,52 +74,52 @@ def test_redelivery_of_commit_beyond_head_is_bounded_by_target_end() -> None:
     [
         (
             "no checkpoint",
-            replace(GOOD, checkpoint=None),
+            GOOD._replace(checkpoint=None),
             Blocked(BlockReason.NO_CHECKPOINT, ORDERS),
         ),
         (
             "no offset sync",
-            replace(GOOD, checkpoint=None, untranslated=Untranslated.NO_SYNC),
+            GOOD._replace(checkpoint=None, untranslated=Untranslated.NO_SYNC),
             Blocked(BlockReason.NO_OFFSET_SYNC, ORDERS),
         ),
         (
             "behind all syncs",
-            replace(GOOD, checkpoint=None, untranslated=Untranslated.BEHIND_OLDEST_SYNC),
+            GOOD._replace(checkpoint=None, untranslated=Untranslated.BEHIND_OLDEST_SYNC),
             Blocked(BlockReason.BEHIND_OLDEST_SYNC, ORDERS),
         ),
         (
             "stale",
-            replace(GOOD, checkpoint=SeenCheckpoint(949, 480, NOW)),
+            GOOD._replace(checkpoint=NewestCheckpoint(949, 480, NOW)),
             Blocked(BlockReason.CHECKPOINT_STALE, ORDERS, 51),
         ),
         (
             "too much to read again",
-            replace(GOOD, checkpoint=SeenCheckpoint(990, 399, NOW)),
+            GOOD._replace(checkpoint=NewestCheckpoint(990, 399, NOW)),
             Blocked(BlockReason.REDELIVERY_OVER_LIMIT, ORDERS, 101),
         ),
         (
             "expired",
-            replace(GOOD, target_log=LogRange(490, 700)),
+            GOOD._replace(target_log=LogRange(490, 700)),
             Blocked(BlockReason.CHECKPOINT_EXPIRED, ORDERS, 10),
         ),
         (
             "beyond the target",
-            replace(GOOD, target_log=LogRange(0, 470)),
+            GOOD._replace(target_log=LogRange(0, 470)),
             Blocked(BlockReason.CHECKPOINT_AHEAD, ORDERS, 10),
         ),
         (
             "the group was rewound behind its checkpoint",
-            replace(GOOD, commit=950),
+            GOOD._replace(commit=950),
             Blocked(BlockReason.WOULD_SKIP_RECORDS, ORDERS, 30),
         ),
         (
             "no target topic",
-            replace(GOOD, target_log=None, target_topic_exists=False),
+            GOOD._replace(target_log=None, target_topic_exists=False),
             Blocked(BlockReason.TARGET_TOPIC_MISSING, ORDERS),
         ),
         (
             "no target partition",
-            replace(GOOD, target_log=None),
+            GOOD._replace(target_log=None),
             Blocked(BlockReason.TARGET_PARTITIONS_MISSING, ORDERS),
         ),
     ],
@@ -149,8 +149,8 @@ def test_group_with_unreadable_commits_is_blocked_and_keeps_its_values() -> None
 def test_synced_group_offsets_block_reasons(
     case: str, target_commit: int | None, *, active: bool, age: float, reason: BlockReason | None
 ) -> None:
-    part = replace(
-        GOOD, checkpoint=SeenCheckpoint(990, 480, NOW - age), target_commit=target_commit
+    part = GOOD._replace(
+        checkpoint=NewestCheckpoint(990, 480, NOW - age), target_commit=target_commit
     )
     evidence = replace(group(part), syncs_group_offsets=True, target_group_active=active)
     found = evaluate_group(evidence, LIMITS, NOW)
@@ -160,24 +160,24 @@ def test_synced_group_offsets_block_reasons(
 
 
 def test_idle_group_with_old_checkpoint_is_ready() -> None:
-    idle = replace(GOOD, checkpoint=SeenCheckpoint(1000, 500, NOW - 30 * 86400))
+    idle = GOOD._replace(checkpoint=NewestCheckpoint(1000, 500, NOW - 30 * 86400))
     found = evaluate_group(group(idle), LIMITS, NOW)
     assert (found.ready, found.checkpoint_lag, found.redelivery_upper) == (True, 0, 0)
 
 
 def test_empty_partition_needs_no_checkpoint() -> None:
-    empty = replace(GOOD, commit=0, checkpoint=None, target_log=LogRange(0, 0), source_end=0)
+    empty = GOOD._replace(commit=0, checkpoint=None, target_log=LogRange(0, 0), source_end=0)
     found = evaluate_group(group(GOOD, empty), LIMITS, NOW)
     assert (found.ready, found.redelivery_upper) == (True, 20)
-    backlog = replace(empty, source_end=5)
+    backlog = empty._replace(source_end=5)
     assert not evaluate_group(group(GOOD, backlog), LIMITS, NOW).ready
 
 
 def test_reason_has_worst_partition_and_sums_omit_unknown_values() -> None:
-    missing = replace(GOOD, source=PAYMENTS, checkpoint=None)
+    missing = GOOD._replace(source=PAYMENTS, checkpoint=None)
     bad = [
-        replace(
-            GOOD, source=TopicPartition("orders", number), target_log=LogRange(480 + removed, 700)
+        GOOD._replace(
+            source=TopicPartition("orders", number), target_log=LogRange(480 + removed, 700)
         )
         for number, removed in ((1, 3), (2, 9), (3, 1))
     ]
@@ -212,7 +212,7 @@ def test_redelivery_bounds_enclose_true_redelivery(
             syncs.append((upstream, downstream))
     commit = data.draw(st.integers(0, len(gaps)))
     at = data.draw(st.sampled_from(syncs))
-    checkpoint = SeenCheckpoint(at[0], at[1], NOW)
+    checkpoint = NewestCheckpoint(at[0], at[1], NOW)
     part = PartitionEvidence(
         source=ORDERS,
         commit=commit,

@@ -12,12 +12,12 @@ from tests.unit.exporter.families.conftest import OWN
 
 from mm2slo_core.catalogue import Granularity
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.records import Checkpoint, OffsetSync
 from mm2slo_core.state_record import StateKey, decode_state
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.exposition import Renderer
 from mm2slo_exporter.families import SeriesCache, limited_families
-from mm2slo_exporter.observation import NewestCheckpoint
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state_records.state_schedule import StateSchedule

@@ -67,7 +67,7 @@ def partition(number: int, **changes: Any) -> PartitionState:
         sync_at=9_940.0,
         open_transaction_records=3,
     )
-    return replace(whole, **changes)
+    return whole._replace(**changes)
 
 
 def topic(name: str, *partitions: PartitionState, **changes: Any) -> TopicState:

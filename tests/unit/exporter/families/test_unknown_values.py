@@ -78,7 +78,7 @@ def test_unreadable_target_omits_target_series_only(publisher: Any) -> None:
         replace(
             topic,
             partitions=tuple(
-                replace(partition, target_start=None, target_end=None)
+                partition._replace(target_start=None, target_end=None)
                 for partition in topic.partitions
             ),
         )

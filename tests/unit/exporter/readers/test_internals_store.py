@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from mm2slo_core.flow_offsets import Bounds
+from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.records import Checkpoint, OffsetSync
 from mm2slo_core.state_record import RecoveryPoint, StateKey, StateKind, encode_state
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import NewestCheckpoint, NewestSync
+from mm2slo_exporter.observation import NewestSync
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_kafka.tailed_topic import TailRecord
 

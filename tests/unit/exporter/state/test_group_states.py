@@ -10,17 +10,18 @@ from flow_observations import Scene, checkpoint_connector, flow_config
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.group_readiness import BlockReason, ReadinessLimits
 from mm2slo_core.time_slices import CheckpointSample
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import NewestCheckpoint, Observation
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state.group_states import GroupJudge, checkpoint_samples
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
 if TYPE_CHECKING:
+    from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import GroupState, TopicState
 
 PARTITION, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)

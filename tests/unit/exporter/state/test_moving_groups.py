@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.flow_offsets import Bounds, PositionQuality
+from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits
 from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.stall_watch import Progress
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import (
-    ClusterView,
-    InternalsView,
-    NewestCheckpoint,
-    Observation,
-    OffsetsRead,
-)
+from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.state.flow_report import PartitionState, TopicState
 from mm2slo_exporter.state.group_states import GroupJudge
 

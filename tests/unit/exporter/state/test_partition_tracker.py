@@ -44,7 +44,7 @@ def reading(position: int | None, end: int | None, **changes: Any) -> PartitionR
         sync=None if position is None else NewestSync(0, 0, 5.0),
         probe=None,
     )
-    return replace(whole, **changes)
+    return whole._replace(**changes)
 
 
 class Partition:

@@ -6,9 +6,9 @@ import pytest
 from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import NewestCheckpoint
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state.lag_sum import LagSum
 

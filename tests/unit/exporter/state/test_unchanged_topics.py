@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import NewestCheckpoint, NewestSync, TailProbe
+from mm2slo_exporter.observation import NewestSync, TailProbe
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 if TYPE_CHECKING:
