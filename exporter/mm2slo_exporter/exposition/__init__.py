@@ -5,6 +5,8 @@ from mm2slo_exporter.exposition.metric_family import (
     ExpositionError,
     Family,
     Histogram,
+    SeriesColumns,
+    SeriesList,
     count_series,
 )
 from mm2slo_exporter.exposition.renderer import Renderer
@@ -20,6 +22,8 @@ __all__ = [
     "Histogram",
     "LimitedFamilies",
     "Renderer",
+    "SeriesColumns",
+    "SeriesList",
     "Snapshot",
     "count_series",
     "limit_series",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mm2slo_core.catalogue import Granularity, Metric, MetricType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator
 
 
 class ExpositionError(ValueError):
@@ -44,6 +45,23 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class SeriesColumns:
+    """Series with numbers, as two lists: tens of thousands of pairs take time and memory."""
+
+    labels: list[tuple[str, ...]]
+    values: list[float]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        return zip(self.labels, self.values, strict=True)
+
+
+SeriesList: TypeAlias = Sequence[tuple[tuple[str, ...], float | Histogram]] | SeriesColumns
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """Series of one metric at one granularity: pairs of label values and value.
 
@@ -52,7 +70,7 @@ class Family:
     """
 
     metric: Metric
-    series: Sequence[tuple[tuple[str, ...], float | Histogram]]
+    series: SeriesList
     granularity: Granularity = Granularity.PARTITION
 
 

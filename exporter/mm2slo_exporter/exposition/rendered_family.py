@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from mm2slo_core.catalogue import MetricType
 from mm2slo_exporter.exposition.exposition_format import Format, metadata_lines
 from mm2slo_exporter.exposition.gzip_member import Piece
-from mm2slo_exporter.exposition.metric_family import ExpositionError, Histogram
+from mm2slo_exporter.exposition.metric_family import ExpositionError, Histogram, SeriesColumns
 from mm2slo_exporter.exposition.sample_lines import (
     LineTemplates,
     check_values,
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mm2slo_core.catalogue import Metric
+    from mm2slo_exporter.exposition.metric_family import SeriesList
 
 Labels: TypeAlias = tuple[str, ...]
-SeriesList: TypeAlias = "Sequence[tuple[Labels, float | Histogram]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,7 @@ class RenderedFamily:
         """
         before = dict(enumerate(self.parts))
         keys = [
-            before[at].keys
-            if at in before and before[at].series is each
-            else [labels for labels, _ in each]
+            before[at].keys if at in before and before[at].series is each else _labels_of(each)
             for at, each in enumerate(series)
         ]
         if keys != [part.keys for part in self.parts]:
@@ -79,14 +77,17 @@ class RenderedFamily:
             template = template_of(before.lines.plain)
         else:
             template = "".join(map(self._templates.of, keys)).encode()
-        numbers = self._numbers([value for _, value in series])
+        numbers = self._numbers(series)
         check_values(self._metric, numbers)
         lines = fill_in(template, numbers)
         if before is not None and lines == before.lines.plain:
             return RenderedPart(series, keys, before.lines)
         return RenderedPart(series, keys, Piece.of(lines, self._level))
 
-    def _numbers(self, values: list[float | Histogram]) -> Sequence[float]:
+    def _numbers(self, series: SeriesList) -> Sequence[float]:
+        if isinstance(series, SeriesColumns):
+            return series.values
+        values = [value for _, value in series]
         if self._metric.type is not MetricType.HISTOGRAM:
             return cast("list[float]", values)  # check_values() checks the types
         return list(chain.from_iterable(map(self._histogram_numbers, values)))
@@ -106,3 +107,7 @@ class RenderedFamily:
                 labels = dict(zip(self.names, key, strict=True))
                 raise ExpositionError(f"{self._metric.name} has two values for {labels}")
             seen.add(key)
+
+
+def _labels_of(series: SeriesList) -> list[Labels]:
+    return series.labels if isinstance(series, SeriesColumns) else [labels for labels, _ in series]

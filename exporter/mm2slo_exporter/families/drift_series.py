@@ -17,6 +17,7 @@ from mm2slo_exporter.families.series_rollup import by_counter, by_topic, topic_s
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mm2slo_exporter.exposition import SeriesList
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesOf, SeriesTable
     from mm2slo_exporter.state.flow_report import TopicState
 
@@ -25,7 +26,7 @@ def _on_target(metric: catalogue.Metric, get: Callable[[TopicState], float | Non
     """A value that needs the target."""
     series = by_topic(metric, get)
 
-    def readable(view: FlowView, granularity: Granularity) -> list[Series]:
+    def readable(view: FlowView, granularity: Granularity) -> SeriesList:
         return series(view, granularity) if view.report.target_readable else []
 
     return readable

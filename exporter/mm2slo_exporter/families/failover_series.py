@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.catalogue import Granularity
     from mm2slo_core.state_record import RecoveryPoint
+    from mm2slo_exporter.exposition import SeriesList
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesOf, SeriesTable
     from mm2slo_exporter.state.flow_report import GroupState
 
@@ -62,7 +63,7 @@ def _of_recovery_point(get: Callable[[RecoveryPoint, float], float | None]) -> S
     return series
 
 
-def _commits_age(view: FlowView, granularity: Granularity) -> list[Series]:
+def _commits_age(view: FlowView, granularity: Granularity) -> SeriesList:
     return _of_groups(
         lambda group: None if group.commits_at is None else view.report.at - group.commits_at
     )(view, granularity)

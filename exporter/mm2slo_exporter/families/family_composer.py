@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mm2slo_core.catalogue import Metric
-    from mm2slo_exporter.families.flow_view import Series, SeriesOf, SeriesTable
+    from mm2slo_exporter.exposition import SeriesList
+    from mm2slo_exporter.families.flow_view import SeriesOf, SeriesTable
     from mm2slo_exporter.state.flow_report import FlowReport
 
 FLOW_TABLES: Final[tuple[SeriesTable, ...]] = tuple(
@@ -171,7 +172,7 @@ def limited_families(
 
 def _series(
     metric: Metric, views: Sequence[FlowView], own: ExporterReport, granularity: Granularity
-) -> list[Series]:
+) -> SeriesList:
     of_own = EXPORTER_TABLE.get(metric)
     if of_own is not None:
         return of_own(own, granularity)

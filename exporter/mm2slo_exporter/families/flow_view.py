@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mm2slo_core.catalogue import Granularity, Metric
+    from mm2slo_exporter.exposition import SeriesList
     from mm2slo_exporter.state.flow_report import (
         FlowReport,
         GroupState,
@@ -114,6 +115,6 @@ class FlowView:
         return [] if value is None else [(self.labels, value)]
 
 
-SeriesOf: TypeAlias = "Callable[[FlowView, Granularity], list[Series]]"
+SeriesOf: TypeAlias = "Callable[[FlowView, Granularity], SeriesList]"
 SeriesTable: TypeAlias = "Mapping[Metric, SeriesOf]"
 """The series of one flow, by metric."""

@@ -13,10 +13,11 @@ from mm2slo_exporter.families.series_rollup import by_partition, partition_serie
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Granularity
-    from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
+    from mm2slo_exporter.exposition import SeriesList
+    from mm2slo_exporter.families.flow_view import FlowView, SeriesTable
 
 
-def _gap(view: FlowView, granularity: Granularity) -> list[Series]:
+def _gap(view: FlowView, granularity: Granularity) -> SeriesList:
     values = [_gap_records(p.next_offset, p.sync_upstream) for p in view.partitions]
     return partition_series(catalogue.OFFSET_SYNC_GAP_RECORDS, view, granularity, values)
 

@@ -14,23 +14,26 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
 from mm2slo_core.flow_offsets import PositionQuality
+from mm2slo_exporter.exposition import SeriesColumns
 from mm2slo_exporter.families.one_hot import count_by_kind
 from mm2slo_exporter.families.series_rollup import by_partition
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Granularity
+    from mm2slo_exporter.exposition import SeriesList
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
 
 _quality_of = attrgetter("quality")
 
 
-def _quality(view: FlowView, _granularity: Granularity) -> list[Series]:
-    return [
-        (topic.labels.partitions_with(partition.quality)[index], 1)
+def _quality(view: FlowView, _granularity: Granularity) -> SeriesList:
+    labels = [
+        topic.labels.partitions_with(partition.quality)[index]
         for topic in view.topics
-        for index, partition in enumerate(view.partitions[topic.start : topic.stop])
+        for index, partition in enumerate(topic.state.partitions)
         if partition.quality is not None
     ]
+    return SeriesColumns(labels, [1] * len(labels))
 
 
 def _partitions_by_quality(view: FlowView, _granularity: Granularity) -> list[Series]:

@@ -18,12 +18,13 @@ from mm2slo_exporter.families.series_rollup import by_counter, partition_series
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mm2slo_exporter.exposition import SeriesList
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
     from mm2slo_exporter.families.label_cache import Labels
     from mm2slo_exporter.state.flow_report import PartitionState
 
 
-def _records(view: FlowView, granularity: Granularity) -> list[Series]:
+def _records(view: FlowView, granularity: Granularity) -> SeriesList:
     values = [room.records if (room := p.headroom) else None for p in view.partitions]
     return partition_series(catalogue.RETENTION_HEADROOM_RECORDS, view, granularity, values)
 

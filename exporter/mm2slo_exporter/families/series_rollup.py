@@ -12,10 +12,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import Granularity, Metric, Rollup
+from mm2slo_exporter.exposition import SeriesColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from mm2slo_exporter.exposition import SeriesList
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesOf
     from mm2slo_exporter.state.flow_report import TopicState
 
@@ -47,14 +49,14 @@ def partition_series(
     values: Sequence[float | None],
     *,
     needs_all: bool = False,
-) -> list[Series]:
+) -> SeriesList:
     """Series of a value per partition; *values* are in the order of the partitions."""
     if granularity is Granularity.PARTITION:
-        return [
-            (labels, value)
-            for labels, value in zip(view.partition_labels, values, strict=True)
-            if value is not None
-        ]
+        labels, known = view.partition_labels, [value for value in values if value is not None]
+        if len(known) < len(values):
+            found = zip(labels, values, strict=True)
+            labels = [each for each, value in found if value is not None]
+        return SeriesColumns(labels, known)
     if granularity is Granularity.TOPIC:
         rolled = (
             (
@@ -77,7 +79,7 @@ def by_partition(metric: Metric, attribute: str, *, needs_all: bool = False) -> 
     """Series of a field of PartitionState."""
     get = attrgetter(attribute)
 
-    def series(view: FlowView, granularity: Granularity) -> list[Series]:
+    def series(view: FlowView, granularity: Granularity) -> SeriesList:
         values = list(map(get, view.partitions))
         return partition_series(metric, view, granularity, values, needs_all=needs_all)
 
@@ -118,7 +120,7 @@ def by_counter(metric: Metric, attribute: str) -> SeriesOf:
     get = attrgetter(attribute)
     of_topics = by_topic(metric, get)
 
-    def series(view: FlowView, granularity: Granularity) -> list[Series]:
+    def series(view: FlowView, granularity: Granularity) -> SeriesList:
         if granularity is Granularity.FLOW:
             return view.flow_series(get(view.report.totals))
         return of_topics(view, granularity)

@@ -15,7 +15,8 @@ from mm2slo_exporter.families.series_rollup import by_partition, by_topic, parti
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Granularity
-    from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
+    from mm2slo_exporter.exposition import SeriesList
+    from mm2slo_exporter.families.flow_view import FlowView, SeriesTable
     from mm2slo_exporter.state.flow_report import TopicState
 
 _STALLED: Final[dict[Progress, int | None]] = {
@@ -35,7 +36,7 @@ def _stalled_partitions(topic: TopicState) -> int | None:
     return sum(known) if known else None
 
 
-def _partition_stalled(view: FlowView, granularity: Granularity) -> list[Series]:
+def _partition_stalled(view: FlowView, granularity: Granularity) -> SeriesList:
     values = [_STALLED[partition.progress] for partition in view.partitions]
     return partition_series(catalogue.PARTITION_STALLED, view, granularity, values)
 

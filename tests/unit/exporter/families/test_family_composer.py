@@ -209,7 +209,7 @@ def test_label_cache_follows_partition_count(publisher: Any) -> None:
             [publisher.changed(topics=(grown,))], publisher.own, Granularity.PARTITION, cache
         )
         series = next(f.series for f in found if f.metric is catalogue.SOURCE_END_OFFSET)
-        assert series == [
+        assert list(series) == [
             (("us->eu", "us", "eu", "orders", str(number)), 1000) for number in range(count)
         ]
 
