@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from mm2slo_core.flow_offsets import OffsetSyncStore, SyncRuns, Untranslated
@@ -11,7 +10,7 @@ from mm2slo_exporter.observation import NewestSync
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from mm2slo_core.flow_offsets import Bounds, Head
     from mm2slo_core.group_evidence import OffsetMap
@@ -27,7 +26,7 @@ class OffsetSyncs:
         self.newest: dict[TopicPartition, NewestSync] = {}
         self._lock = lock
         self._dense = dense
-        self._runs: dict[TopicPartition, SyncRuns] = {}
+        self._maps: dict[TopicPartition, _LockedOffsetMap] = {}
         self._restarted = _RestartedTranslation() if forgetful else None
 
     def apply(self, record: TailRecord) -> None:
@@ -35,7 +34,7 @@ class OffsetSyncs:
         found = OffsetSync.decode(record.key, record.value)
         if isinstance(found, Tombstone):
             self.newest.pop(found.key, None)
-            self._runs.pop(found.key, None)
+            self._maps.pop(found.key, None)
             if self._restarted is not None:
                 self._restarted.remove(found.key)
             return
@@ -43,14 +42,16 @@ class OffsetSyncs:
         self.newest[partition] = NewestSync(upstream, downstream, record.written_at)
         if self._restarted is not None:
             self._restarted.add(found, record.written_at)
-        runs = self._runs.get(partition)
-        if runs is None:
-            runs = self._runs[partition] = SyncRuns(dense=self._dense)
-        runs.add(upstream, downstream)
+        known = self._maps.get(partition)
+        if known is None:
+            runs = SyncRuns(dense=self._dense)
+            known = _LockedOffsetMap(partition, runs, self._restarted, self._lock)
+            self._maps[partition] = known
+        known.runs.add(upstream, downstream)
 
     def clear(self) -> None:
         self.newest.clear()
-        self._runs.clear()
+        self._maps.clear()
         if self._restarted is not None:
             self._restarted.clear()
 
@@ -58,8 +59,8 @@ class OffsetSyncs:
         """MirrorMaker 2 writes in transactions: markers take offsets on the target."""
         if self._dense:
             self._dense = False
-            for runs in self._runs.values():
-                runs.assume_sparse()
+            for each in self._maps.values():
+                each.runs.assume_sparse()
 
     def checkpoint_task_started(self, at: float) -> None:
         """Forget as MirrorMaker 2 before Kafka 3.7.1 does."""
@@ -74,41 +75,41 @@ class OffsetSyncs:
 
     def offset_map(self, partition: TopicPartition) -> OffsetMap | None:
         """Offset translation by the offset syncs; None without any."""
-        with self._lock:
-            runs = self._runs.get(partition)
-        if runs is None:
-            return None
-        restarted, reaches = self._restarted, runs.reaches
-        if restarted is not None and restarted.restarted_at is not None:
-            reaches = partial(restarted.reaches, partition)
-        return _LockedOffsetMap(runs, reaches, self._lock)
+        return self._maps.get(partition)
 
 
 class _LockedOffsetMap:
     """An offset map that is read while the tail adds to it."""
 
-    __slots__ = ("_lock", "_reaches", "_runs")
+    __slots__ = ("_lock", "_partition", "_restarted", "runs")
 
     def __init__(
-        self, runs: SyncRuns, reaches: Callable[[int], bool], lock: threading.Lock
+        self,
+        partition: TopicPartition,
+        runs: SyncRuns,
+        restarted: _RestartedTranslation | None,
+        lock: threading.Lock,
     ) -> None:
-        self._runs = runs
-        self._reaches = reaches
+        self._partition = partition
+        self.runs = runs
+        self._restarted = restarted
         self._lock = lock
 
     def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
         with self._lock:
-            return self._runs.target_bounds(upstream_offset, head)
+            return self.runs.target_bounds(upstream_offset, head)
 
     def redelivery_bounds(
         self, upstream_offset: int, downstream_offset: int, head: Head | None = None
     ) -> Bounds | None:
         with self._lock:
-            return self._runs.redelivery_bounds(upstream_offset, downstream_offset, head)
+            return self.runs.redelivery_bounds(upstream_offset, downstream_offset, head)
 
     def reaches(self, upstream_offset: int) -> bool:
         with self._lock:
-            return self._reaches(upstream_offset)
+            if self._restarted is None or self._restarted.restarted_at is None:
+                return self.runs.reaches(upstream_offset)
+            return self._restarted.reaches(self._partition, upstream_offset)
 
 
 class _RestartedTranslation:

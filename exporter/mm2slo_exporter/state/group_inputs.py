@@ -33,14 +33,6 @@ class GroupInputs(NamedTuple):
     translation_restarted_at: float | None
 
 
-class PartitionInputs(NamedTuple):
-    """What is known of a partition on which a group has committed offsets."""
-
-    evidence: PartitionEvidence
-    last_state: PartitionState | None
-    """When the source was last readable."""
-
-
 def collect_inputs(
     seen: Observation,
     group: str,
@@ -65,23 +57,27 @@ def collect_inputs(
 
 def gather_evidence(
     seen: Observation, group: str, inputs: GroupInputs
-) -> tuple[PartitionInputs, ...]:
-    """The inputs of each replicated partition on which *group* has committed offsets, in order."""
+) -> tuple[list[PartitionEvidence], list[PartitionState | None]]:
+    """The evidence of each replicated partition on which *group* has committed offsets, in order.
+
+    And its state when the source was last readable.
+    """
     topics = {topic.pair.source: topic for topic in inputs.topics if topic is not None}
     last_read = {topic.pair.source: topic for topic in inputs.last_read if topic is not None}
     newer_from = seen.source.groups_read_at.get(group, inf)
     if group in seen.source.unreadable_groups and newer_from < inf:
         newer_from = -inf
-    found = []
+    evidence: list[PartitionEvidence] = []
+    states: list[PartitionState | None] = []
     for partition in sorted(inputs.commits):
         name, number = partition
         topic, before = topics.get(name), last_read.get(name)
         if topic is None or number >= len(topic.partitions):
             continue
         state = before.partitions[number] if before and number < len(before.partitions) else None
-        evidence = _evidence(seen, inputs, partition, topic, state, newer_from=newer_from)
-        found.append(PartitionInputs(evidence, state))
-    return tuple(found)
+        states.append(state)
+        evidence.append(_evidence(seen, inputs, partition, topic, state, newer_from=newer_from))
+    return evidence, states
 
 
 def _evidence(

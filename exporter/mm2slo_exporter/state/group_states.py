@@ -92,14 +92,13 @@ def checkpoint_samples(
 
 
 def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: ReadinessLimits) -> _Judged:
-    found = gather_evidence(seen, group, inputs)
-    if not found:
+    evidence, last_states = gather_evidence(seen, group, inputs)
+    if not evidence:
         return _Judged(inputs, None, holds=True)
-    evidence = tuple(each.evidence for each in found)
     readiness = evaluate_group(
         GroupEvidence(
             group=group,
-            partitions=evidence,
+            partitions=tuple(evidence),
             commits_readable=inputs.commits_readable,
             syncs_group_offsets=inputs.syncs_group_offsets,
             target_group_active=inputs.active_on_target,
@@ -113,14 +112,14 @@ def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: Readiness
             lag_by_topic[partition.source.topic] += partition.checkpoint_lag
     written = [each.checkpoint.at for each in evidence if each.checkpoint is not None]
     newest = max(written, default=None)
-    known = [each.last_state for each in found if each.last_state is not None]
+    known = [each for each in last_states if each is not None]
     state = GroupState(
         group,
         readiness,
         newest,
         dict(lag_by_topic),
         unreplicated=sum_lags((each.lag_records, each.lag_seconds) for each in known)
-        if len(known) == len(found)
+        if len(known) == len(last_states)
         else UNKNOWN_LAG,
     )
     return _Judged(inputs, state, _holds(seen, group, newest, inputs, limits))

@@ -141,6 +141,8 @@ class LossTracker:
 
     def replicated(self, passed: int) -> int:
         """How many of the *passed* offsets were replicated, not lost."""
+        if not self._ahead and not self._passed:
+            return passed
         lost = min(passed, self._ahead)
         self._ahead -= lost
         replicated = max(0, passed - lost - self._passed)
