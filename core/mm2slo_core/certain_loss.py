@@ -122,7 +122,7 @@ class CertainLoss:
         copies = _copies(before, now)
         if not copies:
             return  # no copy shows where MM2 is: the position passed offsets without records
-        first = max(before.next_offset, self._judged_to)
+        first = self._judged_to
         if now.next_offset > first + copies:
             skip = _Skip(first, now.next_offset, now.next_offset - first - copies)
             self._skips = (*self._skips, skip)
@@ -137,7 +137,7 @@ class CertainLoss:
         return lost
 
     def _confirmed(self, before: _Sample, now: _Sample) -> int:
-        first = max(before.next_offset, self._judged_to)
+        first = self._judged_to
         gap = before.log_start - first
         if gap <= 0:
             return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from mm2slo_core.records import (
@@ -33,6 +34,8 @@ class ConnectorConfigs:
             dict
         )
         """Partitions by connector and task."""
+        self._assigned: tuple[object, frozenset[TopicPartition]] | None = None
+        """Those of the tasks asked for last; None after a change."""
 
     def apply(self, record: TailRecord) -> None:
         """Take a record. Raises DecodeError."""
@@ -48,15 +51,18 @@ class ConnectorConfigs:
             self.fenced.add(connector)
         elif isinstance(found, TaskAssignment):
             self.assignments[connector][found.task] = found.partitions
+            self._assigned = None
         elif found.key.task is None:
             self.by_name.pop(connector, None)
         else:
             self.assignments[connector].pop(found.key.task, None)
+            self._assigned = None
 
     def clear(self) -> None:
         """Drop everything but fencing, which is a hint that stays."""
         self.by_name.clear()
         self.assignments.clear()
+        self._assigned = None
 
     def assigned(
         self, connector: str, tasks: Collection[int | None]
@@ -68,9 +74,7 @@ class ConnectorConfigs:
         found = self.assignments.get(connector)
         if not found:
             return None
-        return frozenset(
-            partition
-            for task, partitions in found.items()
-            if task in tasks or not tasks
-            for partition in partitions
-        )
+        if self._assigned is None or self._assigned[0] != (connector, tasks):
+            partitions = (found[task] for task in found if task in tasks or not tasks)
+            self._assigned = (connector, tasks), frozenset(chain.from_iterable(partitions))
+        return self._assigned[1]

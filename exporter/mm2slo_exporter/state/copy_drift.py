@@ -37,11 +37,9 @@ def count_assigned_missing(seen: Observation, pair: TopicPair) -> int | None:
     assigned = seen.internals.assigned
     if assigned is None or seen.target.topics_read_at is None:
         return None
+    partitions = seen.plan.partitions(pair.source, seen.source.topics.get(pair.source, 0))
     existing = seen.target.topics.get(pair.target, 0)
-    return sum(
-        (pair.source, number) in assigned
-        for number in range(existing, seen.source.topics.get(pair.source, 0))
-    )
+    return sum(map(assigned.__contains__, partitions[existing:]))
 
 
 def count_unassigned(seen: Observation, pair: TopicPair) -> int | None:
@@ -49,7 +47,5 @@ def count_unassigned(seen: Observation, pair: TopicPair) -> int | None:
     assigned = seen.internals.assigned
     if assigned is None:
         return None
-    return sum(
-        (pair.source, number) not in assigned
-        for number in range(seen.source.topics.get(pair.source, 0))
-    )
+    partitions = seen.plan.partitions(pair.source, seen.source.topics.get(pair.source, 0))
+    return len(partitions) - sum(map(assigned.__contains__, partitions))

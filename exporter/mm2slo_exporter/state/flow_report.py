@@ -55,8 +55,7 @@ class PartitionState(NamedTuple):
     """How often the source's log was replaced: truncated or re-created."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicState:
+class TopicState(NamedTuple):
     """One replicated topic, its partitions, and its drift between the clusters."""
 
     pair: TopicPair

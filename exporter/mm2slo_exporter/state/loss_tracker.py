@@ -32,6 +32,11 @@ class LossTracker:
         """What the state topic holds."""
 
     @property
+    def is_known(self) -> bool:
+        """Whether this or another process has counted a loss."""
+        return self._loss.total > 0 or self.saved.total > 0
+
+    @property
     def pending(self) -> int:
         """Lost records that no state record contains yet."""
         return max(0, self._loss.total - self.saved.total)

@@ -68,9 +68,8 @@ class PartitionReading(NamedTuple):
 
     def of_log(self, log: int) -> PartitionReading:
         """The reading without a probe of another log: its offsets meant other records."""
-        if self.probe is None or self.probe.log == log:
-            return self
-        return self._replace(probe=None)
+        same = self.probe is None or self.probe.log == log
+        return self if same else self._replace(probe=None)
 
     def restart_position(self, next_offset: int) -> int:
         """Where MirrorMaker 2 would resume after a crash; the position would then go back to it."""

@@ -119,7 +119,8 @@ class PartitionTracker:
             if end is not None:
                 self._history.forget_below(end)
             return self._unknown(reading)
-        reading = reading.of_log(self._log)
+        if reading.probe is not None:
+            reading = reading.of_log(self._log)
         position = self._position.observe(reading, end, rules)
         if end is None or position is None:
             return self._unknown(reading)

@@ -60,6 +60,8 @@ class PositionTracker:
         estimate = self._estimate
         if estimate is None:
             return None
+        if reading.probe is None and not self._removed_below:
+            return estimate
         next_offset = max(estimate.next_offset, self._removed_below)
         return estimate.moved_to(reading.skip_empty_offsets(next_offset))
 

@@ -124,10 +124,12 @@ class TopicTracker:
             self._judge(self._repeated, pair, rules, settings, flow_replicated_at)
             self._repeated = None
         state = self._judge(seen, pair, rules, settings, flow_replicated_at)
-        self._resting = state if state.at_rest else None
-        self._unconfirmed = [
-            partition for partition in state.partitions if rules.position_period(partition.quality)
-        ]
+        self._resting = None
+        if state.at_rest:
+            self._resting = state
+            self._unconfirmed = [
+                each for each in state.partitions if rules.position_period(each.quality)
+            ]
         return state
 
     def _judge(
@@ -146,7 +148,8 @@ class TopicTracker:
         partitions = self._judge_partitions(seen, pair, rules, count or 0, flow_replicated_at)
         trackers = self._partitions.values()
         source_total = sum(t.source_total for t in trackers)
-        self.needs_saving = any(t.loss.needs_saving for t in trackers)
+        losses = [t.loss for t in trackers if t.loss.is_known]
+        self.needs_saving = any(loss.needs_saving for loss in losses)
         moved_at = backlog_since = None
         if not rules.has_positions:
             moved_at, backlog_since = self._observe_copy(
@@ -163,8 +166,8 @@ class TopicTracker:
             unassigned=count_unassigned(seen, pair),
             source_records_total=source_total,
             replicated_records_total=sum(t.replicated_total for t in trackers),
-            lost_records_total=sum(t.loss.saved.total for t in trackers),
-            pending_lost_records=sum(t.loss.pending for t in trackers),
+            lost_records_total=sum(loss.saved.total for loss in losses),
+            pending_lost_records=sum(loss.pending for loss in losses),
             truncations_total=sum(t.truncations for t in trackers),
             source_recreations_total=self._source_epochs.recreations,
             target_recreations_total=self._target_epochs.recreations,

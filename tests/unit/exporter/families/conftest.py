@@ -89,7 +89,7 @@ def topic(name: str, *partitions: PartitionState, **changes: Any) -> TopicState:
         source_recreations_total=0,
         target_recreations_total=0,
     )
-    return replace(whole, **changes)
+    return whole._replace(**changes)
 
 
 def latencies(**observed: int) -> LatencyHistogram:

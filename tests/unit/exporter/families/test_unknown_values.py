@@ -75,8 +75,7 @@ def test_unreadable_source_omits_source_series_only(publisher: Any) -> None:
 
 def test_unreadable_target_omits_target_series_only(publisher: Any) -> None:
     topics = tuple(
-        replace(
-            topic,
+        topic._replace(
             partitions=tuple(
                 partition._replace(target_start=None, target_end=None)
                 for partition in topic.partitions

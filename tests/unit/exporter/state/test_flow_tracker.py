@@ -283,7 +283,7 @@ def counters(report: FlowReport) -> dict[object, int]:
         name = topic.pair.source
         found |= {
             (name, field): getattr(topic, field)
-            for field in TopicState.__slots__
+            for field in TopicState._fields
             if field.endswith("_total")
         }
     return found
