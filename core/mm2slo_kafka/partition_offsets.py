@@ -80,7 +80,7 @@ class OffsetReader:
         self._clock = clock
         self._lock = threading.Lock()
         self._consumer: Consumer | None = None
-        self._parts: dict[int, tuple[tuple[TopicPartition, ...], Leaders, list[Part]]] = {}
+        self._end_parts: tuple[tuple[TopicPartition, ...], Leaders, list[Part]] | None = None
         self._degraded_until = 0.0
         self._renew_after = 0.0
 
@@ -301,13 +301,13 @@ class OffsetReader:
 
     def _split(self, wanted: tuple[TopicPartition, ...], moment: int) -> list[Part]:
         leaders = self._leaders()
-        held = self._parts.get(moment)
-        if held is not None and held[0] == wanted and held[1] is leaders:
+        held = self._end_parts
+        if moment == _END and held is not None and held[0] == wanted and held[1] is leaders:
             return held[2]
         groups = split_by_leader(wanted, leaders, PART_SIZE)
         parts = [Part.of(group, moment) for group in groups]
-        if moment < 0:  # times are rarely requested twice
-            self._parts[moment] = (wanted, leaders, parts)
+        if moment == _END:  # others are requested rarely, and their parts take memory
+            self._end_parts = (wanted, leaders, parts)
         return parts
 
     def _open_consumer(self) -> Consumer:
