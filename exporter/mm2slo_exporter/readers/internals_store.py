@@ -94,6 +94,8 @@ class InternalsStore:
         self._state_records: dict[StateKey, State] = {}
         self._saved: SavedState | None = SavedState()
         """None after a change."""
+        self._view: InternalsView | None = None
+        """The last one; None after a change."""
         self._topics: dict[
             InternalTopic, tuple[Callable[[TailRecord], None], tuple[Callable[[], None], ...]]
         ] = {
@@ -115,6 +117,7 @@ class InternalsStore:
         apply, _clear = self._topics[topic]
         with self._lock:
             for record in records:
+                self._view = None
                 try:
                     apply(record)
                 except DecodeError as error:
@@ -131,18 +134,25 @@ class InternalsStore:
         with self._lock:
             for clear in self._topics[topic][1]:
                 clear()
-            self._saved = None
+            self._saved = self._view = None
 
     def view(self, waiting_for: tuple[str, ...]) -> InternalsView:
-        """Copy the current state."""
+        """A copy of the current state; the same object while nothing changes."""
         with self._lock:
             is_transactional = self._is_transactional
+            held = self._view
+            if (
+                held is not None
+                and held.waiting_for == waiting_for
+                and held.connectors.transactional == is_transactional
+            ):
+                return held
             if is_transactional:
                 self._syncs.assume_sparse()
             if self._saved is None:
                 self._saved = SavedState.of(self._state_records)
             tasks = {task for name, task in self._states if name == self._source_connector}
-            return InternalsView(
+            self._view = InternalsView(
                 syncs=dict(self._syncs.newest),
                 offset_map=self._syncs.offset_map,
                 committed=dict(self._committed),
@@ -158,6 +168,7 @@ class InternalsStore:
                 saved=self._saved,
                 waiting_for=waiting_for,
             )
+            return self._view
 
     @property
     def _is_transactional(self) -> bool:

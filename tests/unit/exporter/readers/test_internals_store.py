@@ -121,6 +121,19 @@ def test_view_of_empty_store_lists_topics_it_waits_for() -> None:
     assert found.offset_map(ORDERS) is None
 
 
+def test_view_is_the_same_object_until_something_changes() -> None:
+    store = Store()
+    first = store.view
+    assert store.view is first
+    assert store.store.view(("mm2-offsets",)) is not first
+    store.take(OFFSETS, committed(41))
+    second = store.view
+    assert (first.committed, second.committed) == ({}, {ORDERS: 41})
+    assert store.view is second
+    store.store.clear(OFFSETS)
+    assert store.view.committed == {}
+
+
 def test_offset_syncs_update_newest_sync_and_offset_map() -> None:
     store = Store()
     store.take(SYNCS, sync(100, 50), sync(200, 150), sync(7, 7, PAY))
