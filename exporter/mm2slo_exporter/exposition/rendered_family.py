@@ -12,6 +12,7 @@ from mm2slo_exporter.exposition.gzip_member import Piece
 from mm2slo_exporter.exposition.metric_family import ExpositionError, Histogram, SeriesColumns
 from mm2slo_exporter.exposition.sample_lines import (
     LineTemplates,
+    are_same_integers,
     check_values,
     fill_in,
     template_of,
@@ -73,11 +74,13 @@ class RenderedFamily:
     def _render(
         self, series: SeriesList, keys: list[Labels], before: RenderedPart | None
     ) -> RenderedPart:
+        numbers = self._numbers(series)
         if before is not None and before.keys == keys:
+            if are_same_integers(self._numbers(before.series), numbers):
+                return RenderedPart(series, keys, before.lines)
             template = template_of(before.lines.plain)
         else:
             template = "".join(map(self._templates.of, keys)).encode()
-        numbers = self._numbers(series)
         check_values(self._metric, numbers)
         lines = fill_in(template, numbers)
         if before is not None and lines == before.lines.plain:

@@ -63,6 +63,11 @@ def fill_in(template: bytes, values: Sequence[float]) -> bytes:
     return lines
 
 
+def are_same_integers(before: Sequence[float], now: Sequence[float]) -> bool:
+    """Whether values have the same text: other numbers, such as 1 and 1.0, may be equal without."""
+    return before == now and set(map(type, before)) == set(map(type, now)) == {int}
+
+
 def check_values(metric: Metric, values: Sequence[float]) -> None:
     """Raise ExpositionError for NaN, a negative counter, and anything that is not a number."""
     if not set(map(type, values)) <= {int, float}:
