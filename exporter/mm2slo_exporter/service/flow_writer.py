@@ -39,6 +39,7 @@ class FlowWriter:
         self._timeline = TimelineSchedule(flow)
         self._state = StateSchedule(flow)
         self._missed: set[Stage] = set()
+        self._delivered: set[Stage] = set()
         self._records = counted.records_total if counted else 0
         self._bytes = counted.bytes_total if counted else 0
 
@@ -52,6 +53,9 @@ class FlowWriter:
     def write(self, seen: Observation, report: FlowReport, topics: FlowTopics) -> None:
         """Write the records of this round without waiting for the cluster."""
         self._cluster.poll()
+        for stage in self._delivered - self._missed:
+            self._health.record_success(self._alias, stage)
+        self._delivered.clear()
         missed, self._missed = self._missed, set()
         leads = self._cluster.leads
         if Stage.STATE in missed or not leads:
@@ -69,11 +73,11 @@ class FlowWriter:
                 self._bytes += len(key) + len(value)
 
     def _send(self, stage: Stage, key: bytes, value: bytes | None) -> None:
-        self._cluster.send(stage, key, value, lambda found: self._delivered(stage, found))
+        self._cluster.send(stage, key, value, lambda found: self._report(stage, found))
 
-    def _delivered(self, stage: Stage, result: DeliveryResult) -> None:
+    def _report(self, stage: Stage, result: DeliveryResult) -> None:
         if isinstance(result, KafkaOperationError):
             self._missed.add(stage)
             self._health.record_failure(self._alias, stage, result.kind, str(result))
         else:
-            self._health.record_success(self._alias, stage)
+            self._delivered.add(stage)
