@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -68,6 +69,7 @@ class Evaluator:
         self._publisher.cycle_seconds = time.perf_counter() - started
         if time.monotonic() >= self._trim_at:
             self._trim_at = time.monotonic() + _TRIM_SECONDS
+            gc.collect(1)
             return_free_memory()
 
     def _evaluate(self, runner: FlowRunner, seen: Observation) -> None:
