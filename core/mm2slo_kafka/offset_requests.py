@@ -125,5 +125,10 @@ def _request(consumer: Consumer, part: Part, lowest: int, timeout: float) -> Ans
     return Answer(offsets, errors)
 
 
+def lowest_offset(moment: int) -> int:
+    """The lowest valid result: -1 means that no record is at or after a time (KIP-79)."""
+    return 0 if moment < 0 else -1
+
+
 def _kind(error: KafkaError | None) -> ErrorKind:
     return ErrorKind.TIMEOUT if error is None else kind_of(error)

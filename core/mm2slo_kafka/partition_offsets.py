@@ -12,19 +12,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from confluent_kafka import KafkaException
 
-from mm2slo_kafka.chunks import chunks
 from mm2slo_kafka.kafka_errors import ErrorKind, kind_of
-from mm2slo_kafka.offset_requests import PART_SIZE, Part, request_parts, split_by_leader
+from mm2slo_kafka.leader_requests import read_by_leader
+from mm2slo_kafka.offset_requests import (
+    PART_SIZE,
+    Part,
+    lowest_offset,
+    request_parts,
+    split_by_leader,
+)
 from mm2slo_kafka.topic_metadata import identify_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from confluent_kafka import Consumer
     from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]  # re-exported without saying so
@@ -40,8 +45,6 @@ _START = -2
 _BATCHED_TIMEOUT_SHARE = 0.5
 """Share of the timeout for the batched request, before requests per leader are tried."""
 _DEGRADED_SECONDS = 60.0
-_MAX_REPEATED = 64
-"""Requests to one leader per call that repeat refused ones in halves."""
 _RENEW_SECONDS = 5.0
 """Least time between two replacements of a consumer with outdated metadata."""
 _FATAL_KINDS = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.INVALID_CONFIG})
@@ -141,7 +144,7 @@ class OffsetReader:
                 try:
                     return self._read_batched(
                         self._split(wanted, moment),
-                        _lowest(moment),
+                        lowest_offset(moment),
                         time.monotonic() + timeout * _BATCHED_TIMEOUT_SHARE,
                         deadline,
                         requested_at,
@@ -224,56 +227,11 @@ class OffsetReader:
         deadline: float,
         requested_at: float,
     ) -> OffsetReading:
-        """Request offsets per leader, so that one that is down does not affect the others."""
         metadata = self._describe(max(deadline - time.monotonic(), 0.1))
-        by_leader: defaultdict[int, list[TopicPartition]] = defaultdict(list)
-        errors: dict[TopicPartition, ErrorKind] = {}
-        for partition in wanted:
-            leader = _leader(metadata, partition)
-            if isinstance(leader, ErrorKind):
-                errors[partition] = leader
-            else:
-                by_leader[leader].append(partition)
-        offsets: dict[TopicPartition, int] = {}
-        failures: list[KafkaException] = []
-        for asked, its in enumerate(by_leader.values()):
-            until = time.monotonic() + max(deadline - time.monotonic(), 0.1) / (
-                len(by_leader) - asked
-            )
-            parts = [Part.of(group, moment) for group in chunks(its, PART_SIZE)]
-            for part, answer in self._request_by_halves(parts, _lowest(moment), until):
-                if isinstance(answer, KafkaException):
-                    failures.append(answer)
-                    errors.update(dict.fromkeys(part.partitions, kind_of(answer.args[0])))
-                else:
-                    offsets.update(answer.offsets)
-                    errors.update(answer.errors)
-        if failures and not offsets:
-            raise failures[0]
-        if not errors:
+        found = read_by_leader(metadata, wanted, moment, deadline, self._request)
+        if not found.errors:
             self._degraded_until = 0.0
-        return OffsetReading(offsets, errors, requested_at, self._clock())
-
-    def _request_by_halves(
-        self, parts: Sequence[Part], lowest: int, deadline: float
-    ) -> Iterator[tuple[Part, Answer | KafkaException]]:
-        """Request offsets from one leader; if it refuses one partition, and so all, bisect them.
-
-        A leader may refuse a topic that was just created. Results and failures together cover
-        *parts*; the number of requests is bounded.
-        """
-        waiting, repeats = list(parts), _MAX_REPEATED
-        while waiting:
-            answers = zip(waiting, self._request(waiting, lowest, deadline), strict=True)
-            waiting = []
-            for part, answer in answers:
-                refused = isinstance(answer, KafkaException) and answer.args[0].code() > 0
-                in_time = time.monotonic() < deadline
-                if refused and in_time and len(part.partitions) > 1 and repeats > 1:
-                    repeats -= 2
-                    waiting += part.halves()
-                else:
-                    yield part, answer
+        return OffsetReading(found.offsets, found.errors, requested_at, self._clock())
 
     def _describe(self, timeout: float) -> ClusterMetadata:
         admin = self._admin()
@@ -319,21 +277,3 @@ class OffsetReader:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
-
-
-def _leader(metadata: ClusterMetadata, partition: TopicPartition) -> int | ErrorKind:
-    """The leader of *partition*, or the reason why it has none."""
-    topic = metadata.topics.get(partition.topic)
-    if topic is None:
-        return ErrorKind.UNKNOWN_TOPIC
-    if topic.error is not None:
-        return kind_of(topic.error)
-    found = topic.partitions.get(partition.partition)
-    if found is None:
-        return ErrorKind.UNKNOWN_TOPIC
-    return found.leader if found.leader in metadata.brokers else ErrorKind.UNREACHABLE
-
-
-def _lowest(moment: int) -> int:
-    """The lowest valid result: -1 means that no record is at or after a time (KIP-79)."""
-    return 0 if moment < 0 else -1
