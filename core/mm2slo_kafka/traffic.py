@@ -1,10 +1,10 @@
-"""Generates records, transactions and group commits for the lab, tests and demonstrations."""
+"""Generates records and group commits for the lab, tests and demonstrations."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 60.0
 _QUEUE = 100_000
-_TRANSACTION_TIMEOUT_MS = 900_000  # the brokers' default of transaction.max.timeout.ms
 _REPORT = 100
 _ANY_PARTITION = -1  # librdkafka's RD_KAFKA_PARTITION_UA: the partitioner decides
 _NOW = 0  # librdkafka: a timestamp of 0 is the time of the call
@@ -76,75 +75,11 @@ def produce(
     *progress* is called periodically with the number of records sent. Raises RuntimeError with
     the first failure when a record was not accepted.
     """
-    producer = Producer({**_PRODUCER, **properties})
+    producer = Producer({**PRODUCER_SETTINGS, **properties})
     delivered = Delivered()
-    _send(producer, topic, load, delivered, progress)
-    _flush(producer, topic, delivered)
+    send_load(producer, topic, load, delivered, progress)
+    flush_load(producer, topic, delivered)
     return delivered
-
-
-def produce_in_transaction(
-    properties: Mapping[str, str],
-    topic: str,
-    load: Load,
-    *,
-    transactional_id: str,
-    abort: bool = False,
-) -> Delivered:
-    """Produce *load* in one transaction, then commit or *abort* it.
-
-    The transaction marker takes one more offset in each written partition.
-    """
-    with OpenTransaction(properties, topic, transactional_id=transactional_id) as transaction:
-        delivered = transaction.send(load)
-        if abort:
-            transaction.abort()
-        else:
-            transaction.commit()
-    return delivered
-
-
-class OpenTransaction:
-    """A transaction that stays open and holds back the last stable offset.
-
-    Leaving the context aborts a transaction that is still open.
-    """
-
-    def __init__(self, properties: Mapping[str, str], topic: str, *, transactional_id: str) -> None:
-        self._topic = topic
-        settings = {
-            **_PRODUCER,
-            # The default of one minute would abort it.
-            "transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS,
-            **properties,
-            "transactional.id": transactional_id,
-        }
-        self._producer = Producer(settings)
-        self._producer.init_transactions(_TIMEOUT)
-        self._producer.begin_transaction()
-        self._open = True
-
-    def send(self, load: Load) -> Delivered:
-        """Produce *load* in the transaction and wait until it is acknowledged."""
-        delivered = Delivered()
-        _send(self._producer, self._topic, load, delivered, None)
-        _flush(self._producer, self._topic, delivered)
-        return delivered
-
-    def commit(self) -> None:
-        self._producer.commit_transaction(_TIMEOUT)
-        self._open = False
-
-    def abort(self) -> None:
-        self._producer.abort_transaction(_TIMEOUT)
-        self._open = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        if self._open:
-            self.abort()
 
 
 def consume(
@@ -162,7 +97,7 @@ def consume(
     TimeoutError when fewer arrive within *timeout* seconds.
     """
     settings = {
-        **_CONSUMER,
+        **CONSUMER_SETTINGS,
         **properties,
         "group.id": "mm2slo-traffic",
         "auto.offset.reset": "earliest",
@@ -178,35 +113,7 @@ def consume(
             for partition in consumer.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
         ]
         consumer.assign(partitions)
-        return _read(consumer, count, wanted, timeout, ends=len(partitions))
-    finally:
-        consumer.close()
-
-
-def consume_and_commit(
-    properties: Mapping[str, str], topic: str, group: str, count: int, *, timeout: float = _TIMEOUT
-) -> dict[int, int]:
-    """Read the next *count* records of *topic* as *group*; returns the commits by partition.
-
-    Raises TimeoutError, without a commit, when fewer arrive within *timeout* seconds.
-    """
-    settings = {
-        **_CONSUMER,
-        **properties,
-        "group.id": group,
-        "auto.offset.reset": "earliest",
-        "session.timeout.ms": "6000",
-    }
-    consumer = Consumer(settings)
-    try:
-        consumer.subscribe([topic])
-        offsets: dict[int, int] = {}
-        for message in _read(consumer, count, [topic], timeout):
-            partition, offset = message.partition(), message.offset()
-            if partition is not None and offset is not None:
-                offsets[partition] = offset + 1
-        consumer.commit(offsets=_positions(topic, offsets), asynchronous=False)
-        return offsets
+        return read_records(consumer, count, wanted, timeout, ends=len(partitions))
     finally:
         consumer.close()
 
@@ -215,7 +122,7 @@ def commit(
     properties: Mapping[str, str], topic: str, group: str, offsets: Mapping[int, int]
 ) -> None:
     """Commit *offsets* for *group* without reading; the group must have no members."""
-    consumer = Consumer({**_CONSUMER, **properties, "group.id": group})
+    consumer = Consumer({**CONSUMER_SETTINGS, **properties, "group.id": group})
     try:
         consumer.commit(offsets=_positions(topic, offsets), asynchronous=False)
     finally:
@@ -223,7 +130,7 @@ def commit(
 
 
 # Refused records must be reported, and retries must not duplicate records.
-_PRODUCER = {
+PRODUCER_SETTINGS = {
     "log_level": 2,
     "enable.idempotence": True,
     "linger.ms": 5,
@@ -231,20 +138,21 @@ _PRODUCER = {
     "delivery.timeout.ms": 30_000,
     "message.max.bytes": 10_000_000,
 }
-_CONSUMER = {"log_level": 2, "enable.auto.commit": False, "fetch.wait.max.ms": 50}
+CONSUMER_SETTINGS = {"log_level": 2, "enable.auto.commit": False, "fetch.wait.max.ms": 50}
 
 
 def _positions(topic: str, offsets: Mapping[int, int]) -> list[TopicPartition]:
     return [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
 
 
-def _send(
+def send_load(
     producer: Producer,
     topic: str,
     load: Load,
     delivered: Delivered,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int], None] | None = None,
 ) -> None:
+    """Queue the records of *load*; their results are added to *delivered*."""
     partition = _ANY_PARTITION if load.partition is None else load.partition
     timestamp = _NOW if load.timestamp is None else int(load.timestamp * 1000)
     headers: list[tuple[str, str | bytes | None]] = [*load.headers]
@@ -275,7 +183,8 @@ def _send(
                 progress(sent)
 
 
-def _flush(producer: Producer, topic: str, delivered: Delivered) -> None:
+def flush_load(producer: Producer, topic: str, delivered: Delivered) -> None:
+    """Wait until every record is acknowledged. Raises RuntimeError if one is not accepted."""
     left = producer.flush(_TIMEOUT)
     if left or delivered.errors:
         first = delivered.errors[0] if delivered.errors else "no response"
@@ -284,7 +193,7 @@ def _flush(producer: Producer, topic: str, delivered: Delivered) -> None:
         )
 
 
-def _read(
+def read_records(
     consumer: Consumer, count: int, topics: list[str], timeout: float, *, ends: int = 1
 ) -> list[Message]:
     """The next *count* records; fewer if *ends* partitions reach their end first."""

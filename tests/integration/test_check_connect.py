@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from transactional_traffic import consume_and_commit
 
 from mm2slo_cli.check_connect import diagnose
 from mm2slo_core.config import load_config
@@ -15,7 +16,7 @@ from mm2slo_core.internal_topics import internal_topics
 from mm2slo_core.replication_policy import DefaultPolicy
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.cluster_inspection import ClusterInspection
-from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import ADMIN, APP, Lab, LabTopology, Security, User
 from mm2slo_lab.condition_wait import wait_for
 

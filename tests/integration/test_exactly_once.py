@@ -13,11 +13,12 @@ from audit_scenario.audit_process import AuditRequest, audit
 from audit_scenario.record_contents import now
 from exporter_watch import counters_never_decreased
 from topic_reader import count_copies, read_topic
+from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, OpenTransaction, produce_in_transaction
+from mm2slo_kafka.traffic import Load
 from mm2slo_lab import LabTopology
 from mm2slo_lab.condition_wait import wait_for
 

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
@@ -14,7 +15,7 @@ from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_record import FirstRecord, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
-from mm2slo_kafka.traffic import Load, OpenTransaction, commit, produce, produce_in_transaction
+from mm2slo_kafka.traffic import Load, commit, produce
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:

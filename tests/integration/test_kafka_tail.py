@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tail_polling import poll_until
+from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import Batch, RestartReason, TailState
 from mm2slo_kafka.topic_tail import TopicTail
-from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import Engine, LabTopology
 from mm2slo_lab.condition_wait import wait_for
 

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from flow_checks import create_replicated_topic
 from topic_reader import count_copies
+from transactional_traffic import OpenTransaction, consume_and_commit, produce_in_transaction
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import (
-    Load,
-    OpenTransaction,
-    commit,
-    consume,
-    consume_and_commit,
-    produce,
-    produce_in_transaction,
-)
+from mm2slo_kafka.traffic import Load, commit, consume, produce
 from mm2slo_lab import LabError, faults
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.task_states import failed_tasks, task_states

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from transactional_traffic import consume_and_commit
 
 from mm2slo_cli import main as cli
 from mm2slo_core.properties_text import dump_properties
-from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from secured_listeners import (
     running_broker,
     tls_properties,
 )
+from transactional_traffic import consume_and_commit
 
 from mm2slo_cli.check_connect import diagnose
 from mm2slo_cli.config_files import load_source
@@ -33,7 +34,7 @@ from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.topology import Flow
 from mm2slo_core.yaml_text import dump_yaml
 from mm2slo_kafka.cluster_inspection import ClusterInspection
-from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import APP, LabTopology, Security
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.java_runtime import Runtime

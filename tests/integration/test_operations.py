@@ -16,6 +16,7 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 from exporter_watch import Scrape, counters_never_decreased, watch
+from transactional_traffic import consume_and_commit
 
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.records import Checkpoint
@@ -23,7 +24,7 @@ from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.topic_tail import TopicTail
-from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.mirror_properties import mirror_properties
 from mm2slo_lab.ports import free_ports

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from exporter_watch import watch
+from transactional_traffic import consume_and_commit
 
 from mm2slo_core import catalogue
-from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import LabError
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.monitoring import Cadence, prometheus

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from exporter_watch import counters_never_decreased, watch
 from flow_checks import canary_value, values_by_partition
+from transactional_traffic import consume_and_commit
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_kafka.traffic import Load, produce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

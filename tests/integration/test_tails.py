@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from exporter_watch import watch
 from topic_reader import count_copies, read_topic
+from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.config.flow_config import DEFAULT_TOPICS_EXCLUDE
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import faults
 from mm2slo_lab.condition_wait import wait_for
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from exporter_watch import watch
 from steady_load import SteadyLoad
+from transactional_traffic import OpenTransaction
 from truth_table import (
     CLASS,
     FLOW,
@@ -19,7 +20,7 @@ from truth_table import (
 )
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, OpenTransaction
+from mm2slo_kafka.traffic import Load
 from mm2slo_lab import APP, Lab, LabTopology, Security
 
 if TYPE_CHECKING:

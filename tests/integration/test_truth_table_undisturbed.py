@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from transactional_traffic import OpenTransaction
 from truth_table import documented, observe_faults, total
 from truth_table.working_flows import EU_US, US_EU, start_exporter, wait_until_working
 
-from mm2slo_kafka.traffic import Load, OpenTransaction
+from mm2slo_kafka.traffic import Load
 
 if TYPE_CHECKING:
     from truth_table import Observation

@@ -9,9 +9,10 @@ import pytest
 from lab_dashboards import FLOW, observe_flow, wait_until_equal
 from steady_load import SteadyLoad
 from topic_reader import count_copies
+from transactional_traffic import OpenTransaction
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, OpenTransaction, produce
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import faults
 from mm2slo_lab.condition_wait import wait_for
 

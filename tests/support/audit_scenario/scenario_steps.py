@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 from fault_injection import MARK, Content, Injector
 from topic_reader import committed_offsets, count_copies
+from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed, keyless, now, unusual_records
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.message_transforms import dropping
 
