@@ -89,10 +89,6 @@ class CanaryLedger:
         return self._last_arrival_at
 
     @property
-    def next_sequence(self) -> int:
-        return self._next_sequence
-
-    @property
     def newest_arrived(self) -> int | None:
         """The highest sequence that arrived; each canary carries it, for use after a restart."""
         return self._newest_arrived

@@ -136,10 +136,6 @@ class SmoothedRate:
             self._rate = kept * self._rate + (1.0 - kept) * sampled
         self._at, self._value = at, value
 
-    def restart(self) -> None:
-        """Drop all samples, after a truncation or re-creation."""
-        self._at, self._rate = None, None
-
 
 def catch_up_seconds(lag_records: int, lag_rate: float | None) -> float | None:
     """Return the time until the lag is 0 at the current net rate.
