@@ -58,10 +58,10 @@ def bare(
         (scope,) = kafka_scopes.scopes
         partitions = scope.flows[0].partitions if alias == "us" else scope.partitions
         tasks = sum(-(-each.end // 1_500_000) for each in partitions)
+        settings = connector_options(config.clusters[alias]) | (CONSUMER if tuned else {})
         rows = (
             spark.read.format("kafka")
-            .options(**connector_options(config.clusters[alias]))
-            .options(**(CONSUMER if tuned else {}))
+            .options(**{f"kafka.{name}": value for name, value in settings.items()})
             .options(subscribe=TOPIC, includeHeaders=str(headers).lower(), minPartitions=tasks)
             .load()
         )

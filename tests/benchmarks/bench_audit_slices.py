@@ -23,7 +23,7 @@ from scanned_records import PARTITIONS, TOPIC, cpu_seconds, fill
 from mm2slo_audit.engine import judge
 from mm2slo_audit.ingestion import land
 from mm2slo_audit.scope import open_clients, read_scopes
-from mm2slo_audit.scope.slice_layers import expand_layers
+from mm2slo_audit.scope.sliced_scopes import bound_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.audit_scope import SlicePlan, SourceSlice, Window
 from mm2slo_core.audit.record_sample import SLICE_BYTES, Sample, SampleBy
@@ -61,13 +61,11 @@ def with_slices(scopes: KafkaScopes, drawn: Sequence[SourceSlice]) -> KafkaScope
 
 def audit(spark: SparkSession, scopes: KafkaScopes, config: Config, sample: Sample) -> int:
     """Matched records."""
-    expanded, layers = expand_layers(scopes)
     with tempfile.TemporaryDirectory(prefix="mm2slo-slices-") as directory:
-        landed = land(spark, expanded, config, sample, directory, run="bench")
-        found = judge(
+        landed = land(spark, bound_scopes(scopes), config, sample, directory, run="bench")
+        (outcome,) = judge(
             spark, landed.records, landed.polls, landed.kafka_scopes.scopes, sample.of_records
         )
-    outcome = layers.merge(scopes.scopes[0], found)
     return outcome.counts[Verdict.MATCHED]
 
 

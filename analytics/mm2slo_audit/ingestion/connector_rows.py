@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.fingerprint_columns import record_columns
 from mm2slo_audit.engine.record_schema import side_code
-from mm2slo_core.audit.record_sample import Sample
+from mm2slo_audit.ingestion.range_rows import range_rows
+from mm2slo_audit.ingestion.scan_plan import split_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,21 +19,21 @@ if TYPE_CHECKING:
 
     from mm2slo_audit.ingestion.scan_plan import Place, Scan
     from mm2slo_core.audit.record_identity import Identity
+    from mm2slo_core.audit.record_sample import Sample
 
 RECORDS_PER_TASK: Final = 1_500_000
 """Partitions with more offsets are read by several tasks."""
 _FEW_TOPICS: Final = 16
 # Kafka's defaults fetch 1 MB and return 500 records per poll.
 CONSUMER: Final[dict[str, str]] = {
-    "kafka.max.poll.records": "5000",
-    "kafka.max.partition.fetch.bytes": str(4 << 20),
-    "kafka.fetch.max.bytes": str(64 << 20),
-    "kafka.receive.buffer.bytes": str(1 << 20),
+    "max.poll.records": "5000",
+    "max.partition.fetch.bytes": str(4 << 20),
+    "fetch.max.bytes": str(64 << 20),
+    "receive.buffer.bytes": str(1 << 20),
 }
 
 _LEAST_FETCH: Final = 64 << 10
 _FETCHES_PER_SLICE: Final = 16
-_CENSUS: Final = Sample(1.0)
 
 
 def read_records(
@@ -43,7 +44,7 @@ def read_records(
 ) -> DataFrame:
     """The records of *scan* in *sample*, with the columns of `AuditRecord` and without payloads.
 
-    *kafka*: the connector's `kafka.*` options of the cluster.
+    *kafka*: settings of Java's consumer for the cluster.
     """
     rows = read_rows(spark, scan, kafka, headers=scan.identity.reads_headers, sample=sample)
     kept = sample_rows(rows, scan.identity, sample.of_records)
@@ -87,36 +88,18 @@ def consumer_options(sample: Sample) -> dict[str, str]:
     if not sample.sliced:
         return CONSUMER
     fetch = max(_LEAST_FETCH, sample.slice_bytes // _FETCHES_PER_SLICE)
-    return CONSUMER | {"kafka.max.partition.fetch.bytes": str(fetch)}
+    return CONSUMER | {"max.partition.fetch.bytes": str(fetch)}
 
 
 def read_rows(
-    spark: SparkSession,
-    scan: Scan,
-    kafka: Mapping[str, str],
-    *,
-    headers: bool,
-    sample: Sample = _CENSUS,
+    spark: SparkSession, scan: Scan, kafka: Mapping[str, str], *, headers: bool, sample: Sample
 ) -> DataFrame:
     """The connector's rows of *scan*."""
-    tasks = sum(-(-(each.end - each.start) // RECORDS_PER_TASK) for each in scan.ranges)
     # A slice in several tasks would be fetched by several consumers, each beyond its end.
-    least = tasks if sample.sliced else max(tasks, spark.sparkContext.defaultParallelism)
-    return (
-        spark.read.format("kafka")
-        .options(**consumer_options(sample))
-        .options(**kafka)
-        .options(**{"kafka.isolation.level": scan.isolation})
-        .option("assign", scan.assignment)
-        .option("startingOffsets", scan.starting_offsets)
-        .option("endingOffsets", scan.ending_offsets)
-        .option("includeHeaders", str(headers).lower())
-        .option("maxRecordsPerPartition", RECORDS_PER_TASK)
-        .option("minPartitions", least)
-        # Missing offsets must raise an error: see `landed_records`.
-        .option("failOnDataLoss", "true")
-        .load()
-    )
+    cores = 1 if sample.sliced else spark.sparkContext.defaultParallelism
+    parts = split_ranges(scan.ranges, min(RECORDS_PER_TASK, -(-scan.offsets // cores)))
+    settings = {**consumer_options(sample), **kafka, "isolation.level": scan.isolation}
+    return range_rows(spark, settings, parts, headers=headers)
 
 
 def _placed(spark: SparkSession, rows: DataFrame, places: Mapping[str, Place]) -> DataFrame:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def connector_options(cluster: ClusterConfig) -> dict[str, str]:
-    """The connector's `kafka.*` options; contains secrets in clear text.
+    """Settings of the connector's consumers; contains secrets in clear text.
 
     Certificates are passed as text, since executors may not have the driver's files. Raises
     UserError for a file that cannot be read and for what Java clients cannot do.
@@ -24,8 +24,7 @@ def connector_options(cluster: ClusterConfig) -> dict[str, str]:
         security = java_properties(cluster.security.inlined(_read))
     except ValueError as error:
         raise UserError(str(error)) from None
-    options = {"bootstrap.servers": cluster.bootstrap_servers, **settings, **security}
-    return {f"kafka.{name}": value for name, value in options.items()}
+    return {"bootstrap.servers": cluster.bootstrap_servers, **settings, **security}
 
 
 def _read(path: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from mm2slo_core.audit.source_slices import OffsetRange, slice_ranges
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
@@ -44,29 +44,12 @@ class Scan:
     identity: Identity
     places: Mapping[str, Place]
     ranges: tuple[Range, ...]
+    """Of a partition one, or one for each of its slices."""
 
     @property
     def offsets(self) -> int:
         """Number of offsets to read."""
         return sum(each.end - each.start for each in self.ranges)
-
-    @property
-    def starting_offsets(self) -> str:
-        """The connector's `startingOffsets`."""
-        return _json({(each.topic, each.partition): each.start for each in self.ranges})
-
-    @property
-    def ending_offsets(self) -> str:
-        """The connector's `endingOffsets`."""
-        return _json({(each.topic, each.partition): each.end for each in self.ranges})
-
-    @property
-    def assignment(self) -> str:
-        """The connector's `assign`."""
-        found: defaultdict[str, list[int]] = defaultdict(list)
-        for each in self.ranges:
-            found[each.topic].append(each.partition)
-        return json.dumps(found, separators=(",", ":"))
 
 
 def group_by_flows(scopes: Iterable[UnitScope]) -> dict[str, list[UnitScope]]:
@@ -75,6 +58,16 @@ def group_by_flows(scopes: Iterable[UnitScope]) -> dict[str, list[UnitScope]]:
     for scope in scopes:
         found["+".join(sorted(flow.flow.slug for flow in scope.flows))].append(scope)
     return dict(sorted(found.items()))
+
+
+def split_ranges(ranges: Sequence[Range], most: int) -> Iterator[Range]:
+    """*ranges* in equal parts of at most *most* offsets."""
+    for each in ranges:
+        size = each.end - each.start
+        parts = -(-size // most)
+        for part in range(parts):
+            start, end = (each.start + size * edge // parts for edge in (part, part + 1))
+            yield each._replace(start=start, end=end)
 
 
 class _Key(NamedTuple):
@@ -94,11 +87,7 @@ def plan_scans(scopes: Iterable[UnitScope], isolations: Sequence[Isolations]) ->
         while topic in places[key]:
             key = key._replace(repeat=key.repeat + 1)  # noqa: PLW2901 - the first free one
         places[key][topic] = place
-        ranges[key] += [
-            Range(topic, each.partition, each.read_from, each.end)
-            for each in partitions
-            if each.read_from < each.end
-        ]
+        ranges[key] += [Range(topic, *each) for each in partitions if each.start < each.end]
     for key, found in places.items():
         if ranges[key]:
             cluster, side, isolation, identity, _again = key
@@ -107,19 +96,27 @@ def plan_scans(scopes: Iterable[UnitScope], isolations: Sequence[Isolations]) ->
 
 def _topics(
     scopes: Iterable[UnitScope], isolations: Sequence[Isolations]
-) -> Iterator[tuple[_Key, str, Place, Sequence[SourcePartition] | Sequence[TargetPartition]]]:
+) -> Iterator[tuple[_Key, str, Place, Iterable[OffsetRange]]]:
     for scope in scopes:
+        sources, targets = slice_ranges(scope) if scope.slices else (None, None)
         levels = isolations[scope.index]
         for index, flow in enumerate(scope.flows):
             key = _Key(flow.flow.source, Side.SOURCE, levels.sources[index], scope.identity, 0)
-            yield key, flow.source_topic, Place(scope.index, index), flow.partitions
+            read = _ranges(flow.partitions, sources)
+            yield key, flow.source_topic, Place(scope.index, index), read
         target = scope.flows[0].flow.target
         key = _Key(target, Side.TARGET, levels.target, scope.identity, 0)
-        yield key, scope.target_topic, Place(scope.index, 0), scope.partitions
+        read = _ranges(scope.partitions, targets)
+        yield key, scope.target_topic, Place(scope.index, 0), read
 
 
-def _json(offsets: Mapping[tuple[str, int], int]) -> str:
-    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for (topic, partition), offset in offsets.items():
-        found[topic][str(partition)] = offset
-    return json.dumps(found, separators=(",", ":"))
+def _ranges(
+    partitions: Sequence[SourcePartition] | Sequence[TargetPartition],
+    slices: Iterable[OffsetRange] | None,
+) -> Iterator[OffsetRange]:
+    """All offsets of *partitions*, or those of *slices*: retention may have moved log starts."""
+    whole = {each.partition: (each.read_from, each.end) for each in partitions}
+    if slices is None:
+        slices = (OffsetRange(number, *ends) for number, ends in whole.items())
+    for number, start, end in slices:
+        yield OffsetRange(number, max(start, whole[number][0]), end)

@@ -11,9 +11,10 @@ from mm2slo_audit.ingestion.run_folders import read_manifest
 from mm2slo_audit.run.audit_ports import Landed
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.folder_cleanup import absolute_url, delete_landed_run, delete_run_folder
-from mm2slo_audit.scope.slice_layers import expand_layers
+from mm2slo_audit.scope.sliced_scopes import bound_scopes
 from mm2slo_audit.session import spark_session
 from mm2slo_audit.session.spark_errors import describe_spark_error, spark_exceptions
+from mm2slo_core.audit.source_slices import conclude_slices
 from mm2slo_store import RunDirectory
 
 if TYPE_CHECKING:
@@ -113,11 +114,10 @@ class SparkEngine:
         """See `Engine.land`."""
         from mm2slo_audit.ingestion import land
 
-        expanded, layers = expand_layers(scoped.detail)
         with _one_line_errors("reading"):
             found = land(
                 self._spark,
-                expanded,
+                bound_scopes(scoped.detail),
                 self._config,
                 sample,
                 self._directory,
@@ -129,22 +129,21 @@ class SparkEngine:
                 folder: read_manifest(self._spark, folder).rows
                 for folder in dict.fromkeys(found.folders.values())
             }
-        failed = {layers.units[index]: each for index, each in found.failed.items()}
-        whole = {layers.units[each.index]: each for each in found.kafka_scopes.scopes}
+        read = {each.index: each for each in found.kafka_scopes.scopes}
         flows = {scope.index: tuple(each.flow for each in scope.flows) for scope in scoped.scopes}
         return Landed(
             scopes=tuple(
                 each
                 if each.slices
                 # Read completely: retention may have moved log starts.
-                else replace(whole[each.index], index=each.index)
+                else read[each.index]
                 for each in scoped.scopes
-                if each.index not in failed
+                if each.index in read
             ),
-            data=(found, layers),
-            failed=tuple(replace(each, flows=flows[index]) for index, each in failed.items()),
+            data=found,
+            failed=tuple(replace(each, flows=flows[index]) for index, each in found.failed.items()),
             directories={
-                layers.units[index]: (RunDirectory(folder, rows=rows[folder]),)
+                index: (RunDirectory(folder, rows=rows[folder]),)
                 for index, folder in found.folders.items()
             },
             bytes_read=found.bytes_read,
@@ -156,11 +155,12 @@ class SparkEngine:
         """See `Engine.judge`."""
         from mm2slo_audit.engine import judge
 
-        found, layers = landed.data
-        judged = [layer for each in scopes for layer in layers.of(each, found.kafka_scopes.scopes)]
+        found = landed.data
+        read = {each.index: each for each in found.kafka_scopes.scopes}
+        judged = [replace(read[each.index], earlier=each.earlier) for each in scopes]
         with _one_line_errors("judging"):
             outcomes = judge(self._spark, found.records, found.polls, judged, sample.of_records)
-        return [layers.merge(each, outcomes) for each in scopes]
+        return [conclude_slices(*each) for each in zip(scopes, outcomes, strict=True)]
 
     def discard(self, run_id: str, window: Window) -> None:
         """See `Engine.discard`."""

@@ -5,10 +5,9 @@ one in every *n* neighbouring slices is drawn. Equal lengths make slices equal d
 require (`slice_interval`): a slice of equal duration would have more records the more traffic there
 was. A slice that crosses the end of a partition has a part in each.
 
-The engine judges a unit with one range per partition. So the k-th parts of all partitions become
-one *layer*, a unit of its own, and the outcomes of layers are merged. Target ranges may be wider
-than the copies of a slice: what has no source record there is a copy of a record that was not read,
-not extra.
+The slices of a unit are judged together. Target ranges may be wider than the copies of a slice:
+what has no source record there is a copy of a record that was not read, not extra. Duplicates on
+both sides of offsets that were not read may count as one replay.
 """
 
 from __future__ import annotations
@@ -20,21 +19,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.audit.audit_scope import SourceSlice, Window
 from mm2slo_core.audit.fingerprint import chained, key_hash
-from mm2slo_core.audit.latency_histogram import merge as merge_latencies
 from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import (
-    EVIDENCE_CAP,
-    PartitionOutcome,
-    UnitOutcome,
-    cap_evidence,
-)
+from mm2slo_core.audit.unit_outcome import AffinityOutcome
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mm2slo_core.audit.audit_scope import UnitScope
     from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 LEAST_SLICES: Final = 30
 _MOST_PER_PARTITION: Final = 10
@@ -94,24 +88,27 @@ def _draw(
         before += size
 
 
-def split_layers(scope: UnitScope) -> tuple[UnitScope, ...]:
-    """The layers of *scope*, with its index; the scope itself if it is read completely."""
+def slice_ranges(scope: UnitScope) -> tuple[list[OffsetRange], list[OffsetRange]]:
+    """Source and target offsets to read for the slices of *scope*, disjoint and in order."""
+    sources: list[OffsetRange] = []
+    targets: list[OffsetRange] = []
+    for each in sorted(scope.slices, key=lambda one: (one.partition, one.target or (0, 0))):
+        if each.target is None:
+            continue
+        sources.append(OffsetRange(each.partition, each.start, each.end))
+        start, end = each.target
+        if targets and targets[-1].partition == each.partition and start <= targets[-1].end:
+            start, end = targets[-1].start, max(end, targets.pop().end)
+        targets.append(OffsetRange(each.partition, start, end))
+    return sorted(sources), targets
+
+
+def bound_by_slices(scope: UnitScope) -> UnitScope:
+    """*scope* as it is read and judged: from the first of its slices to the last."""
     if not scope.slices:
-        return (scope,)
-    layers: defaultdict[int, list[SourceSlice]] = defaultdict(list)
-    seen: Counter[int] = Counter()
-    for each in scope.slices:
-        if each.target is not None:
-            layers[seen[each.partition]].append(each)
-            seen[each.partition] += 1
-    return tuple(
-        _layer(scope, {each.partition: each for each in layer}) for layer in layers.values()
-    )
-
-
-def _layer(scope: UnitScope, slices: Mapping[int, SourceSlice]) -> UnitScope:
+        return scope
+    sources, targets = map(_bounds, slice_ranges(scope))
     (flow,) = scope.flows
-    targets = {number: each.target or (0, 0) for number, each in slices.items()}
     return replace(
         scope,
         window=_ANY_TIME,
@@ -119,78 +116,46 @@ def _layer(scope: UnitScope, slices: Mapping[int, SourceSlice]) -> UnitScope:
             replace(
                 flow,
                 partitions=tuple(
-                    replace(each, read_from=found.start, end=found.end, expired=0, cuts=())
+                    replace(each, read_from=start, end=end, cuts=())
                     for each in flow.partitions
-                    if (found := slices.get(each.partition))
+                    for start, end in [sources.get(each.partition, (each.end, each.end))]
                 ),
             ),
         ),
         partitions=tuple(
             replace(each, read_from=start, end=end, auditable_from=end)
             for each in scope.partitions
-            if each.partition in targets
-            for start, end in [targets[each.partition]]
+            for start, end in [targets.get(each.partition, (each.end, each.end))]
         ),
-        sampled=None,
     )
 
 
-def merge_layers(scope: UnitScope, outcomes: Sequence[UnitOutcome]) -> UnitOutcome:
-    """The outcome of the unit *scope* from those of its layers; affinity is not judged."""
+def _bounds(ranges: Iterable[OffsetRange]) -> dict[int, tuple[int, int]]:
+    found: dict[int, tuple[int, int]] = {}
+    for number, start, end in ranges:
+        low, high = found.get(number, (start, end))
+        found[number] = min(low, start), max(high, end)
+    return found
+
+
+def conclude_slices(scope: UnitScope, outcome: UnitOutcome) -> UnitOutcome:
+    """The outcome of the unit *scope* from that of `bound_by_slices`; affinity is not judged."""
     if not scope.slices:
-        return replace(outcomes[0], scope=scope)
-    parts: defaultdict[int, list[PartitionOutcome]] = defaultdict(list)
-    for outcome in outcomes:
-        for part in outcome.partitions:
-            # Without a flow: copies of records that were not read.
-            if part.flow is not None:
-                parts[part.partition].append(part)
-    settled: defaultdict[int, Counter[Verdict]] = defaultdict(Counter)
-    for source in scope.flows[0].partitions:
-        settled[source.partition][Verdict.EXPIRED] = source.expired
+        return replace(outcome, scope=scope)
+    unread: defaultdict[int, Counter[Verdict]] = defaultdict(Counter)
     for each in scope.slices:
         if each.target is None:
-            settled[each.partition][Verdict.UNAUDITABLE] += each.end - each.start
-    return UnitOutcome(
+            unread[each.partition][Verdict.UNAUDITABLE] += each.end - each.start
+    return replace(
+        outcome,
         scope=scope,
         partitions=tuple(
-            _merge(number, parts[number], +counts) for number, counts in sorted(settled.items())
+            replace(part, counts=dict(Counter(part.counts) + unread[part.partition]))
+            for part in outcome.partitions
+            # Without a flow: copies of records that were not read.
+            if part.flow is not None
         ),
-        copied_again=sum(each.copied_again for each in outcomes),
-        replays=tuple(
-            sorted(
-                (event for each in outcomes for event in each.replays),
-                key=lambda event: (event.partition, event.start),
-            )
-        ),
-        evidence=cap_evidence(
-            (
-                found
-                for each in outcomes
-                for found in each.evidence
-                if found.verdict is not Verdict.EXTRA
-            ),
-            EVIDENCE_CAP,
-        ),
-        oldest_open=min(
-            (each.oldest_open for each in outcomes if each.oldest_open is not None), default=None
-        ),
-        order_judged=all(each.order_judged for each in outcomes),
+        affinity=AffinityOutcome(),
+        evidence=tuple(each for each in outcome.evidence if each.verdict is not Verdict.EXTRA),
         slices=len({each.number for each in scope.slices if each.target is not None}),
-    )
-
-
-def _merge(
-    partition: int, parts: Sequence[PartitionOutcome], counts: Counter[Verdict]
-) -> PartitionOutcome:
-    for part in parts:
-        counts.update(part.counts)
-    return PartitionOutcome(
-        flow=0,
-        partition=partition,
-        counts=dict(counts),
-        source_bytes=sum(part.source_bytes for part in parts),
-        end_to_end=merge_latencies(part.end_to_end for part in parts),
-        transfer=merge_latencies(part.transfer for part in parts),
-        without_bracket=sum(part.without_bracket for part in parts),
     )

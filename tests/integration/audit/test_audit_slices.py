@@ -19,6 +19,7 @@ from mm2slo_audit.scope import open_clients, read_scopes
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_sample import Sample, SampleBy
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.source_slices import slice_ranges
 from mm2slo_core.config import load_config
 from mm2slo_core.user_errors import UserError
 from mm2slo_lab.condition_wait import wait_for
@@ -104,19 +105,17 @@ def test_slices_find_exactly_the_faults_of_their_records(lab: Lab, fresh_topic: 
     assert outcome.counts[Verdict.MATCHED] == len(drawn) - len(lost)
 
     source_of = {pair[1].content: pair[0].place for pair in read.pairs}
-    within = {
-        place: range(*each.target)
-        for each in outcome.scope.slices
-        if each.target is not None
-        for place in ((each.partition, offset) for offset in range(each.start, each.end))
-    }
+    _sources, ranges = slice_ranges(outcome.scope)
     copies = read_all(eu.librdkafka(), f"us.{fresh_topic}")
     again = [
         copy
         for copy in copies
         if copy.place in read.duplicates
-        and (place := source_of[copy.content]) in within
-        and copy.place.offset in within[place]
+        and source_of[copy.content] in drawn
+        and any(
+            number == copy.place.partition and start <= copy.place.offset < end
+            for number, start, end in ranges
+        )
     ]
     assert len(again) >= 100
     counts = outcome.counts

@@ -17,11 +17,12 @@ from audit_scenario.audit_process import AuditRequest, AuditResult
 from mm2slo_audit.engine import judge
 from mm2slo_audit.ingestion import land
 from mm2slo_audit.scope import open_clients, read_scopes
-from mm2slo_audit.scope.slice_layers import expand_layers
+from mm2slo_audit.scope.sliced_scopes import bound_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
 from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.record_sample import Sample, SampleBy
+from mm2slo_core.audit.source_slices import conclude_slices
 from mm2slo_core.config import load_config
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
             sample=sample,
         )
         stages.ended("scopes")
-        read, layers = expand_layers(kafka_scopes)
+        read = bound_scopes(kafka_scopes)
         landed = land(spark, read, config, sample, directory, run="test", clients=clients)
         stages.ended("landing")
     judged = _judge(spark, landed, request, sample.of_records, lambda scope: scope)
     if sample.sliced:
-        judged = [layers.merge(unit, judged) for unit in kafka_scopes.scopes]
+        judged = list(map(conclude_slices, kafka_scopes.scopes, judged))
     stages.ended("judging")
     unstamped = _judge(spark, landed, request, sample.of_records, _unstamped)
     stages.ended("unstamped")

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from mm2slo_core.audit.audit_scope import SlicePlan
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.source_slices import OffsetRange, merge_layers, plan_slices, split_layers
+from mm2slo_core.audit.source_slices import (
+    OffsetRange,
+    bound_by_slices,
+    conclude_slices,
+    plan_slices,
+    slice_ranges,
+)
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
@@ -51,21 +57,20 @@ def sliced(unit: Generated, sample: Sample, *, margin: int) -> UnitScope:
     return replace(scope, sampled=SlicePlan(tuple(slices), 1.0))
 
 
-def read_layer(layer: UnitScope, records: Iterable[AuditRecord]) -> Iterator[AuditRecord]:
-    """The records that a scan of *layer* reads."""
+def read_slices(scope: UnitScope, records: Iterable[AuditRecord]) -> Iterator[AuditRecord]:
+    """The records that a scan of the slices of *scope* reads."""
+    ranges = dict(zip((Side.SOURCE, Side.TARGET), slice_ranges(scope), strict=True))
     for each in records:
-        sides = layer.flows[0].partitions if each.side is Side.SOURCE else layer.partitions
-        for place in sides:
-            if place.partition == each.partition and place.read_from <= each.offset < place.end:
-                yield each
+        if any(
+            number == each.partition and start <= each.offset < end
+            for number, start, end in ranges[each.side]
+        ):
+            yield each
 
 
 def judge_slices(
     scope: UnitScope, records: Sequence[AuditRecord], polls: Sequence[ArrivalPoll]
 ) -> UnitOutcome:
-    """The merged outcome of the layers of *scope*, by the reference."""
-    outcomes = [
-        judge(list(read_layer(layer, records)), polls, layer, Sample(1.0))
-        for layer in split_layers(scope)
-    ]
-    return merge_layers(scope, outcomes)
+    """The outcome of the slices of *scope*, by the reference."""
+    read = list(read_slices(scope, records))
+    return conclude_slices(scope, judge(read, polls, bound_by_slices(scope), Sample(1.0)))

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_audit.ingestion.connector_security import connector_options
 from mm2slo_audit.ingestion.read_errors import explain_read_error, extract_root_cause
-from mm2slo_audit.ingestion.scan_plan import Place, group_by_flows, plan_scans
+from mm2slo_audit.ingestion.scan_plan import (
+    Place,
+    Range,
+    group_by_flows,
+    plan_scans,
+    split_ranges,
+)
 from mm2slo_audit.scope import Isolations
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
     NotAuditedReason,
+    SlicePlan,
     SourcePartition,
+    SourceSlice,
     TargetPartition,
     UnitScope,
     Window,
@@ -61,12 +69,34 @@ def test_plan_scans_combines_topics_and_skips_empty_partitions() -> None:
     ]
     source, target = plan_scans(units, [PLAIN, PLAIN])
     assert (source.cluster, source.side, source.offsets) == ("us", Side.SOURCE, 6)
-    assert json.loads(source.assignment) == {"a": [0]}
-    assert json.loads(source.starting_offsets) == {"a": {"0": 3}}
-    assert json.loads(source.ending_offsets) == {"a": {"0": 9}}
+    assert source.ranges == (Range("a", 0, 3, 9),)
     assert (target.cluster, target.side, target.offsets) == ("eu", Side.TARGET, 12)
-    assert json.loads(target.assignment) == {"us.a": [0], "us.b": [0]}
+    assert target.ranges == (Range("us.a", 0, 0, 10), Range("us.b", 0, 2, 4))
     assert target.places == {"us.a": Place(0, 0), "us.b": Place(1, 0)}
+
+
+def test_plan_scans_of_slices_reads_their_offsets_and_copies_above_the_log_start() -> None:
+    slices = (
+        SourceSlice(0, 0, 3, 5, (0, 4)),
+        SourceSlice(1, 0, 20, 25, (3, 6)),
+        SourceSlice(2, 0, 40, 45),
+        SourceSlice(3, 0, 60, 65, (9, 9)),
+    )
+    sampled = replace(
+        unit(0, "us.a", (US_EU, "a", (0, 90)), read=(2, 10)), sampled=SlicePlan(slices, 1.0)
+    )
+    source, target = plan_scans([sampled], [PLAIN])
+    assert source.ranges == (Range("a", 0, 3, 5), Range("a", 0, 20, 25), Range("a", 0, 60, 65))
+    assert target.ranges == (Range("us.a", 0, 2, 6),)
+
+
+def test_split_ranges_has_equal_parts_of_limited_size() -> None:
+    assert list(split_ranges((Range("a", 0, 3, 5), Range("a", 1, 10, 17)), 3)) == [
+        Range("a", 0, 3, 5),
+        Range("a", 1, 10, 12),
+        Range("a", 1, 12, 14),
+        Range("a", 1, 14, 17),
+    ]
 
 
 def test_plan_scans_empty_side_has_no_scan() -> None:
@@ -132,14 +162,14 @@ def test_connector_options_pass_ca_certificates_as_text(tmp_path: Path) -> None:
     ca_file.write_text("-----BEGIN CERTIFICATE-----\n", encoding="ascii")
     config = load_config(SECURE.replace("CA_FILE", str(ca_file)))
     options = connector_options(config.clusters["us"])
-    assert options["kafka.bootstrap.servers"] == "us:9093"
-    assert options["kafka.security.protocol"] == "SASL_SSL"
-    assert options["kafka.ssl.truststore.certificates"] == "-----BEGIN CERTIFICATE-----\n"
-    assert "kafka.ssl.truststore.location" not in options
-    assert "hunter2" in options["kafka.sasl.jaas.config"]
+    assert options["bootstrap.servers"] == "us:9093"
+    assert options["security.protocol"] == "SASL_SSL"
+    assert options["ssl.truststore.certificates"] == "-----BEGIN CERTIFICATE-----\n"
+    assert "ssl.truststore.location" not in options
+    assert "hunter2" in options["sasl.jaas.config"]
     assert connector_options(config.clusters["eu"]) == {
-        "kafka.bootstrap.servers": "eu:9092",
-        "kafka.security.protocol": "PLAINTEXT",
+        "bootstrap.servers": "eu:9092",
+        "security.protocol": "PLAINTEXT",
     }
 
 
@@ -155,19 +185,19 @@ def test_connector_options_contain_client_settings_and_certificates_as_text(
     )
     options = connector_options(load_config(text).clusters["us"])
     assert {name for name in options if "sasl" not in name} == {
-        "kafka.bootstrap.servers",
-        "kafka.security.protocol",
-        "kafka.request.timeout.ms",
-        "kafka.fetch.max.wait.ms",
-        "kafka.ssl.endpoint.identification.algorithm",
-        "kafka.ssl.keystore.type",
-        "kafka.ssl.keystore.certificate.chain",
-        "kafka.ssl.keystore.key",
+        "bootstrap.servers",
+        "security.protocol",
+        "request.timeout.ms",
+        "fetch.max.wait.ms",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.keystore.type",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
     }
-    assert options["kafka.request.timeout.ms"] == "9000"
-    assert options["kafka.fetch.max.wait.ms"] == "200"
-    assert options["kafka.ssl.keystore.certificate.chain"] == "chain"
-    assert options["kafka.ssl.keystore.key"] == "key"
+    assert options["request.timeout.ms"] == "9000"
+    assert options["fetch.max.wait.ms"] == "200"
+    assert options["ssl.keystore.certificate.chain"] == "chain"
+    assert options["ssl.keystore.key"] == "key"
 
 
 def test_connector_options_audience_raises_error() -> None:

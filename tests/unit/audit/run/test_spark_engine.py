@@ -18,7 +18,6 @@ from mm2slo_audit.run.audit_ports import Landed, RunScope
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.spark_engine import SparkEngine, tune_for_short_run
 from mm2slo_audit.scope import KafkaScopes
-from mm2slo_audit.scope.slice_layers import Layers
 from mm2slo_audit.session import SparkOptions
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_sample import Sample
@@ -85,7 +84,7 @@ def test_judge_corrupt_parquet_file_raises_one_line_error(
     polls = spark.createDataFrame([], "topic int, flow int, side byte, partition int, end long,"
                                       " earliest long, latest long")  # fmt: skip
     found = SimpleNamespace(records=records, polls=polls, kafka_scopes=KafkaScopes((unit.scope,)))
-    landed = Landed((unit.scope,), (found, Layers((0,))))
+    landed = Landed((unit.scope,), found)
     with pytest.raises(AuditEngineError) as raised:
         engine.judge(landed, [unit.scope], Sample(1.0))
     text = str(raised.value)

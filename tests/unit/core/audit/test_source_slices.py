@@ -1,4 +1,4 @@
-"""Slices of source offsets: drawing them, judging their layers, and merging the outcomes."""
+"""Slices of source offsets: drawing and judging them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_sample_by_slices_above_half_is_a_census() -> None:
 
 
 @pytest.mark.parametrize("salt", range(3))
-def test_merged_layers_count_the_faults_of_their_slices_exactly(salt: int) -> None:
+def test_slices_count_their_faults_exactly(salt: int) -> None:
     unit = generate(7 + salt, partitions=4, size=6_000, faults=FAULTS)
     scope = sliced(unit, sample(0.2, 50, salt), margin=30)
     whole = judge(unit.records, unit.polls, unit.scope, Sample(1.0))
@@ -119,7 +119,7 @@ def test_merged_layers_count_the_faults_of_their_slices_exactly(salt: int) -> No
     assert judged_records == len(drawn)
 
 
-def test_merged_layers_slice_without_target_range_is_unauditable() -> None:
+def test_slice_without_target_range_is_unauditable() -> None:
     unit = generate(7, partitions=4, size=6_000, faults=FAULTS)
     scope = sliced(unit, sample(0.2, 50), margin=30)
     assert scope.sampled is not None
