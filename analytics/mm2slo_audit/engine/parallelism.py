@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 
 _PER_CORE: Final = 32
 """Of the exchange of all records: small hash tables stay in the CPU caches."""
+_ROWS: Final = 25_000
+"""Fewer rows do not need a partition of their own: a task costs up to 40 ms of CPU."""
 _FEW_PER_CORE: Final = 8
 _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
 def count_exchange_partitions(spark: SparkSession, units: Units, split: Parts) -> int:
     """Partitions of the exchange of all records: at most one per partition or part to judge."""
+    cores = spark.sparkContext.defaultParallelism
     places = sum(len(unit.partitions) for unit in units.scopes)
     places += sum(number - 1 for number in split.values())
-    return max(1, min(places, _PER_CORE * spark.sparkContext.defaultParallelism))
+    rows = sum(unit.planned for unit in units.scopes)
+    return max(1, min(places, _PER_CORE * cores, max(cores, rows // _ROWS)))
 
 
 @contextmanager
