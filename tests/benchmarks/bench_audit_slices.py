@@ -84,6 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=RECORDS, help="records per side")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--heap", help="of the JVM; that of an audit unless given")
     given = parser.parse_args()
     start = round(time.time() * 1000) - 6 * 3_600_000
     window = Window(start, start + given.records // 1000 + 1)
@@ -94,7 +95,7 @@ def main() -> None:
         brokers = [each.pid for each in handles if each is not None]
         flow = {"engine": "dual-produce", "policy": {"kind": "identity"}}
         config = load_config(lab.config_yaml(flow=flow))
-        options = SparkOptions(master="local[2]", driver_memory="2g")
+        options = SparkOptions(master="local[2]", driver_memory=given.heap)
         with spark_session(options) as spark, open_clients(config) as clients:
             gateway = spark.sparkContext._gateway
             assert gateway is not None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LEAST_SLICES: Final = 30
 _MOST_PER_PARTITION: Final = 10
-"""Each layer is a separate read of both sides."""
+"""Finding the copies of a slice passes over the timeline of its partition."""
 _ANY_TIME: Final = Window(-1, 1 << 53)
 """Every record of a slice is judged, whatever its timestamp; as far as Spark's timestamps reach."""
 _MEGABYTE: Final = 1_000_000
