@@ -212,6 +212,8 @@ class StoredUnit:
     """Fingerprints are keyed (HMAC): comparable only between runs that used the same key."""
     oldest_open: int | None
     order_judged: bool
+    slices: int = 0
+    """As in `UnitOutcome`."""
 
 
 @dataclass(frozen=True, slots=True)

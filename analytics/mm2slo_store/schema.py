@@ -76,6 +76,7 @@ units = Table(
     Column("keyed", Boolean, nullable=False),
     Column("counts", JSON, nullable=False),
     Column("copied_again", BigInteger, nullable=False),
+    Column("slices", BigInteger, nullable=False),
     Column("source_bytes", BigInteger, nullable=False),
     Column("without_bracket", BigInteger, nullable=False),
     Column("end_to_end", JSON, nullable=False),

@@ -147,6 +147,9 @@ class AuditedTopic(ResponseModel):
     ]
     bounds: tuple[RateBounds, ...]
     order_judged: bool
+    slices: Annotated[
+        int | None, Field(description="Compared ones; null if it was not sampled by slices.")
+    ]
 
     @classmethod
     def of(cls, unit: audit_rows.StoredUnit, sees: Callable[[Flow], bool]) -> Self:
@@ -163,6 +166,7 @@ class AuditedTopic(ResponseModel):
                 "end_to_end_latency_seconds": _latency(unit.end_to_end),
                 "bounds": unit.bounds,
                 "order_judged": unit.order_judged,
+                "slices": unit.slices or None,
             }
         )
 

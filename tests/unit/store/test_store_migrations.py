@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-_TABLES = "e2fb82eae48df6a8"
+_TABLES = "9b256464c864a4f2"
 
 
 def test_newest_migration_matches_the_revision_in_code() -> None:

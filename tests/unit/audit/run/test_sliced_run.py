@@ -43,7 +43,10 @@ def run(folder: Path, *units: Generated) -> tuple[RunReport, list[str], AuditRun
         ports = ports_for(store, folder / "runs", *units)
         report = audit(CONFIG, options, ports)
         (stored,) = store.runs()
-        found = audit_figures(stored, report.flows[0], store.units(run_id=report.run_id), {})
+        kept = store.units(run_id=report.run_id)
+        compared = {each.outcome.scope.target_topic: each.outcome.slices for each in report.units}
+        assert {each.key.target_topic: each.slices for each in kept} == compared
+        found = audit_figures(stored, report.flows[0], kept, {})
         bound = found.records[Verdict.LOST].interval
     _scopes, _engine, progress = fakes_of(ports)
     return report, progress.messages, AuditRun.of(stored), None if bound is None else bound.upper
