@@ -21,6 +21,8 @@ def fill(broker: Broker, count: int, start: int) -> None:
     """Records of about 315 bytes, equal on both clusters; timestamps follow from numbers."""
     broker.admin.create_topic(TOPIC, PARTITIONS)
     settings = {
+        # Retried batches must not change places: slices need equal offsets on both sides.
+        "enable.idempotence": "true",
         "linger.ms": "50",
         "batch.size": "1000000",
         "queue.buffering.max.messages": "500000",
