@@ -48,9 +48,6 @@ WORKER_SETTINGS = {
     # Tasks of a killed worker are reassigned after this time.
     "session.timeout.ms": "6000",
     "heartbeat.interval.ms": "1500",
-    # Records are returned at once; fetches twice a second, without any, are a sixth of an idle
-    # lab's CPU.
-    "fetch.max.wait.ms": "5000",
     **_DISCOVERY,
 }
 
