@@ -31,7 +31,7 @@ FAILED: Final = "build/failed-tests.txt"
 
 settings.register_profile(
     "fast",
-    max_examples=30,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.audit.unit_outcome import UnitOutcome
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark")]
 
 
 def test_self_test_finds_lost_and_duplicate_record(
@@ -39,7 +39,6 @@ def test_self_test_finds_lost_and_duplicate_record(
     assert found == {(Verdict.LOST, 0, 200), (Verdict.DUPLICATE, 1, 500)}
 
 
-@pytest.mark.long
 def test_self_test_with_other_findings_raises_error(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
