@@ -82,7 +82,8 @@ class Terminal:
 
     @property
     def page(self) -> str:
-        """URL of the status page, from the output."""
+        """URL of the status page, from the output; a frame may arrive in pieces."""
+        self.read(lambda seen: PAGE.search(seen) is not None)
         found = PAGE.search(self.seen)
         assert found is not None, self.seen[-3000:]
         return found[1]
