@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.run.spark_engine import tune_for_short_run
+from mm2slo_audit.run.spark_engine import tune_for_records
 from mm2slo_audit.session import spark_session
 from mm2slo_audit.session.class_archive import class_archive_path, delete_other_archives
 from mm2slo_audit.session.java_runtime import Java, require_java
@@ -54,7 +54,7 @@ def prepare(options: SparkOptions, on_progress: Callable[[str], None]) -> Prepar
     with tempfile.TemporaryDirectory(prefix="prepare-", dir=archive.parent) as folder:
         written = Path(folder, archive.name)
         on_progress("starting Spark, fetching the Kafka connector if necessary")
-        with spark_session(tune_for_short_run(options), archive_to=written) as spark:
+        with spark_session(tune_for_records(options, records=0), archive_to=written) as spark:
             on_progress("auditing generated records")
             run_self_test(spark, Path(folder).as_uri())
             version = spark.version

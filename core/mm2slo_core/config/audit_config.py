@@ -78,7 +78,8 @@ class SparkConfig(Section):
     master: Text = "local[*]"
     """Spark master; `spark-submit` takes precedence."""
     driver_memory: Text | None = None
-    """Heap of a local Spark; null: a quarter of the memory, at most 4g."""
+    """Heap of a local Spark; null: 1g for fewer than 10 million records, else a
+    quarter of the memory, at most 4g."""
     jars: Text | None = None
     """Folder with the jars of the Kafka connector; null: resolved by Ivy."""
     ivy_dir: Text | None = None

@@ -16,7 +16,7 @@ from mm2slo_audit.ingestion import landed_records
 from mm2slo_audit.ingestion.run_folders import run_folder
 from mm2slo_audit.run.audit_ports import Landed, RunScope
 from mm2slo_audit.run.engine_error import AuditEngineError
-from mm2slo_audit.run.spark_engine import SparkEngine, tune_for_short_run
+from mm2slo_audit.run.spark_engine import SparkEngine, tune_for_records
 from mm2slo_audit.scope import KafkaScopes
 from mm2slo_audit.session import SparkOptions
 from mm2slo_core.audit.audit_scope import Window
@@ -94,12 +94,17 @@ def test_judge_corrupt_parquet_file_raises_one_line_error(
     assert len(text) < 500
 
 
-def test_tune_for_short_run_sets_fast_compiler_only_for_local_master() -> None:
+def test_tune_for_records_sets_fast_compiler_and_small_heap_only_for_local_master() -> None:
     own = SparkOptions(conf={"spark.driver.extraJavaOptions": "-Xss4m"})
-    quick = tune_for_short_run(own).conf["spark.driver.extraJavaOptions"]
-    assert quick == "-Xss4m -XX:TieredStopAtLevel=1"
+    quick = tune_for_records(own, 999_999)
+    assert quick.conf["spark.driver.extraJavaOptions"] == "-Xss4m -XX:TieredStopAtLevel=1"
+    assert quick.driver_memory == "1g"
+    assert tune_for_records(own, 9_999_999) == replace(own, driver_memory="1g")
+    assert tune_for_records(own, 10_000_000) is own
+    given = replace(own, driver_memory="3g")
+    assert tune_for_records(given, 1_000_000) is given
     cluster = SparkOptions(master="spark://host:7077")
-    assert tune_for_short_run(cluster) is cluster
+    assert tune_for_records(cluster, 1) is cluster
 
 
 def test_land_names_unapplied_settings_and_fails_at_once_on_full_disk(
