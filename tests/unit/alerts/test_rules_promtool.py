@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from itertools import chain
 
 import pytest
 from promtool import ROOT, RULE_TESTS, needs_promtool
@@ -27,6 +28,8 @@ BUDGET_ALERTS = ("MM2ErrorBudget", "MM2SLO")
 ALWAYS = "MM2Watchdog"
 """The alert that always fires."""
 NAMES = sorted(path.name.removesuffix(SUFFIX) for path in RULE_TESTS.glob(f"MM2*{SUFFIX}"))
+ALERT_SAMPLE = 30
+"""Mutants of one alert. All 318 of the error budget's alert take 9 minutes of CPU."""
 RECORDING_SAMPLE = 12
 """Mutants of recorded series, seconds each."""
 
@@ -111,8 +114,12 @@ def unexpected(chosen: list[Mutant]) -> list[str]:
 
 @needs_promtool
 @pytest.mark.long
-def test_rule_tests_kill_every_alert_mutant() -> None:
-    assert unexpected(mutants(rules().alerts)) == []
+def test_rule_tests_kill_sampled_alert_mutants() -> None:
+    by_alert: dict[str, list[Mutant]] = {}
+    for mutant in mutants(rules().alerts):
+        by_alert.setdefault(mutant.rule, []).append(mutant)
+    samples = [sample_mutants(found, ALERT_SAMPLE, seed=5) for found in by_alert.values()]
+    assert unexpected(list(chain(*samples))) == []
 
 
 @needs_promtool
