@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _POLL_TIMEOUT_MS: Final = 120_000
 _ROW: Final = "org.apache.spark.sql.catalyst.InternalRow"
+_CLASSES: Final = (
+    "org.apache.spark.sql.kafka010.KafkaSourceRDD",
+    "org.apache.kafka.common.TopicPartition",
+)
+"""One of each jar. Py4J takes a class that is missing for a package."""
 
 
 def range_rows(
@@ -31,6 +36,9 @@ def range_rows(
     share consumers, and their pool does not distinguish clusters, so each read has its own group.
     """
     jvm: Any = spark.sparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for name in _CLASSES:
+        loader.loadClass(name)
     connector = jvm.org.apache.spark.sql.kafka010
     convert = jvm.scala.jdk.javaapi.CollectionConverters
     place, nowhere = jvm.org.apache.kafka.common.TopicPartition, jvm.scala.Option.empty()

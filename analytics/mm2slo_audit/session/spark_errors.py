@@ -16,11 +16,11 @@ _PROBLEMS: Final = {
         "no space left on the disk of audit.directory or of Spark's temporary files"
         " (spark.local.dir)"
     ),
-    ("KAFKA_DATA_SOURCE_NOT_ENABLED", "Failed to find data source: kafka"): (
+    ("ClassNotFoundException: org.apache.spark.sql.kafka010",): (
         f"Spark has no Kafka connector: run spark-submit with --packages {CONNECTOR}, or with its"
         " jars (docs/audit-air-gap.md)"
     ),
-    ("NoClassDefFoundError", "NoSuchMethodError", "NoSuchFieldError", "AbstractMethodError",
+    ("ClassNotFoundException", "NoClassDefFoundError", "NoSuchMethodError", "NoSuchFieldError", "AbstractMethodError",
      "IncompatibleClassChangeError", "UnsupportedClassVersionError"): (
         f"Spark's jars do not fit each other: expected Spark 4.0.x and the jars of {CONNECTOR}"
         " (docs/audit-air-gap.md)"

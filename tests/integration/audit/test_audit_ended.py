@@ -117,7 +117,11 @@ def test_interrupted_audit_leaves_only_its_run_entry(
 
 @pytest.mark.parametrize(
     ("wrong", "expected"),
-    [("disk", "no space left on the disk of audit.directory"), ("jars", "Spark's jars do not fit")],
+    [
+        ("disk", "no space left on the disk of audit.directory"),
+        ("kafka-clients", "Spark's jars do not fit"),
+        ("sql-kafka", "Spark has no Kafka connector"),
+    ],
 )
 def test_audit_with_full_disk_or_wrong_jars_is_one_sentence_and_exit_code_2(
     lab: Lab, topic: str, tmp_path: Path, wrong: str, expected: str
@@ -135,8 +139,8 @@ def test_audit_with_full_disk_or_wrong_jars_is_one_sentence_and_exit_code_2(
     else:
         for each in connector_properties(SparkOptions())["spark.jars"].split(","):
             shutil.copy(each, tmp_path / "jars")
-        (clients,) = (tmp_path / "jars").glob("*kafka-clients*")
-        clients.write_bytes(b"")
+        (jar,) = (tmp_path / "jars").glob(f"*{wrong}*")
+        jar.write_bytes(b"")
         command += ["--jars", str(tmp_path / "jars")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     assert run.returncode == 2, run.stderr

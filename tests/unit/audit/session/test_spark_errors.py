@@ -13,6 +13,12 @@ Caused by: java.io.IOException: No space left on device
 OTHER_JARS = """An error occurred while calling o60.load.
 : java.lang.NoClassDefFoundError: org/apache/kafka/common/serialization/ByteArraySerializer
 """
+NO_CONNECTOR = """An error occurred while calling o80.loadClass.
+: java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaSourceRDD
+"""
+NO_CLIENT = """An error occurred while calling o80.loadClass.
+: java.lang.ClassNotFoundException: org.apache.kafka.common.TopicPartition
+"""
 
 
 @pytest.mark.parametrize(
@@ -23,7 +29,8 @@ OTHER_JARS = """An error occurred while calling o60.load.
         (ValueError("\n\tat Main\n no reason \n\tat more"), "no reason"),
         (ValueError(WRITE_FAILED), "no space left on the disk of audit.directory or of Spark's"),
         (ValueError(OTHER_JARS), "Spark's jars do not fit each other: expected Spark 4.0.x and"),
-        (ValueError("Failed to find data source: kafka."), "Spark has no Kafka connector: run"),
+        (ValueError(NO_CONNECTOR), "Spark has no Kafka connector: run"),
+        (ValueError(NO_CLIENT), "Spark's jars do not fit each other: expected Spark 4.0.x and"),
         (ValueError("x" * 500), f"{'x' * 400} ..."),
         (ValueError(""), "no reason given"),
     ],
