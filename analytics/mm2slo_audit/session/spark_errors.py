@@ -20,8 +20,8 @@ _PROBLEMS: Final = {
         f"Spark has no Kafka connector: run spark-submit with --packages {CONNECTOR}, or with its"
         " jars (docs/audit-air-gap.md)"
     ),
-    ("ClassNotFoundException", "NoClassDefFoundError", "NoSuchMethodError", "NoSuchFieldError", "AbstractMethodError",
-     "IncompatibleClassChangeError", "UnsupportedClassVersionError"): (
+    ("ClassNotFoundException", "NoClassDefFoundError", "NoSuchMethodError", "NoSuchFieldError",
+     "AbstractMethodError", "IncompatibleClassChangeError", "UnsupportedClassVersionError"): (
         f"Spark's jars do not fit each other: expected Spark 4.0.x and the jars of {CONNECTOR}"
         " (docs/audit-air-gap.md)"
     ),

@@ -84,14 +84,15 @@ def test_percentiles_are_within_300_ms_of_an_independent_consumer(
         if start <= each.content.timestamp < end
     )
     assert sum(cells.cells.values()) == len(truth) >= RECORDS_OF_P99
-    # A machine that stalls widens brackets by as much.
+    # A machine that stalls widens brackets by as much, and delays the consumer.
     widest = max(
         each.times.answered_at - each.times.previous_requested_at
         for each in written_arrivals(lab, copy)
         if each.times.previous_requested_at is not None
     )
-    allowed = max(GOAL_MS, math.ceil(widest * 1000))
+    allowed = max(GOAL_MS, math.ceil(widest * 1000), recorder.longest_poll_ms)
     assert allowed < POLL_MS
+    print(f"widest bracket {widest:.3f} s, longest poll {recorder.longest_poll_ms} ms")
     for q in (0.5, 0.95, 0.99):
         found = percentile(cells, q)
         assert found is not None

@@ -47,12 +47,17 @@ class ArrivalRecorder:
         self._thread = threading.Thread(target=self._run, name="arrival-recorder")
         self._times: dict[str, dict[Place, int]] = {topic: {} for topic in topics}
         self.error: KafkaException | None = None
+        self.longest_poll_ms = 0
+        """A record may have arrived by so much earlier than at its recorded time."""
 
     def _run(self) -> None:
+        before = time.time_ns() // 1_000_000
         try:
             while not self._stopping.is_set():
                 messages = self._consumer.consume(10_000, timeout=0.1)
                 at = time.time_ns() // 1_000_000
+                self.longest_poll_ms = max(self.longest_poll_ms, at - before)
+                before = at
                 for message in messages:
                     if (error := message.error()) is not None:
                         raise KafkaException(error)
