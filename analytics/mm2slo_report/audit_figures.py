@@ -74,7 +74,6 @@ def audit_figures(
     for unit in own:
         counts.update(unit.counts)
         kept.update(evidence.get(unit.unit, {}))
-    copied_again = sum(unit.copied_again for unit in own)
     sample = sample_of(run)
     census = sample.of_records.census
     return AuditFigures(
@@ -82,13 +81,7 @@ def audit_figures(
         counts={verdict: counts[verdict] for verdict in Verdict},
         unaudited=sum(unit.not_audited is not None for unit in own),
         record_size=_record_size(own),
-        records={
-            verdict: RateEstimate(
-                rate.estimate,
-                _stated(own, verdict) if sample.sliced else rate.interval(census=census),
-            )
-            for verdict, rate in record_rates(counts, copied_again, census=census).items()
-        },
+        records=_records(own, sample),
         keys=_keys(own, census=census),
         latency={
             measure: percentiles(flow_latency(flow, own, measure), run)
@@ -106,6 +99,30 @@ def audit_figures(
 def sample_of(run: Run) -> Sample:
     """The sample of *run*."""
     return Sample(run.header.sample_rate, by=run.header.sample_by)
+
+
+def _records(units: Sequence[StoredUnit], sample: Sample) -> Mapping[Verdict, RateEstimate]:
+    """In a sample by slices, each of their records represents `Sample.every` of its topic."""
+    census = sample.of_records.census
+    drawn = _rates([unit for unit in units if unit.slices], census=True)
+    complete = _rates([unit for unit in units if not unit.slices], census=census)
+    found = {}
+    for verdict in Verdict:
+        parts = ((sample.every, drawn.get(verdict)), (1, complete.get(verdict)))
+        known = [(weight, rate) for weight, rate in parts if rate]
+        if known:
+            rate = Rate(*(sum(weight * each[at] for weight, each in known) for at in (0, 1)))
+            sliced = sample.sliced
+            interval = _stated(units, verdict) if sliced else rate.interval(census=census)
+            found[verdict] = RateEstimate(rate.estimate, interval)
+    return found
+
+
+def _rates(units: Sequence[StoredUnit], *, census: bool) -> Mapping[Verdict, Rate]:
+    counts: Counter[Verdict] = Counter()
+    for unit in units:
+        counts.update(unit.counts)
+    return record_rates(counts, sum(unit.copied_again for unit in units), census=census)
 
 
 def _stated(units: Sequence[StoredUnit], verdict: Verdict) -> Interval | None:
