@@ -82,9 +82,16 @@ def _labels(shape: Shape, metric: Metric) -> Iterator[Pairs]:
     if metric is RAW:
         several = [[pair] for pair in shape.indicators[0]]
     else:
-        several = [[(label, value) for value in shape.values(metric.name, label)] for label in own]
-    for flow, rest in itertools.product(flows, itertools.product(*several)):
-        yield (*flow, *rest)
+        several = [
+            [(label, value) for value in shape.values(metric.name, label)]
+            for label in own
+            if not (metric.per_flow and label == "cluster")
+        ]
+    for flow in flows:
+        # A flow measures its own two clusters, not each cluster of the fleet.
+        sides = [[("cluster", value) for _, value in flow[1:]]] if "cluster" in own and flow else []
+        for rest in itertools.product(*sides, *several):
+            yield (*flow, *rest)
 
 
 def _bounds(metric: Metric, name: str) -> list[Pairs]:

@@ -20,7 +20,12 @@ from mm2slo_core.catalogue.exporter_metrics import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
     EXPORTER_MALFORMED_RECORDS_TOTAL,
 )
-from mm2slo_core.catalogue.failover_metrics import CHECKPOINT_LAG_RECORDS, FAILOVER_BLOCKED
+from mm2slo_core.catalogue.failover_metrics import (
+    CHECKPOINT_LAG_RECORDS,
+    FAILOVER_BLOCKED,
+    GROUP_LAG_RECORDS,
+    GROUP_LAG_SECONDS,
+)
 from mm2slo_core.catalogue.flow_metrics import FLOW_STATE
 from mm2slo_core.catalogue.metric import FLOW_LABELS
 from mm2slo_core.config.published_indicators import default_objective_rules
@@ -82,7 +87,10 @@ _METRIC_VALUES: Final = {
     (EXPORTER_COLLECT_ERRORS_TOTAL.name, "cluster"): ("c0", "c1"),
     (EXPORTER_MALFORMED_RECORDS_TOTAL.name, "cluster"): ("c0", "c1"),
     # A group reads two of the topics.
-    (CHECKPOINT_LAG_RECORDS.name, "topic"): ("topic-0", "topic-1"),
+    **{
+        (metric.name, "topic"): ("topic-0", "topic-1")
+        for metric in (CHECKPOINT_LAG_RECORDS, GROUP_LAG_RECORDS, GROUP_LAG_SECONDS)
+    },
 }
 
 
