@@ -210,8 +210,9 @@ def _history(limits: Limits) -> tuple[Panel, ...]:
             colours=dict(zip((pair.name for pair in WINDOW_PAIRS), LINES, strict=False)),
             thresholds=bad_from(1.0),
             minimum=0.0,
-            # Shorter than the interval between the dashboard's points is the shortest window.
-            time_from="1d",
+            # Points as far apart as the shortest window; a day of 100 flows would read too much.
+            time_from="6h",
+            min_interval=_STEP,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2ErrorBudgetBurn",
             width=8,
