@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 def client_registry(families: Sequence[Family]) -> tuple[CollectorRegistry, int]:
     """A prometheus_client registry with the same series, and the number of omitted histograms."""
     registry = CollectorRegistry()
+    gauges: dict[str, Gauge] = {}
     left_out = 0
     for family in families:
         metric = family.metric
-        gauge = Gauge(
+        gauge = gauges.get(metric.name) or Gauge(
             metric.name, metric.help, metric.labels_at(family.granularity), registry=registry
         )
+        gauges[metric.name] = gauge
         for labels, value in family.series:
             if isinstance(value, Histogram):
                 left_out += 1
