@@ -125,6 +125,13 @@ def mutants(document: Mapping[str, Any]) -> list[Mutant]:
     return _numbered(found)
 
 
+def seconds(text: str) -> float:
+    """Return the length of a duration like `1h30m`."""
+    return sum(
+        float(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)(ms|[smhdw])", text)
+    )
+
+
 def _numbered(found: Sequence[Mutant]) -> list[Mutant]:
     """A rule may hold the same line twice: later changes of it get a number."""
     seen: Counter[tuple[str, str]] = Counter()
@@ -244,7 +251,4 @@ def _numbers(value: float) -> tuple[float, float]:
 
 
 def _times(text: str, *factors: float) -> list[str]:
-    seconds = sum(
-        float(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)(ms|[smhdw])", text)
-    )
-    return [duration(seconds * factor) for factor in factors]
+    return [duration(seconds(text) * factor) for factor in factors]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from mm2slo_alerts.rule_tests import RuleTest
 from mm2slo_cli.alerts_promtool import failure
 from rule_mutation.equivalents import equivalence_reason
-from rule_mutation.mutants import Mutant, mutants
+from rule_mutation.mutants import Mutant, mutants, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mm2slo_alerts.rule_tests import RuleTest
     from mm2slo_cli.alerts_promtool import RuleFiles
 
 
@@ -42,6 +42,16 @@ def sample_mutants(found: Sequence[Mutant], count: int, seed: int) -> list[Mutan
     return [found[at] for at in chosen]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part(RuleTest):
+    """Some cases of a test, with the rules that the whole test needs."""
+
+    cases: Sequence[Mapping[str, Any]]
+
+    def reduced(self) -> dict[str, Any]:
+        return {**RuleTest.reduced(self), "tests": self.cases}
+
+
 def judge_mutants(
     found: Iterable[Mutant], rules: RuleFiles, tests: Sequence[RuleTest], *, workers: int
 ) -> list[Verdict]:
@@ -54,22 +64,49 @@ def judge_mutants(
             mutated = (mutant.applied(rules.recording), rules.alerts)
         else:
             mutated = (rules.recording, mutant.applied(rules.alerts))
-        killed = any(failure([test], mutated) for test in tests if _tests_rule(test, mutant.rule))
+        readers = _readers(mutant.rule, rules.alerts)
+        chosen = [test for test in tests if test.alerts & readers or _queries(test, mutant.rule)]
+        killed = any(failure([part], mutated) for part in _parts(chosen))
         return Verdict(mutant, killed, equivalence_reason(mutant))
 
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(judge, found))
 
 
-def _tests_rule(test: RuleTest, rule: str) -> bool:
-    return rule in test.alerts or (
-        test.needs_recording and any(rule in query for query in _queries(test))
-    )
+def _readers(rule: str, document: Mapping[str, Any]) -> set[str]:
+    """Return the names of *rule* and of the rules that read it, also through another one."""
+    every = [each for group in document["groups"] for each in group["rules"]]
+    found, added = set[str](), {rule}
+    while added:
+        found |= added
+        readers = (each for each in every if any(name in each["expr"] for name in added))
+        added = {each.get("alert") or each["record"] for each in readers} - found
+    return found
 
 
-def _queries(test: RuleTest) -> list[str]:
-    return [
-        check["expr"]
+def _parts(tests: Iterable[RuleTest]) -> list[_Part]:
+    """Halves of the tests, the shortest first: most mutants fail one of the short cases."""
+    found = []
+    for test in tests:
+        cases = sorted(test.document["tests"], key=_length)
+        middle = (len(cases) + 1) // 2
+        found += [
+            _Part(test.name, test.document, half)
+            for half in (cases[:middle], cases[middle:])
+            if half
+        ]
+    return sorted(found, key=lambda part: sum(map(_length, part.cases)))
+
+
+def _length(case: Mapping[str, Any]) -> float:
+    """Seconds that promtool evaluates the rules for."""
+    checks = [*case.get("alert_rule_test", ()), *case.get("promql_expr_test", ())]
+    return max(seconds(check["eval_time"]) for check in checks)
+
+
+def _queries(test: RuleTest, rule: str) -> bool:
+    return test.needs_recording and any(
+        rule in check["expr"]
         for each in test.document["tests"]
         for check in each.get("promql_expr_test", ())
-    ]
+    )
