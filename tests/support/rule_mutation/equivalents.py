@@ -79,6 +79,11 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "It divides sums over the window, which exist only for objectives with that window.",
     ),
     Equivalent(
+        "MM2SLOCoverageLow",
+        r"unless .* or (\[0 -> -1\] \*|0 \* (\[last_over_time|.*\[12m30s -> 25m\])).*",
+        "0 times a count is 0, none is below 0, and without the left side nothing is compared.",
+    ),
+    Equivalent(
         "MM2Watchdog",
         r"vector\(\[1 -> [02]\]\)",
         "It fires with any value, and its annotations show no value.",
@@ -87,6 +92,21 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "MM2ClusterUnreachable",
         r".*max_over_time\(mm2_exporter_last_success.*\[\[(1m -> 2m|20s -> 40s)\]\].*",
         "An answer that only a longer range finds is too old for the comparison beside it.",
+    ),
+    Equivalent(
+        "flow:mm2_flow_seen:timestamp_seconds",
+        r"\(\[last_over_time -> max_over_time\].*",
+        "Times of samples only rise, so the last one is the highest.",
+    ),
+    Equivalent(
+        "MM2ClusterUnreachable",
+        r"sum_over_time.* (\[or -> and\]|or group by \(\[cluster -> \]\)) .*",
+        "Zeros add nothing to a sum: it may be absent, or have one more series of zeros.",
+    ),
+    Equivalent(
+        "MM2ClusterUnreachable",
+        r"changes.*_total\) (\[\* -> /\] 0|\* \[0 -> -1\]).*",
+        "Changes to and from another value than 0 are as many.",
     ),
     Equivalent(
         "MM2RecordsLost",
