@@ -124,7 +124,7 @@ def _latencies(lab_audit: AuditScenario) -> Iterator[tuple[str, Widths]]:
         outcome = lab_audit.result.unstamped[lab_audit.topics.copy(name)]
         kind = which.replace("_", " ")
         yield (
-            f"lab, polls every {_POLL_MS} ms, {kind}",
+            f"lab, arrivals every 200 ms, polls every {_POLL_MS} ms, {kind}",
             widths(outcome, which, true_bounds(lab_audit, name, which)),
         )
 
