@@ -75,15 +75,15 @@ Required: 95 % of 1,000 in plain Python, 183 of 200 in Spark.
 _LATENCY = """\
 ## Latency
 
-The lab's targets use LogAppendTime, which slightly precedes the time at which a record can be read;
-an independent reader records when it read each record. The true arrival is between the two. The
-records are judged a second time without LogAppendTime, so that the bounds come from the arrivals
-topic and, for the source, from the polls of the watermark timeline. If the source uses LogAppendTime,
-the start of a transfer is bounded in the same way. Latencies of generated records are known exactly.
-The latencies themselves depend on the machine, where the whole lab shares two cores; tested is that
-the bounds of the audit are correct. A percentile's bounds must agree with the true percentile. Their
-width is the interval between two reads (for transfer, of both sides) plus the time of a request,
-rounded outward to a bucket (4.4 %).
+The lab's targets use LogAppendTime, which slightly precedes the time at which a record can be
+read; an independent reader records when it read each record. The true arrival is between the two.
+The records are judged a second time without LogAppendTime, so that the bounds come from the
+arrivals topic and, for the source, from the polls of the watermark timeline. If the source uses
+LogAppendTime, the start of a transfer is bounded in the same way. Latencies of generated records
+are known exactly. The latencies themselves depend on the machine, where the whole lab shares two
+cores; tested is that the bounds of the audit are correct. A percentile's bounds must agree with
+the true percentile. Their width is the interval between two reads (for transfer, of both sides)
+plus the time of a request, rounded outward to a bucket (4.4 %).
 """
 
 
