@@ -26,9 +26,10 @@ def test_queries_of_every_group_and_sums_of_steps_have_five_minute_interval() ->
     assert panels_with("interval") == {
         ("mm2slo-failover", "Blocked groups over time"): "5m",
         ("mm2slo-slo", "Bad events"): "5m",
+        ("mm2slo-slo", "Burn rate by window pair"): "5m",
         ("mm2slo-slo", "Events by outcome"): "5m",
     }
 
 
 def test_short_windows_have_their_own_time_range() -> None:
-    assert panels_with("timeFrom") == {("mm2slo-slo", "Burn rate by window pair"): "1d"}
+    assert panels_with("timeFrom") == {("mm2slo-slo", "Burn rate by window pair"): "6h"}
