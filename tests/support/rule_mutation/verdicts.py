@@ -43,13 +43,13 @@ def sample_mutants(found: Sequence[Mutant], count: int, seed: int) -> list[Mutan
 
 
 @dataclass(frozen=True, slots=True)
-class _Part(RuleTest):
-    """Some cases of a test, with the rules that the whole test needs."""
+class _Case(RuleTest):
+    """One case of a test, with the rules that the whole test needs."""
 
-    cases: Sequence[Mapping[str, Any]]
+    case: Mapping[str, Any]
 
     def reduced(self) -> dict[str, Any]:
-        return {**RuleTest.reduced(self), "tests": self.cases}
+        return {**RuleTest.reduced(self), "tests": [self.case]}
 
 
 def judge_mutants(
@@ -66,7 +66,7 @@ def judge_mutants(
             mutated = (rules.recording, mutant.applied(rules.alerts))
         readers = _readers(mutant.rule, rules.alerts)
         chosen = [test for test in tests if test.alerts & readers or _queries(test, mutant.rule)]
-        killed = any(failure([part], mutated) for part in _parts(chosen))
+        killed = any(failure([case], mutated) for case in _cases(chosen))
         return Verdict(mutant, killed, equivalence_reason(mutant))
 
     with ThreadPoolExecutor(workers) as pool:
@@ -84,18 +84,12 @@ def _readers(rule: str, document: Mapping[str, Any]) -> set[str]:
     return found
 
 
-def _parts(tests: Iterable[RuleTest]) -> list[_Part]:
-    """Halves of the tests, the shortest first: most mutants fail one of the short cases."""
-    found = []
-    for test in tests:
-        cases = sorted(test.document["tests"], key=_length)
-        middle = (len(cases) + 1) // 2
-        found += [
-            _Part(test.name, test.document, half)
-            for half in (cases[:middle], cases[middle:])
-            if half
-        ]
-    return sorted(found, key=lambda part: sum(map(_length, part.cases)))
+def _cases(tests: Iterable[RuleTest]) -> list[_Case]:
+    """The cases of *tests*, the shortest first: most mutants fail a short one."""
+    found = [
+        _Case(test.name, test.document, case) for test in tests for case in test.document["tests"]
+    ]
+    return sorted(found, key=lambda each: _length(each.case))
 
 
 def _length(case: Mapping[str, Any]) -> float:
