@@ -102,27 +102,21 @@ def sample_of(run: Run) -> Sample:
 
 
 def _records(units: Sequence[StoredUnit], sample: Sample) -> Mapping[Verdict, RateEstimate]:
-    """In a sample by slices, each of their records represents `Sample.every` of its topic."""
-    census = sample.of_records.census
-    drawn = _rates([unit for unit in units if unit.slices], census=True)
-    complete = _rates([unit for unit in units if not unit.slices], census=census)
-    found = {}
-    for verdict in Verdict:
-        parts = ((sample.every, drawn.get(verdict)), (1, complete.get(verdict)))
-        known = [(weight, rate) for weight, rate in parts if rate]
-        if known:
-            rate = Rate(*(sum(weight * each[at] for weight, each in known) for at in (0, 1)))
-            sliced = sample.sliced
-            interval = _stated(units, verdict) if sliced else rate.interval(census=census)
-            found[verdict] = RateEstimate(rate.estimate, interval)
-    return found
-
-
-def _rates(units: Sequence[StoredUnit], *, census: bool) -> Mapping[Verdict, Rate]:
+    """In a sample by slices, a record of one represents `Sample.every` records of its topic."""
     counts: Counter[Verdict] = Counter()
+    copied_again = 0
     for unit in units:
-        counts.update(unit.counts)
-    return record_rates(counts, sum(unit.copied_again for unit in units), census=census)
+        weight = sample.every if unit.slices else 1
+        counts.update({verdict: weight * count for verdict, count in unit.counts.items()})
+        copied_again += weight * unit.copied_again
+    census = sample.of_records.census
+    return {
+        verdict: RateEstimate(
+            rate.estimate,
+            _stated(units, verdict) if sample.sliced else rate.interval(census=census),
+        )
+        for verdict, rate in record_rates(counts, copied_again, census=census).items()
+    }
 
 
 def _stated(units: Sequence[StoredUnit], verdict: Verdict) -> Interval | None:
