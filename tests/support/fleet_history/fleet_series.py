@@ -79,18 +79,18 @@ def _labels(shape: Shape, metric: Metric) -> Iterator[Pairs]:
     flows: Iterable[Pairs] = [()]
     if metric.per_flow:
         own, flows = own[len(FLOW_LABELS) :], shape.flow_labels
-    if metric is RAW:
-        several = [[pair] for pair in shape.indicators[0]]
-    else:
-        several = [
-            [(label, value) for value in shape.values(metric.name, label)]
-            for label in own
-            if not (metric.per_flow and label == "cluster")
-        ]
     for flow in flows:
         # A flow measures its own two clusters, not each cluster of the fleet.
-        sides = [[("cluster", value) for _, value in flow[1:]]] if "cluster" in own and flow else []
-        for rest in itertools.product(*sides, *several):
+        of_flow = {"cluster": [value for _, value in flow[1:]]}
+        several = (
+            [[pair] for pair in shape.indicators[0]]
+            if metric is RAW
+            else [
+                [(label, v) for v in of_flow.get(label) or shape.values(metric.name, label)]
+                for label in own
+            ]
+        )
+        for rest in itertools.product(*several):
             yield (*flow, *rest)
 
 
