@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 GROUPS: Final = (
@@ -59,6 +60,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         ranks[item] = len(GROUPS) if mark is None else GROUPS.index(mark.args[0])
     items.sort(key=ranks.__getitem__)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """End what a group shares with its last test: idle clusters would run until the suite ends."""
+    if _group(item) not in GROUPS or _group(item) == _group(nextitem):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    runtestprotocol(item, nextitem=None)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _group(item: pytest.Item | None) -> object:
+    mark = item and item.get_closest_marker("xdist_group")
+    return mark and mark.args[0]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
