@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_lab import Lab, LabTopology
+from mm2slo_core.topology import Flow
+from mm2slo_lab import Lab, LabTopology, Security
 
 if TYPE_CHECKING:
     from mm2slo_lab.kafka_jars import Progress
@@ -38,6 +39,21 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
     Each test uses its own topics (`fresh_topic`) and clears its faults.
     """
     with Lab.start(progress=lab_progress) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+def secured_lab(lab_progress: Progress) -> Iterator[Lab]:
+    """us to eu with TLS, logins and ACLs, read_committed; once per run.
+
+    Each module uses its own topics, and revokes what it granted to the application.
+    """
+    topology = LabTopology(
+        flows=(Flow("us", "eu"),),
+        security=Security.SASL_SSL,
+        mm2_properties={"us.consumer.isolation.level": "read_committed"},
+    )
+    with Lab.start(topology, progress=lab_progress) as shared:
         yield shared
 
 

@@ -17,18 +17,19 @@ from mm2slo_core.replication_policy import DefaultPolicy
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.cluster_inspection import ClusterInspection
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import ADMIN, APP, Lab, LabTopology, Security, User
+from mm2slo_lab import ADMIN, APP, User
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mm2slo_core.connection_checks.check_result import CheckResult
-    from mm2slo_lab.kafka_jars import Progress
+    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 
 FLOW, POLICY, TOPIC, GROUP = Flow("us", "eu"), DefaultPolicy(), "orders", "shop"
+OWN_TOPICS = tuple(f"mm2slo.{own}.internal" for own in ("state", "watermarks", "arrivals"))
 GRANTS = FlowResources(
     FLOW,
     POLICY,
@@ -38,9 +39,9 @@ GRANTS = FlowResources(
     settings=frozenset({GROUP_LAG}),
     canary_topic="heartbeats",
     leases_instance=True,
-    state_topic="mm2slo.state.internal",
-    timeline_topic="mm2slo.watermarks.internal",
-    arrivals_topic="mm2slo.arrivals.internal",
+    state_topic=OWN_TOPICS[0],
+    timeline_topic=OWN_TOPICS[1],
+    arrivals_topic=OWN_TOPICS[2],
 ).grants("exporter", "audit")
 
 
@@ -52,22 +53,23 @@ def arguments(grant: AclGrant) -> tuple[str, str, str]:
 
 
 @pytest.fixture(scope="module")
-def secured(lab_progress: Progress) -> Iterator[Lab]:
-    topology = LabTopology(flows=(FLOW,), security=Security.SASL_SSL)
-    with Lab.start(topology, progress=lab_progress) as lab:
-        us = lab.cluster("us")
-        us.admin.create_topic(TOPIC, 1)
-        produce(us.librdkafka(), TOPIC, Load(10))
-        consume_and_commit(us.librdkafka(), TOPIC, GROUP, 10)
-        # The exporter creates them; without them, whether they may be written is unknown.
-        for own in ("state", "watermarks", "arrivals"):
-            topic = f"mm2slo.{own}.internal"
-            lab.cluster("eu").admin.create_topic(topic, 1)
-        for grant in GRANTS:
-            lab.cluster(grant.cluster).admin.grant(APP.name, *arguments(grant))
-        lab.mm2.wait_mirroring()
-        wait_for(lambda: f"us.{TOPIC}" in lab.cluster("eu").admin.topics(), "the copy of orders")
-        yield lab
+def secured(secured_lab: Lab) -> Iterator[Lab]:
+    us, eu = secured_lab.cluster("us"), secured_lab.cluster("eu")
+    us.admin.create_topic(TOPIC, 1)
+    produce(us.librdkafka(), TOPIC, Load(10))
+    consume_and_commit(us.librdkafka(), TOPIC, GROUP, 10)
+    # The exporter creates them; without them, whether they may be written is unknown.
+    for own in OWN_TOPICS:
+        eu.admin.create_topic(own, 1)
+    for grant in GRANTS:
+        secured_lab.cluster(grant.cluster).admin.grant(APP.name, *arguments(grant))
+    secured_lab.mm2.wait_mirroring()
+    wait_for(lambda: f"us.{TOPIC}" in eu.admin.topics(), "the copy of orders")
+    yield secured_lab
+    for own in OWN_TOPICS:
+        eu.admin.delete_topic(own)
+    for grant in GRANTS:
+        secured_lab.cluster(grant.cluster).admin.revoke(APP.name, *arguments(grant))
 
 
 def check(lab: Lab, user: User = APP, *, allow_writes: bool = False) -> list[CheckResult]:

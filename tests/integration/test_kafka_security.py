@@ -14,29 +14,20 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import APP, Engine, Lab, LabTopology, Security
+from mm2slo_lab import APP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.integration.conftest import LabFactory
-
+    from mm2slo_lab import Lab
     from mm2slo_lab.broker import Broker
-    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 WRONG = "wrong-horse-battery"
 
 
-def topology(security: Security) -> LabTopology:
-    return LabTopology(clusters=("us",), flows=(), engine=Engine.NONE, security=security)
-
-
-@pytest.fixture(scope="module")
-def broker(lab_progress: Progress) -> Iterator[Broker]:
+@pytest.fixture
+def broker(secured_lab: Lab) -> Broker:
     """A broker where each test has its own topics, and the application no permissions at first."""
-    with Lab.start(topology(Security.SASL_PLAINTEXT), progress=lab_progress) as lab:
-        yield lab.cluster("us")
+    return secured_lab.cluster("us")
 
 
 def connection_error(properties: dict[str, str]) -> KafkaOperationError:
@@ -46,10 +37,7 @@ def connection_error(properties: dict[str, str]) -> KafkaOperationError:
 
 
 @pytest.mark.long
-def test_wrong_password_ca_and_protocol_are_distinguished(
-    lab_factory: LabFactory,
-) -> None:
-    broker = lab_factory(topology(Security.SASL_SSL)).cluster("us")
+def test_wrong_password_ca_and_protocol_are_distinguished(broker: Broker) -> None:
     right = broker.librdkafka()
     with ClusterClient("us", right) as client:
         assert client.topics().broker_count == 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
 US_EU = Flow("us", "eu")
 FLOW = US_EU.label
@@ -146,7 +146,6 @@ def test_failed_task_without_canaries_affects_freshness_only(lab: Lab, seen: Wat
     assert_task_reported(failure, seen)
 
 
-@pytest.mark.long
 def test_failed_task_with_canaries_affects_availability(lab: Lab, seen: Watch) -> None:
     seen.until(lambda s: stalled(s) == frozenset(), "no stalled partitions")
     task = task_of(seen, HEARTBEATS)

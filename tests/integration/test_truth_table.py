@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mm2slo_exporter.service.flow_runner import FlowRunner
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
 MIN_CANARIES = 3
 
@@ -50,7 +50,6 @@ def restarted_exporter(lab: Lab, topic: str, canary: Mapping[str, str]) -> Itera
         yield seen
 
 
-@pytest.mark.long
 def test_state_with_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     with watch_working_flows(lab, fresh_topic) as seen:
         lab.mm2.pause()
@@ -68,7 +67,6 @@ def test_state_with_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     assert {dict(labels)["state"] for labels, on in tasks.items() if on} == {"running"}
 
 
-@pytest.mark.long
 def test_state_with_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
     """One of two flows gets records."""
     busy, idle = US_EU.label, EU_US.label
@@ -91,7 +89,6 @@ def test_state_with_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
     assert total(end, "mm2_stalled_partitions", flow=idle, topic="heartbeats") == 1
 
 
-@pytest.mark.long
 def test_state_with_mirrormaker_killed_and_restarted(lab: Lab, fresh_topic: str) -> None:
     """With canaries on their own topic, which a killed MirrorMaker 2 replicates again."""
     canary = {"carrier": "topic", "interval": "200ms"}
@@ -234,7 +231,6 @@ def test_state_with_target_down(outage: Outage) -> None:
     assert unknown >= observation.counted("availability")[2]
 
 
-@pytest.mark.long
 def test_state_with_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
     """Each canary, in flight or arrived, is settled in exactly one of three runs."""
     slow = {"interval": "1500ms"}

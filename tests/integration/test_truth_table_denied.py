@@ -19,9 +19,8 @@ from truth_table import (
     total,
 )
 
-from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load
-from mm2slo_lab import APP, Lab, LabTopology, Security
+from mm2slo_lab import APP, Lab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
     from exporter_watch import Scrape, Watch
     from truth_table import Observation
 
-    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 
-TOPIC = "orders"
+TOPIC = "payments"
 # docs/permissions.md, as ACLs: (cluster, resource, name, operation). Read implies Describe.
 MIN_PERMISSIONS = (
     ("us", "TOPIC", TOPIC, "READ"),
@@ -59,17 +57,13 @@ MIN_PERMISSIONS = (
 
 
 @pytest.fixture(scope="module")
-def secured(lab_progress: Progress) -> Iterator[Lab]:
-    topology = LabTopology(
-        flows=(Flow("us", "eu"),),
-        security=Security.SASL_PLAINTEXT,
-        mm2_properties={"us.consumer.isolation.level": "read_committed"},
-    )
-    with Lab.start(topology, progress=lab_progress) as lab:
-        lab.cluster("us").admin.create_topic(TOPIC, 2)
-        for cluster, resource, name, operation in MIN_PERMISSIONS:
-            lab.cluster(cluster).admin.grant(APP.name, resource, name, operation)
-        yield lab
+def secured(secured_lab: Lab) -> Iterator[Lab]:
+    secured_lab.cluster("us").admin.create_topic(TOPIC, 2)
+    for cluster, *permission in MIN_PERMISSIONS:
+        secured_lab.cluster(cluster).admin.grant(APP.name, *permission)
+    yield secured_lab
+    for cluster, *permission in MIN_PERMISSIONS:
+        secured_lab.cluster(cluster).admin.revoke(APP.name, *permission)
 
 
 @contextmanager
@@ -93,6 +87,18 @@ def denied(lab: Lab, *permissions: tuple[str, str, str, str]) -> Iterator[None]:
     finally:
         for cluster, resource, name, operation in permissions:
             lab.cluster(cluster).admin.grant(APP.name, resource, name, operation)
+
+
+@contextmanager
+def without_refresh(lab: Lab) -> Iterator[None]:
+    """MirrorMaker 2 does not find new partitions until the block ends."""
+    lab.mm2.configure({"refresh.topics.interval.seconds": "86400"})
+    lab.mm2.restart()
+    try:
+        yield
+    finally:
+        lab.mm2.configure({})
+        lab.mm2.restart()
 
 
 def failed_stages(observation: Observation) -> set[tuple[str, str, str]]:
@@ -220,10 +226,8 @@ def test_state_with_open_transaction_and_read_committed(secured: Lab) -> None:
 def test_state_with_partition_added_on_source(secured: Lab) -> None:
     """MirrorMaker 2 refreshes topics every 10 minutes by default; here once a day."""
     fault = "partition added on the source"
-    secured.mm2.configure({"refresh.topics.interval.seconds": "86400"})
-    secured.mm2.restart()
     us = secured.cluster("us")
-    with watch_with_min_permissions(secured) as seen:
+    with without_refresh(secured), watch_with_min_permissions(secured) as seen:
         us.admin.add_partitions(TOPIC, 3)
         with SteadyLoad(us.librdkafka(), TOPIC, (2,)):
             observation = observe_fault(seen, fault)
