@@ -167,9 +167,9 @@ def resting_cycles(exporter: ExporterProcess, cycles: int) -> None:
     next_cycle(exporter)
     next_cycle(exporter)
     rate = CpuRate(exporter)
-    for _ in range(cycles):
-        exporter.next("cycle")
+    found = [exporter.next("cycle") for _ in range(cycles)]
     rate.report("at rest", REST_GOAL)
+    print_parts(Spent(found), found, "nothing moving")
 
 
 class Spent:
@@ -198,10 +198,8 @@ class Spent:
         return [cycle["parts"][part][clock] for cycle in self._cycles if part in cycle["parts"]]
 
 
-def print_parts(spent: Spent, cycles: Sequence[Mapping[str, Any]]) -> None:
-    print(
-        f"parts; {len(cycles)} cycles, all partitions moving: calls per cycle, CPU, wall per call"
-    )
+def print_parts(spent: Spent, cycles: Sequence[Mapping[str, Any]], what: str) -> None:
+    print(f"parts; {len(cycles)} cycles, {what}: calls per cycle, CPU, wall per call")
     for name in spent.names:
         clock = "process" if name.startswith(("collect", "topic", "groups")) else "thread"
         cpu, wall = spent.per_call(name, clock), spent.per_call(name, "wall")
@@ -342,7 +340,7 @@ def measure(flow: LargeFlow, mover: Mover, cycles: int) -> None:
         found, scrapes = moving_cycles(exporter, mover, cycles, pause=0.25)
         spent = Spent(found)
         print(f"{found[-1]['series']:,} series of {len(flow.shape.source_partitions):,} partitions")
-        print_parts(spent, found)
+        print_parts(spent, found, "all partitions moving")
         print_memory(exporter, "partition")
         print_collection(spent, bare, len(flow.shape.source_partitions))
         print_requests(found)
