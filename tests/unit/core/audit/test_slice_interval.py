@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +16,12 @@ from mm2slo_core.audit.confidence_bounds import (
 from mm2slo_core.audit.record_sample import Sample, SampleBy
 from mm2slo_core.audit.source_slices import OffsetRange, plan_slices
 
-LENGTH, SAMPLES = 100, 1_000
-TOTAL = 30 * LENGTH * 20
-"""20 times 30 slices."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LENGTH, SLICES, SAMPLES = 100, 30, 1_000
+TOTAL = SLICES * LENGTH * 20
+"""A sample draws a twentieth."""
 
 
 def scattered(rate: float) -> list[bool]:
@@ -36,6 +40,19 @@ def bursts(number: int, length: int) -> list[bool]:
 def until(share: float, rate: float) -> list[bool]:
     """A change: records are lost at *rate* in the first *share* of the window, then none."""
     return [lost and number < share * TOTAL for number, lost in enumerate(scattered(rate))]
+
+
+def samples(lost: list[bool]) -> Iterator[tuple[int, int]]:
+    """Losses and records of each sample of 30 slices."""
+    before = [0, *accumulate(lost)]
+    for salt in range(SAMPLES):
+        sample = Sample(0.05, salt, SampleBy.SLICES, LENGTH)
+        drawn = plan_slices("orders", [OffsetRange(0, 0, TOTAL)], 1.0, sample)
+        assert len({each.number for each in drawn}) == SLICES
+        yield (
+            sum(before[each.end] - before[each.start] for each in drawn),
+            sum(each.end - each.start for each in drawn),
+        )
 
 
 @pytest.mark.parametrize(
@@ -59,21 +76,14 @@ def test_slice_interval_of_1000_samples_contains_the_true_rate_in_95_percent(
     lost: list[bool],
 ) -> None:
     true = sum(lost) / TOTAL
-    before = [0, *accumulate(lost)]
-    inside = records_alone = 0
-    for salt in range(SAMPLES):
-        sample = Sample(0.05, salt, SampleBy.SLICES, LENGTH)
-        drawn = plan_slices("orders", [OffsetRange(0, 0, TOTAL)], 1.0, sample)
-        records = sum(each.end - each.start for each in drawn)
-        events = sum(before[each.end] - before[each.start] for each in drawn)
-        slices = len({each.number for each in drawn})
-        assert slices == 30
-        inside += slice_interval(events, records, slices).contains(true)
-        records_alone += clopper_pearson(events, records).contains(true)
-    assert inside >= 0.95 * SAMPLES
-    if lost == bursts(1, 600):
-        # As if each record had been drawn alone.
-        assert records_alone < 0.5 * SAMPLES
+    found = [slice_interval(*counts, SLICES) for counts in samples(lost)]
+    assert sum(each.contains(true) for each in found) >= 0.95 * SAMPLES
+
+
+def test_interval_as_if_each_record_was_drawn_alone_misses_a_burst() -> None:
+    lost = bursts(1, 600)
+    found = [clopper_pearson(*counts) for counts in samples(lost)]
+    assert sum(each.contains(sum(lost) / TOTAL) for each in found) < 0.5 * SAMPLES
 
 
 def test_slice_interval_counts_slices_not_records() -> None:
