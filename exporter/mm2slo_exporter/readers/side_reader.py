@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 READ_COMMITTED: Final = "read_committed"
 READ_UNCOMMITTED: Final = "read_uncommitted"
-_Ends: TypeAlias = "Mapping[TopicPartition, int]"
+Ends: TypeAlias = "Mapping[TopicPartition, int]"
 _SHORT_TIMEOUT_SECONDS = 1.0
 _FULL_TIMEOUT_EVERY_SECONDS = 30.0
 
@@ -49,7 +49,7 @@ class SideReader:
         health: Health,
         *,
         starts_every: float,
-        observe_ends: Callable[[_Ends, _Ends], None] = lambda _before, _ends: None,
+        observe_ends: Callable[[Ends, Ends], None] = lambda _before, _ends: None,
         stable_ends: bool = False,
         timeout: float = 5.0,
         clock: Callable[[], float] = time.time,

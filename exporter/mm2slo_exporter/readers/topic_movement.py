@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mm2slo_core.topology import TopicPartition
 
@@ -15,6 +16,8 @@ class TopicMovement:
     """Compares the readings of end offsets. Thread-safe.
 
     A re-created topic starts empty: only a topic that had records shows it by its end offsets.
+    One that is written fast may have passed its old end at the next reading. Records of a topic
+    are lost then, so that any movement counts; of a copy, only an end that has fallen.
     """
 
     def __init__(self) -> None:
@@ -25,8 +28,19 @@ class TopicMovement:
     def observe(
         self, before: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> None:
-        """Compare a reading with the one before it of the same partitions."""
-        moved = {partition.topic for partition, end in ends.items() if before.get(partition) != end}
+        """Compare a reading of topics with the one before it of the same partitions."""
+        self._add(ends, (each for each, end in ends.items() if before.get(each) != end))
+
+    def observe_copies(
+        self, before: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> None:
+        """Compare a reading of copies with the one before it of the same partitions."""
+        self._add(ends, (each for each, end in ends.items() if before.get(each, inf) > end))
+
+    def _add(
+        self, ends: Mapping[TopicPartition, int], partitions: Iterable[TopicPartition]
+    ) -> None:
+        moved = {partition.topic for partition in partitions}
         with_records = {partition.topic for partition, end in ends.items() if end}
         with self._lock:
             self._moved |= moved

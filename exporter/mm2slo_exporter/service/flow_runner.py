@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mm2slo_core.mm2_config.observed_settings import SettingDifference
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, TailProbe
+    from mm2slo_exporter.readers.side_reader import Ends
     from mm2slo_exporter.service.cluster_handles import ClusterHandle, FlowClusters
     from mm2slo_exporter.service.flow_policies import FlowPolicies
     from mm2slo_exporter.state.flow_report import FlowReport
@@ -75,7 +76,9 @@ class FlowRunner:
             previous=previous.tracker if previous else None,
         )
         self.report = self.tracker.first_report(started_at)
-        self._source_offsets: SideReader = self._side(flow_clusters.source)
+        source, target = flow_clusters.source, flow_clusters.target
+        self._source_offsets: SideReader = self._side(source, source.reader.movement.observe)
+        target_offsets = self._side(target, target.reader.movement.observe_copies)
         self._internals = FlowInternals(
             policies, flow_clusters, exporter.state.topic, health, shared_target=shared_target
         )
@@ -88,7 +91,7 @@ class FlowRunner:
         )
         self._reader = FlowReader(
             self.flow.label,
-            Sides(self._source_offsets, self._side(flow_clusters.target)),
+            Sides(self._source_offsets, target_offsets),
             self,
             lambda source: policies.plan(source.topics),
             lambda seen: deliver(self, seen),
@@ -226,12 +229,12 @@ class FlowRunner:
         self._source_offsets.stable_ends = isolation is Isolation.READ_COMMITTED
         self._probes.isolation = isolation.value
 
-    def _side(self, cluster: ClusterHandle) -> SideReader:
+    def _side(self, cluster: ClusterHandle, observe: Callable[[Ends, Ends], None]) -> SideReader:
         return SideReader(
             cluster.client,
             self._health,
             starts_every=self._exporter.start_offsets_interval,
-            observe_ends=cluster.reader.movement.observe,
+            observe_ends=observe,
         )
 
     def _lookups(self) -> tuple[tuple[int, TopicPartition, int], ...]:

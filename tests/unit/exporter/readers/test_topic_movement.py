@@ -31,3 +31,18 @@ def test_topic_is_not_unmoved_without_a_reading_or_a_record_or_with_a_new_partit
     movement.observe({A0: 5, B0: 0}, {A0: 5, A1: 0, B0: 0})
     assert movement.take_unmoved() == set()
     assert movement.take_unmoved() == set()
+
+
+def test_copy_is_unmoved_until_an_end_falls_or_a_partition_is_added() -> None:
+    movement = TopicMovement()
+    movement.observe_copies({A0: 5, A1: 0, B0: 7}, {A0: 9, A1: 3, B0: 6})
+    assert movement.take_unmoved() == {"a"}
+    movement.observe_copies({A0: 9, B0: 6}, {A0: 9, A1: 3, B0: 8})
+    assert movement.take_unmoved() == {"b"}
+
+
+def test_copy_that_is_a_source_topic_too_is_moved_by_any_movement() -> None:
+    movement = TopicMovement()
+    movement.observe({A0: 5}, {A0: 6})
+    movement.observe_copies({A0: 5}, {A0: 6})
+    assert movement.take_unmoved() == set()
