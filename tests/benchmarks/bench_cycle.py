@@ -317,8 +317,9 @@ def check_lag(flow: LargeFlow, exporter: ExporterProcess, mover: Mover) -> None:
         step()
 
 
-def measure_by_topic(flow: LargeFlow, cycles: int) -> None:
-    """At topic granularity, with nothing moving."""
+def measure_by_topic(flow: LargeFlow, cycles: int, history: str) -> None:
+    """At topic granularity, with nothing moving after a start that reads *history*."""
+    print(f"a start with {history}")
     with ExporterProcess(flow.lab, granularity="topic") as exporter:
         while not next_cycle(exporter)["ready"]:
             pass
@@ -358,8 +359,9 @@ def main() -> None:
     arguments.add_argument("--cycles", type=int, default=14)
     chosen = arguments.parse_args()
     with LargeFlow.start(Shape(topics=chosen.topics)) as flow:
+        measure_by_topic(flow, chosen.cycles, "no history")
         measure(flow, Mover(flow), chosen.cycles)
-        measure_by_topic(flow, chosen.cycles)
+        measure_by_topic(flow, chosen.cycles, "minutes of history in which all partitions moved")
 
 
 if __name__ == "__main__":
