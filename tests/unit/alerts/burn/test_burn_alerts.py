@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WINDOWS = ("1h", "6h", "1d", "3d")
+LONGEST = ("1d", "3d")
 NAMES = (
     *(f"{burn.ALERT}-{window}" for window in WINDOWS),
     "MM2ErrorBudgetExhausted",
@@ -36,7 +37,10 @@ def alerts(scale: Scale | None = None, links: Links | None = None) -> dict[str, 
 
 
 @needs_promtool
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[pytest.mark.long] * each.endswith(LONGEST)) for each in NAMES],
+)
 def test_burn_alert_fires_just_over_its_threshold(tmp_path: Path, name: str) -> None:
     groups = ("mm2slo-burn", "mm2slo-causes-flow")
     run_rule_tests(narrowed(RULE_TESTS / f"{name}.test.yml", tmp_path, groups))
