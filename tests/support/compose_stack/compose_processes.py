@@ -35,7 +35,10 @@ _KAFKA: Final = {
     "kafka-server-start.sh": "kafka.Kafka",
     "connect-mirror-maker.sh": "org.apache.kafka.connect.mirror.MirrorMaker",
 }
-_FAST: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+_FAST: Final = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 _PORT_OPTION: Final = re.compile(r"--([\w-]+-)?port")
 _TIMEOUT: Final = 600.0
 
