@@ -99,9 +99,14 @@ def test_cluster_down_sends_one_page(lab: Lab, tmp_path: Path, fresh_topic: str)
         roles = 'count(ALERTS{alertname="MM2ClusterUnreachable",alertstate="firing"}) == 2'
         wait_for(lambda: server.holds(roles), "both roles")
         lab.cluster("eu").start()
-        # On a busy machine requests still time out a while after the start.
+        # On a busy machine requests still time out a while after the start: at this scale,
+        # outages of their own.
         resolved = running.wait_message(2, "the resolved message", 400)
-        assert resolved.title == "✅ RESOLVED page · Cluster eu does not answer."
+        assert re.fullmatch(
+            r"✅ RESOLVED page · Cluster eu "
+            r"(does not answer|was unreachable for \d+% of the last 2m)\.",
+            resolved.title,
+        )
         lab.mm2.wait_mirroring()
         wait_for(lambda: not running.active_pages(), "the pages to end", 400, 1)
         assert len(running.messages) == 2, running.monitoring.slack.titles()
