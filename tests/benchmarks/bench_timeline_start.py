@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from itertools import chain
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -35,8 +36,11 @@ _RANDOM_COLUMNS = 1000
 _WAIT_SECONDS = 300.0
 
 
-def write_timeline(flow: LargeFlow, topic: str, polls: int) -> None:
-    """Both sides of all topics at each poll up to now, while *LAG* records arrive."""
+def write_timeline(flow: LargeFlow, topic: str, polls: int, older_bytes: float) -> None:
+    """Both sides of all topics at each poll up to now, while *LAG* records arrive.
+
+    Before them *older_bytes* of polls that are older than any lag: the first one again and again.
+    """
     random.seed(1)
     distances = [
         tuple(random.randrange(10**8) for _ in range(PARTITIONS)) for _ in range(_RANDOM_COLUMNS)
@@ -48,19 +52,19 @@ def write_timeline(flow: LargeFlow, topic: str, polls: int) -> None:
             at = first + poll * POLL_SECONDS
             times = PollTimes(at, at + 0.01, at - POLL_SECONDS, at - POLL_SECONDS + 0.01)
             ends = tuple(1 + int(LAG * (poll + n / PARTITIONS) / polls) for n in numbers)
+            written = []
             for name in flow.shape.source_topics:
                 for side, copy in ((Side.SOURCE, name), (Side.TARGET, f"us.{name}")):
                     columns = random.choices(distances, k=4)
                     record = WatermarkRecord(
                         FLOW, side, copy, None, "read_uncommitted", times, numbers, ends, *columns
                     )
-                    sender.send(
-                        topic,
-                        record.encode_value(),
-                        0,
-                        key=record.encode_key(),
-                        timestamp_ms=int(1000 * at),
-                    )
+                    written.append((record.encode_key(), record.encode_value()))
+            repeats = int(older_bytes / sum(map(len, chain(*written)))) if poll == 0 else 0
+            for older in range(repeats, -1, -1):
+                milliseconds = int(1000 * (at - older * POLL_SECONDS))
+                for key, value in written:
+                    sender.send(topic, value, 0, key=key, timestamp_ms=milliseconds)
 
 
 def get(port: int, path: str) -> str:
@@ -127,6 +131,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--hours", type=float, default=48.0, help="of history")
     arguments.add_argument("--topics", type=int, default=20, help=f"of {PARTITIONS} partitions")
+    arguments.add_argument(
+        "--older-gb", type=float, default=0.0, help="of history before that, uncompressed"
+    )
     options = arguments.parse_args()
     polls = int(options.hours * 3600 / POLL_SECONDS)
     with LargeFlow.start(Shape(options.topics, PARTITIONS, groups=0)) as flow:
@@ -137,7 +144,7 @@ def main() -> None:
         topic = "mm2slo.watermarks.internal"
         flow.lab.cluster("eu").admin.create_topic(topic, 1)
         started = time.monotonic()
-        write_timeline(flow, topic, polls)
+        write_timeline(flow, topic, polls, options.older_gb * 1e9)
         log = (flow.lab.runtime.root / "eu" / "data" / f"{topic}-0").glob("*.log")
         size = sum(each.stat().st_size for each in log)
         shape = f"{polls:,} polls of {options.topics * PARTITIONS:,} partitions"

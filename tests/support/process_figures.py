@@ -8,14 +8,22 @@ from collections import Counter
 from pathlib import Path
 
 
+def children(pid: int) -> list[int]:
+    """The processes that *pid* started."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            found += map(int, (task / "children").read_text().split())
+    return found
+
+
 def processes(pid: int) -> dict[str, list[int]]:
     """The exporter and the processes that it started, by name."""
     found: dict[str, list[int]] = {"exporter": [pid], "canary": [], "groups": [], "other": []}
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    for child in (each for task in tasks for each in (task / "children").read_text().split()):
+    for child in children(pid):
         command = Path(f"/proc/{child}/cmdline").read_bytes()
         kind = "canary" if b"spawn_main" in command else "groups"
-        found["other" if b"resource_tracker" in command else kind].append(int(child))
+        found["other" if b"resource_tracker" in command else kind].append(child)
     return found
 
 

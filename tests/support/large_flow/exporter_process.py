@@ -12,6 +12,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
+from process_figures import children, cpu_seconds, processes
+
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
@@ -88,27 +90,16 @@ class ExporterProcess:
 
     def cpu_seconds(self) -> float:
         """CPU time so far of the exporter and of all processes that it has started."""
-        ticks = 0
-        waiting = [self.pid]
-        while waiting:
-            pid = waiting.pop()
-            stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            ticks += int(stat[11]) + int(stat[12])
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                waiting += map(int, (task / "children").read_text().split())
-        return ticks / os.sysconf("SC_CLK_TCK")
+        started = [self.pid]
+        for pid in started:  # grows meanwhile
+            started += children(pid)
+        return cpu_seconds(started)
 
     def resident(self) -> dict[str, int]:
         """VmRSS of the exporter and of its canary process, in bytes."""
-        children = [
-            child
-            for task in Path(f"/proc/{self.pid}/task").iterdir()
-            for child in (task / "children").read_text().split()
-        ]
         found = {"exporter": rss(self.pid), "peak": rss(self.pid, "VmHWM")}
-        for child in children:
-            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found["canary"] = rss(int(child))
+        for pid in processes(self.pid)["canary"]:
+            found["canary"] = rss(pid)
         return found
 
     def __enter__(self) -> Self:
