@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Labs wait more than they compute: more workers than cores.
-WORKERS ?= 4
+# Labs wait: more workers than cores. Each costs a collection of all tests.
+WORKERS ?= 3
 PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 50
 
 # Tests start hundreds of Python processes: compiled modules halve their CPU time.
@@ -26,6 +26,7 @@ test-unit: WORKERS := 2
 test-unit: setup ## Run the unit tests alone, without Kafka, Spark and Prometheus
 	@$(PYTEST) --durations 10 -m "not lab and not long and not spark and not promtool" tests/unit
 
+test-long: WORKERS := 4
 test-long: setup java prometheus postgres chromium axe splunk-logging image-tools ## Run the long suite (Kafka Connect, Kafka 3.7 and 3.9, long faults, deep searches)
 	@HYPOTHESIS_PROFILE=deep $(PYTEST) -m "long or property"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 LOST = "mm2_retention_lost_records_total"
 WRITER = "mm2_exporter_timeline_writer"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 FLOW = "us->eu"
 PAGES = ("/metrics", "/", "/readyz", "/healthz")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 US_EU = Flow("us", "eu")
 FLOW = US_EU.label
