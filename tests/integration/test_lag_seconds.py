@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from exporter_watch import watch
-from topic_reader import count_copies, read_topic
+from topic_reader import read_topic
 
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +27,9 @@ LAG = "mm2_replication_lag_records"
 
 @pytest.fixture(scope="module")
 def stopped(lab: Lab) -> Iterator[Lab]:
-    """The lab with MM2 stopped."""
-    wait_for(lambda: count_copies(lab, "heartbeats") > 0, "the lab to replicate")
+    """The lab with MM2 stopped, without a backlog of other tests."""
+    with watch(lab, ["us->eu"]) as seen:
+        seen.until(lambda s: s.value("mm2_flow_lag_records", flow="us->eu") == 0, "no lag")
     lab.mm2.stop()
     yield lab
     lab.mm2.start()
