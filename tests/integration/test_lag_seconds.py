@@ -45,12 +45,12 @@ def backlog_topic(stopped: Lab, fresh_topic: str) -> Iterator[str]:
 
 
 def origins(scrape: Scrape) -> dict[str, float]:
-    """Number of partitions with lag, by its origin."""
+    """Number of partitions whose lag has an age, by its origin: expired records have none."""
     found = scrape.values("mm2_lag_seconds_origin_partitions", flow="us->eu")
     return {
         origin: count
         for labels, count in found.items()
-        if count and (origin := dict(labels)["origin"]) != "no_backlog"
+        if count and (origin := dict(labels)["origin"]) not in {"no_backlog", "absent"}
     }
 
 
