@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka_jvm import running_jvm
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j ships no types
+from py4j import java_gateway, protocol  # type: ignore[import-untyped]  # py4j ships no types
 
 from mm2slo_core.mm2_config.jaas import JaasError, parse_jaas
 
@@ -81,7 +81,10 @@ def test_login_module_repr_has_no_options() -> None:
 
 @pytest.fixture(scope="module")
 def kafka() -> Any:
-    with running_jvm() as jvm:
+    with running_jvm() as jvm, pytest.MonkeyPatch.context() as patch:
+        # Where a test of this process has started Spark, PySpark replaced this function by one that
+        # looks up exceptions in Spark's JVM.
+        patch.setattr(java_gateway, "get_return_value", protocol.get_return_value)
         yield jvm
 
 
@@ -91,7 +94,7 @@ def parse_in_kafka(jvm: Any, text: str) -> dict[str, str] | None:
     configs = {"sasl.jaas.config": password}
     try:
         context = jvm.org.apache.kafka.common.security.JaasContext.loadClientContext(configs)
-    except Py4JJavaError as error:
+    except protocol.Py4JJavaError as error:
         if "IllegalArgumentException" in str(error) or "NullPointerException" in str(error):
             return None
         raise
