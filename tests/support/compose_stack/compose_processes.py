@@ -15,6 +15,7 @@ from compose_stack.compose_model import ROOT, Service
 from mm2slo_audit.session.spark_options import SparkOptions, ivy_directory
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.java_lookup import find_java
+from mm2slo_lab.java_runtime import FLAGS
 from mm2slo_lab.kafka_jars import classpath
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION
 from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
@@ -35,10 +36,6 @@ _KAFKA: Final = {
     "kafka-server-start.sh": "kafka.Kafka",
     "connect-mirror-maker.sh": "org.apache.kafka.connect.mirror.MirrorMaker",
 }
-_FAST: Final = (
-    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
 _PORT_OPTION: Final = re.compile(r"--([\w-]+-)?port")
 _TIMEOUT: Final = 600.0
 
@@ -215,7 +212,7 @@ class ComposeProcesses:
         java, jars = find_java(17), classpath(DEFAULT_VERSION)
         for name, main in _KAFKA.items():
             script = folder / name
-            options = f"$KAFKA_HEAP_OPTS {_FAST} $KAFKA_LOG4J_OPTS"
+            options = " ".join(("$KAFKA_HEAP_OPTS", *FLAGS, "$KAFKA_LOG4J_OPTS"))
             script.write_text(f'#!/bin/sh\nexec {java} {options} -cp {jars} {main} "$@"\n', "utf-8")
             script.chmod(0o755)
 

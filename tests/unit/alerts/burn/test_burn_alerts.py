@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WINDOWS = ("1h", "6h", "1d", "3d")
-LONGEST = ("1d", "3d")
+LONGEST = WINDOWS[-2:]
 NAMES = (
     *(f"{burn.ALERT}-{window}" for window in WINDOWS),
     "MM2ErrorBudgetExhausted",
