@@ -115,15 +115,15 @@ def _wait_first_scrape(scenario: SloScenario, exporter: int) -> None:
     )
     first = time.time() // SCRAPE * SCRAPE + SCRAPE
     # After an earlier scrape without these metrics, the counters are known to start at 0.
-    scenario.first_scrape = first if served > first - SCRAPE else served
-    scenario.known_since = int(first) // STEP * STEP
+    # Otherwise events are known from the second scrape on, which may be in the next step.
+    is_counted = served <= first - SCRAPE
+    scenario.first_scrape = served if is_counted else first
+    scenario.known_since = int(first if is_counted else first + SCRAPE) // STEP * STEP
 
 
 def _run_outage(scenario: SloScenario, lab: Lab) -> None:
     # A minute's canaries are before the first instant.
-    scenario.before_kill = (scenario.known_since + STEP) + (
-        STEP if scenario.first_scrape % STEP > STEP - 60 else 0
-    )
+    scenario.before_kill = int(scenario.first_scrape + 60) // STEP * STEP + STEP
     scenario.record_answers(scenario.before_kill)
     lab.mm2.kill()
     scenario.record_answers(scenario.after_kill)
