@@ -128,8 +128,6 @@ class FlowRunner:
         self._internals.start()
         self._probes.start()
         self._reader.start()
-        if self._history is not None:
-            self._history.start()
         if self._arrival_poller is not None:
             self._arrival_poller.add(self._arrivals)
 
@@ -251,6 +249,8 @@ class FlowRunner:
         """Add what was read of the timeline; lag in seconds follows from it in the next round."""
         if self._history is None or not report.ready:
             return
+        if not self._history.is_started:
+            self._history.start({each.pair.source for each in report.topics if not each.at_rest})
         chunk = self._history.take()
         if chunk is not None:
             self.tracker.topics.add_history(chunk.records)

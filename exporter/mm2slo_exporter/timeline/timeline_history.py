@@ -2,7 +2,8 @@
 
 It shows when the unreplicated records arrived, and nothing waits for it. Chunks of a minute, which
 have a record of each topic, are read from the newest on, further apart the older they are, until
-the arrivals of all unreplicated records are known, memory is full, or nothing older exists.
+the arrivals of all unreplicated records are known, memory is full, or nothing older exists. Of a
+topic without a backlog, the newest record is kept: whether it was truncated or created again.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class HistoryChunk(NamedTuple):
 
 
 class TimelineHistory:
-    """One flow's reader: `take` a chunk, then `proceed` with the topics that need older ones."""
+    """One flow's reader: `start`, `take` a chunk, `proceed` with topics that need older ones."""
 
     def __init__(
         self,
@@ -69,15 +70,19 @@ class TimelineHistory:
         self._partition = TopicPartition(topic, 0)
         self._health = health
         self._newest = self._until = until
-        self._topics: AbstractSet[str] | None = None
+        self._topics: AbstractSet[str] = frozenset()
         self._chunks: queue.SimpleQueue[HistoryChunk] = queue.SimpleQueue()
         self._wanted: queue.SimpleQueue[AbstractSet[str]] = queue.SimpleQueue()
         self._stopping = threading.Event()
+        self.is_started = False
         self._thread = SupervisedThread(
             Loop.HISTORY, flow.label, self._run, self._stopping, health.record_loop_failure
         )
 
-    def start(self) -> None:
+    def start(self, topics: AbstractSet[str]) -> None:
+        """Read the newest chunk; *topics* may have a backlog."""
+        self._topics = topics
+        self.is_started = True
         self._thread.start()
 
     def stop(self) -> None:
@@ -130,6 +135,8 @@ class TimelineHistory:
         while first < end and not self._stopping.is_set():
             batch = read_slice(self._client, self._partition, first, min(_BATCH, end - first))
             for record in self._decode(batch):
+                if record.topic not in self._topics:
+                    found[record.topic].clear()
                 found[record.topic].append(record)
             if not batch:
                 break
@@ -139,11 +146,12 @@ class TimelineHistory:
 
     def _decode(self, batch: Sequence[TailRecord]) -> Iterator[WatermarkRecord]:
         prefix = f"{self._flow.slug}/{Side.SOURCE}/"
+        is_newest_chunk = self._until == self._newest
         for raw in batch:
             key = (raw.key or b"").decode(errors="replace")
             if not key.startswith(prefix):
                 continue
-            if self._topics is not None and key.removeprefix(prefix) not in self._topics:
+            if not is_newest_chunk and key.removeprefix(prefix) not in self._topics:
                 continue
             try:
                 found = WatermarkRecord.decode(raw.value)

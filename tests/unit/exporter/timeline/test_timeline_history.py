@@ -81,7 +81,7 @@ class Timeline:
 def read(
     monkeypatch: pytest.MonkeyPatch, timeline: Timeline, wants: Sequence[set[str]]
 ) -> list[HistoryChunk]:
-    """The chunks read if the flow answers each with the next of *wants*."""
+    """The chunks read if orders may have a backlog, and each is answered with one of *wants*."""
     monkeypatch.setattr(
         timeline_history, "read_slice", lambda _client, _at, start, n: timeline.read_slice(start, n)
     )
@@ -91,7 +91,7 @@ def read(
     )
     for topics in wants:
         history.proceed(topics)
-    history.start()
+    history.start({"orders"})
     history.join()
     chunks = []
     while (chunk := history.take()) is not None:
@@ -110,6 +110,17 @@ def test_history_is_read_from_the_newest_minute_on_until_no_topic_needs_more(
     assert older.oldest == NOW - 140.0
     assert older.records["orders"][0].ends == (int(NOW) - 75,)
     assert timeline.slices == 2
+
+
+def test_topic_without_a_backlog_keeps_the_newest_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    polls = [record(NOW - age, topic=topic) for age in (15, 10, 5) for topic in ("orders", "idle")]
+    (chunk,) = read(monkeypatch, Timeline(polls), [set()])
+    assert {
+        topic: [each.times.requested_at for each in found] for topic, found in chunk.records.items()
+    } == {
+        "orders": [NOW - 5, NOW - 10, NOW - 15],
+        "idle": [NOW - 5],
+    }
 
 
 def test_chunks_are_further_apart_the_older_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
