@@ -50,7 +50,8 @@ class DataAdmin:
 
     Offsets are read by a new consumer each time, so that metadata is never outdated:
     `AdminClient.list_offsets` and `list_consumer_group_offsets` can crash the process when a
-    broker stops meanwhile (docs/performance.md). Every method waits until the change is visible.
+    broker stops meanwhile (docs/performance.md). Every method waits until the change is visible,
+    except `set_topic_configs`: MirrorMaker 2 may undo a change of a copy before it is seen.
     Raises confluent_kafka.KafkaException when the cluster refuses, TimeoutError when the change
     does not become visible.
     """
@@ -114,7 +115,10 @@ class DataAdmin:
         }
 
     def set_topic_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
-        """Set configurations of *topic*; None resets one to the broker's default."""
+        """Set configurations of *topic*; None resets one to the broker's default.
+
+        The controller has them when this returns; brokers apply them a moment later.
+        """
         entries = [
             ConfigEntry(
                 name,

@@ -154,7 +154,10 @@ def test_short_retention_removes_old_segments(lab: Lab, fresh_topic: str) -> Non
         wait_for(lambda: us.admin.start_offsets(fresh_topic) == {0: 10}, "the retention")
     finally:
         us.admin.set_topic_configs(fresh_topic, {"retention.ms": None})
-    assert us.admin.topic_config(fresh_topic, "retention.ms") == "604800000"
+    wait_for(
+        lambda: us.admin.topic_config(fresh_topic, "retention.ms") == "604800000",
+        "the default retention",
+    )
 
 
 def test_added_partitions_are_replicated(lab: Lab, fresh_topic: str) -> None:
