@@ -3,7 +3,7 @@
 It shows when the unreplicated records arrived, and nothing waits for it. Chunks of a minute, which
 have a record of each topic, are read from the newest on, further apart the older they are, until
 the arrivals of all unreplicated records are known, memory is full, or nothing older exists. Of a
-topic without a backlog, the newest record is kept: whether it was truncated or created again.
+topic without a backlog, only the newest record is kept, which shows a truncation or a re-creation.
 """
 
 from __future__ import annotations
