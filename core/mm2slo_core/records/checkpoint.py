@@ -6,6 +6,7 @@ Format: Kafka's `org.apache.kafka.connect.mirror.Checkpoint`, version 0.
 from __future__ import annotations
 
 import struct
+import sys
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -94,8 +95,7 @@ def _too_short(value: bytes) -> DecodeError:
 @lru_cache(maxsize=1 << 16)
 def _decode_key(key: bytes) -> CheckpointKey:
     reader = Reader(_KIND, key)
-    checkpoint_key = CheckpointKey(
-        reader.string(), TopicPartition(reader.string(), reader.partition())
-    )
+    group, topic = sys.intern(reader.string()), sys.intern(reader.string())
+    checkpoint_key = CheckpointKey(group, TopicPartition(topic, reader.partition()))
     reader.end()
     return checkpoint_key

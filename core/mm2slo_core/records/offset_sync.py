@@ -6,6 +6,7 @@ Format: Kafka's `org.apache.kafka.connect.mirror.OffsetSync`; the value has no v
 from __future__ import annotations
 
 import struct
+import sys
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -61,6 +62,6 @@ class OffsetSync(NamedTuple):
 @lru_cache(maxsize=1 << 16)
 def _decode_key(key: bytes) -> TopicPartition:
     reader = Reader(_KIND, key)
-    partition = TopicPartition(reader.string(), reader.partition())
+    partition = TopicPartition(sys.intern(reader.string()), reader.partition())
     reader.end()
     return partition
