@@ -333,6 +333,7 @@ def measure(flow: LargeFlow, mover: Mover, cycles: int) -> None:
         warm_up(exporter, mover)
         mover.settle()
         resting_cycles(exporter, cycles)
+        print_memory(exporter, "partition")
         mover.move()
         next_cycle(exporter)
         rate = CpuRate(exporter)
@@ -356,7 +357,12 @@ def main() -> None:
     arguments.add_argument(
         "--topics", type=int, default=2000, help="topics with five partitions each"
     )
-    arguments.add_argument("--cycles", type=int, default=14)
+    arguments.add_argument(
+        "--cycles",
+        type=int,
+        default=24,
+        help="of 5 s each; whole minutes, because some work is done once a minute",
+    )
     chosen = arguments.parse_args()
     with LargeFlow.start(Shape(topics=chosen.topics)) as flow:
         measure_by_topic(flow, chosen.cycles, "no history")
