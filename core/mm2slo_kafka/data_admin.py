@@ -23,7 +23,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no _
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Future
 
 _TIMEOUT = 60.0
@@ -164,11 +164,19 @@ class DataAdmin:
         Both are names of Kafka's ResourceType and AclOperation; the name `*` means all.
         """
         _wait_all(self._client.create_acls([_acl(user, resource, name, operation)]))
+        allowed = _filter(user, resource, name, operation)
+        _await(lambda: self._is_bound(allowed), f"permission of {user} for {name}")
 
     def revoke(self, user: str, resource: str, name: str, operation: str) -> int:
         """Undo `grant`; returns the number of removed bindings."""
-        answers = self._client.delete_acls([_filter(user, resource, name, operation)])
-        return sum(len(future.result(_TIMEOUT)) for future in answers.values())
+        allowed = _filter(user, resource, name, operation)
+        answers = self._client.delete_acls([allowed])
+        removed = sum(len(future.result(_TIMEOUT)) for future in answers.values())
+        _await(lambda: not self._is_bound(allowed), f"removed permission of {user} for {name}")
+        return removed
+
+    def _is_bound(self, wanted: AclBindingFilter) -> bool:
+        return bool(self._client.describe_acls(wanted).result(_TIMEOUT))
 
     def _require_topic(self, topic: str) -> int:
         """Partition count of a topic that must exist; librdkafka would only report "no leaders"."""
@@ -206,13 +214,7 @@ class DataAdmin:
             consumer.close()
 
     def _await_partitions(self, topic: str, count: int) -> None:
-        end = time.monotonic() + _TIMEOUT
-        while self.partition_count(topic) != count:
-            if time.monotonic() > end:
-                raise TimeoutError(
-                    f"{topic} does not have {count} partitions after {_TIMEOUT:.0f} s"
-                )
-            time.sleep(0.02)
+        _await(lambda: self.partition_count(topic) == count, f"{topic} with {count} partitions")
 
 
 def _offsets_of(found: list[TopicPartition]) -> dict[int, int]:
@@ -245,6 +247,15 @@ def _filter(user: str, resource: str, name: str, operation: str) -> AclBindingFi
         AclOperation[operation],
         AclPermissionType.ALLOW,
     )
+
+
+def _await(is_visible: Callable[[], object], what: str) -> None:
+    """Wait until a broker has what the controller has confirmed."""
+    end = time.monotonic() + _TIMEOUT
+    while not is_visible():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: not visible after {_TIMEOUT:.0f} s")
+        time.sleep(0.02)
 
 
 def _wait_all(futures: Mapping[Any, Future[Any]]) -> None:
