@@ -155,9 +155,9 @@ class Process:
         self.url = ""
 
     def lines(self) -> list[dict[str, str]]:
-        """The log so far; all lines must be JSON."""
-        text = self._log.read_text()
-        return [json.loads(line) for line in text.splitlines() if text.endswith("\n") or line]
+        """The complete lines of the log so far; all must be JSON."""
+        text, _, _incomplete = self._log.read_text().rpartition("\n")
+        return [json.loads(line) for line in text.splitlines()]
 
     def until_serving(self) -> None:
         self.wait(lambda: any("serving" in line["message"] for line in self.lines()), "serving")

@@ -45,6 +45,7 @@ def test_group_keeps_verdict_and_recovery_point_without_mirrormaker_and_source(
             lambda s: (
                 s.state(FLOW) == "stopped"
                 and s.value("mm2_failover_unreplicated_records", flow=FLOW) == 15
+                and (s.value("mm2_failover_unreplicated_seconds", flow=FLOW) or 0) > 3
             ),
             "the backlog of a stopped flow",
         )

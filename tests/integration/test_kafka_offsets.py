@@ -52,6 +52,7 @@ def test_missing_topics_and_partitions_are_reported(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     lab.cluster("us").admin.create_topic(fresh_topic, 1)
+    lab.cluster("us").admin.end_offsets(fresh_topic)  # waits for its leader
     existing, beyond = TopicPartition(fresh_topic, 0), TopicPartition(fresh_topic, 5)
     missing = TopicPartition(f"{fresh_topic}-missing", 0)
     unknown = ErrorKind.UNKNOWN_TOPIC
@@ -241,6 +242,7 @@ def test_sent_record_keeps_timestamp(lab: Lab, us: ClusterClient, fresh_topic: s
             timestamp_ms=1_700_000_000_999,
             on_delivery=results.append,
         )
+        assert producer.flush(60) == 0
     assert results == [Delivered(fresh_topic, 1, 0, 1_700_000_000_999)]
     found = us.first_records({TopicPartition(fresh_topic, 1): (0, 1)}).found[
         TopicPartition(fresh_topic, 1)
@@ -255,7 +257,7 @@ def test_send_to_missing_topic_fails_without_creating_it(
     properties = lab.cluster("us").librdkafka()
     with RecordProducer(HandleFactory("us", properties), delivery_timeout_seconds=3.0) as producer:
         producer.send(fresh_topic, value=b"v", on_delivery=results.append)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
     assert len(results) == 1
     problem = results[0]
     assert isinstance(problem, KafkaOperationError)

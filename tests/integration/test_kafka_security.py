@@ -15,6 +15,7 @@ from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProduc
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import APP
+from mm2slo_lab.condition_wait import PATIENCE
 
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
@@ -79,7 +80,7 @@ def test_denied_operations_raise_authorization_errors(broker: Broker) -> None:
 
         # Topics can be read without permissions on groups.
         tail = TopicTail(client, "open", refresh_seconds=0.2)
-        deadline, records = time.monotonic() + 20, 0
+        deadline, records = time.monotonic() + PATIENCE, 0
         while records < 4:
             assert time.monotonic() < deadline, tail.problem
             records += len(tail.poll(10, 0.2).records)
@@ -102,17 +103,17 @@ def test_producer_works_after_permission_is_granted(broker: Broker) -> None:
     broker.admin.grant(APP.name, "TOPIC", "canary", "DESCRIBE")
     results: list[DeliveryResult] = []
     properties = broker.librdkafka(APP)
-    with RecordProducer(HandleFactory("us", properties), delivery_timeout_seconds=5.0) as producer:
+    with RecordProducer(HandleFactory("us", properties), delivery_timeout_seconds=60.0) as producer:
         # Without any write permission Kafka refuses a producer id: a fatal error.
         producer.send("canary", value=b"v", on_delivery=results.append)
-        producer.flush(10)
+        producer.flush(60)
         assert len(results) == 1
         problem = results.pop()
         assert isinstance(problem, KafkaOperationError)
         assert problem.kind is ErrorKind.AUTHORIZATION
 
         broker.admin.grant(APP.name, "TOPIC", "canary", "WRITE")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not any(isinstance(result, Delivered) for result in results):
             assert time.monotonic() < deadline, results
             producer.send("canary", value=b"v", on_delivery=results.append)

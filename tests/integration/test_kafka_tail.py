@@ -73,10 +73,10 @@ def test_tail_reads_recreated_topic_from_start(lab: Lab, tail: TopicTail) -> Non
     # More records than before: the old position would be a valid one.
     produce(broker.librdkafka(), tail.topic, Load(9))
     batches = poll_until(tail, lambda: tail.topic_id != old and tail.position.get(0) == 9)
+    poll_until(tail, lambda: tail.caught_up)
     restarts = [number for number, batch in enumerate(batches) if batch.restarted]
     assert restarts
     assert places(batches[restarts[-1] :]) == [(0, offset) for offset in range(9)]
-    assert tail.caught_up
 
 
 def test_tail_restarts_after_deleted_records(lab: Lab, us: ClusterClient) -> None:
@@ -171,6 +171,7 @@ def test_tail_continues_after_broker_restart(lab_factory: LabFactory) -> None:
 def test_tail_reports_hanging_broker(lab_factory: LabFactory) -> None:
     broker = lab_factory(ONE_CLUSTER).cluster("us")
     broker.admin.create_topic("orders", 1)
+    broker.admin.end_offsets("orders")  # waits for its leader
     orders = TopicPartition("orders", 0)
     expected = {ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}
     with ClusterClient("us", broker.librdkafka()) as client:

@@ -50,7 +50,9 @@ def seen(lab: Lab, fresh_topic: str) -> Iterator[Watch]:
     lab.mm2.wait_mirroring()
     with watch(lab, ["us->eu"], flow={"isolation": "read_committed"}) as found:
         found.until_ready()
-        eu.admin.set_topic_configs(f"us.{fresh_topic}", {"max.message.bytes": "1000000"})
+        copy = f"us.{fresh_topic}"
+        wait_for(lambda: eu.admin.partition_count(copy) > 0, "the copy")
+        eu.admin.set_topic_configs(copy, {"max.message.bytes": "1000000"})
         found.until(lambda s: s.values("mm2_topic_config_drift"), "a drift of settings")
         found.until(lambda s: s.values("mm2_checkpoint_age_seconds"), "a checkpoint")
         produce(us.librdkafka(), fresh_topic, Load(500))
@@ -71,7 +73,7 @@ def test_every_metric_of_catalogue_is_scraped(seen: Watch, tmp_path: Path) -> No
                 catalogue.FLOW_SETTING_OVERRIDDEN,
                 catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS,
             }
-            and not wait_for_series(server, metric.sample_names[-1], timeout=5)
+            and not wait_for_series(server, metric.sample_names[-1], timeout=60)
         ]
         assert missing == []
         [up_to_date] = wait_for_series(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
+    from exporter_watch import Watch
     from fault_injection import Place, Stored
 
     from audit_scenario.arrival_recorder import ArrivalRecorder
@@ -91,9 +92,11 @@ def play_scenario(lab: Lab, prefix: str) -> AuditScenario:
     try:
         with ExitStack() as stack:
             spark = stack.enter_context(audit_process())
-            stack.enter_context(watch(lab, [US_EU], flow=FLOW)).until_ready()
+            seen = stack.enter_context(watch(lab, [US_EU], flow=FLOW))
+            seen.until_ready()
             topics = ScenarioTopics(lab, prefix, now())
             create_topics(topics)
+            _wait_polled(seen, topics)
             recorders = tuple(map(stack.enter_context, _recorders(topics)))
             send_records(topics)
             kill_mirrormaker(topics)
@@ -112,6 +115,19 @@ def play_scenario(lab: Lab, prefix: str) -> AuditScenario:
         lab.mm2.stop()
         lab.mm2.configure({})
         lab.mm2.start()
+
+
+def _wait_polled(seen: Watch, topics: ScenarioTopics) -> None:
+    """Wait until the timeline has polls of the timed topics from before their first records."""
+    ends = ("mm2_source_end_offset", "mm2_target_end_offset")
+    seen.until(
+        lambda s: (
+            s.value("mm2_exporter_timeline_writer") == 1
+            and all(s.values(end, topic=topics.topic(name)) for end in ends for name in _TIMED)
+        ),
+        "polls of the topics",
+    )
+    seen.after_cycles(1)
 
 
 def _request(
