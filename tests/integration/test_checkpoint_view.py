@@ -109,6 +109,7 @@ def test_checkpoints_equal_those_of_kafka_client(kafka: Any, groups: Lab) -> Non
         head = {TopicPartition(f"us.{TOPIC}", 0): 3000, TopicPartition(f"us.{TOPIC}", 1): 500}
         wait_for(lambda: exporter_offsets(seen, "view-head") == head, "the head's checkpoint")
         before = compare_offsets(kafka, seen, groups)
+        assert before["view-head"] == head
         groups.mm2.restart()
         # The group advances, so that checkpoints of the new task are compared, too.
         us = groups.cluster("us")

@@ -276,6 +276,7 @@ def test_recreated_source_topic_is_counted_without_loss(
     seen.until(lambda s: quality(s, topic) == "live", "a live position")
     done = at_rest(seen, topic, 30)
     assert recreations(done, topic) == {"source": 1, "target": 0}
+    assert quality(done, topic) == "live"
     lost = {s.value("mm2_retention_lost_records_total", topic=topic) for s in seen.scrapes}
     assert lost <= {0, None}
 
