@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.sli_counters import BAD, GOOD, NO_EVENTS, UNKNOWN, DueSlices, Sli, SliCount, SliKey
+from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
+
+    from mm2slo_core.group_evidence import NewestCheckpoint
 
 DEFAULT_HEARTBEAT_AGE = 30.0
 DEFAULT_SYNC_SPACING = 100
@@ -77,71 +80,54 @@ def heartbeat_availability(
     return SliCount(events.good, events.total, events.unknown + slices.missed)
 
 
-class CheckpointSample(NamedTuple):
-    """Committed offset and newest checkpoint of one group and partition at one time."""
+class GroupOffsets(NamedTuple):
+    """Committed offsets of a group, and its newest checkpoints by partition of the copies."""
 
-    commit: int
-    checkpoint_upstream: int | None
-    """None: no checkpoint yet."""
+    commits: Mapping[TopicPartition, int]
+    checkpoints: Mapping[TopicPartition, NewestCheckpoint]
 
 
-class CheckpointCoverage:
-    """Tracks whether checkpoints cover the commits of one group and partition in time.
+class _Uncovered(NamedTuple):
+    """The oldest commit of a partition that no checkpoint covers."""
 
-    MM2 writes no checkpoint while the translated offset does not advance
-    (MirrorCheckpointTask.checkpointIsMoreRecent), so age alone would count idle groups, and those
-    between two offset syncs, as bad. Tracked is the oldest uncovered commit: a checkpoint covers it
-    if its upstream offset is at most *slack* records behind.
-    """
-
-    __slots__ = ("_commit", "_uncovered_offset", "_uncovered_since")
-
-    def __init__(self) -> None:
-        self._commit: int | None = None
-        self._uncovered_since: float | None = None
-        self._uncovered_offset = 0
-
-    def observe(self, at: float, sample: CheckpointSample, slack: int) -> bool:
-        """Add the sample of time *at*; True if the commit changed since the last one."""
-        moved = self._commit is not None and sample.commit != self._commit
-        self._commit = sample.commit
-        # A group that was reset to an earlier offset no longer needs the later one covered.
-        self._uncovered_offset = min(self._uncovered_offset, sample.commit)
-        reached = sample.checkpoint_upstream
-        covers = None if reached is None else reached + slack
-        if (
-            self._uncovered_since is not None
-            and covers is not None
-            and covers >= self._uncovered_offset
-        ):
-            self._uncovered_since = None
-        if self._uncovered_since is None and (covers is None or covers < sample.commit):
-            self._uncovered_since, self._uncovered_offset = at, sample.commit
-        return moved
-
-    def is_overdue(self, now: float, timeout: float) -> bool:
-        """Return whether a commit has been uncovered for more than *timeout* seconds."""
-        return self._uncovered_since is not None and now - self._uncovered_since > timeout
+    since: float
+    offset: int
 
 
 class CheckpointFreshness:
-    """Counts group-slices of groups whose commits changed: good if no commit is overdue."""
+    """Counts group-slices of groups whose commits changed: good if no commit is overdue.
 
-    __slots__ = ("_groups", "_moved_last", "_slack", "checkpoint_interval")
+    MM2 writes no checkpoint while the translated offset does not advance
+    (MirrorCheckpointTask.checkpointIsMoreRecent), so age alone would count idle groups, and those
+    between two offset syncs, as bad. Overdue is a commit that no checkpoint has covered for three
+    checkpoint intervals; one covers it if its upstream offset is at most *slack* records behind.
+    """
+
+    __slots__ = (
+        "_copies",
+        "_groups",
+        "_moved_last",
+        "_slack",
+        "_uncovered",
+        "checkpoint_interval",
+    )
 
     def __init__(self, checkpoint_interval: float, slack: int = DEFAULT_SYNC_SPACING) -> None:
         self.checkpoint_interval = checkpoint_interval
         self._slack = slack
-        self._groups: dict[str, dict[object, CheckpointCoverage]] = {}
+        self._copies: Mapping[str, str] = {}
+        self._groups: Mapping[str, GroupOffsets] = {}
+        self._uncovered: dict[str, dict[TopicPartition, _Uncovered]] = {}
         self._moved_last: AbstractSet[str] = frozenset()
 
     def count(
         self,
         now: float,
         slices: DueSlices,
-        groups: Mapping[str, Mapping[object, CheckpointSample]] | None,
+        copies: Mapping[str, str],
+        groups: Mapping[str, GroupOffsets] | None,
     ) -> SliCount:
-        """Count one slice of *groups*: group -> partition -> sample.
+        """Count one slice of *groups*; *copies* are the target topics by source topic.
 
         None: commits or checkpoints could not be read, so the groups that changed in the last
         measured slice are unknown. Removed groups and partitions are dropped.
@@ -150,18 +136,56 @@ class CheckpointFreshness:
             return NO_EVENTS
         if groups is None:
             return SliCount(unknown=len(self._moved_last) * (1 + slices.missed))
+        same_copies = copies == self._copies
         good = 0
         moved: set[str] = set()
-        timeout = 3 * self.checkpoint_interval
-        current: dict[str, dict[object, CheckpointCoverage]] = {}
-        for group, samples in groups.items():
-            known = self._groups.get(group, {})
-            current[group] = kept = {key: known.get(key) or CheckpointCoverage() for key in samples}
-            for key, sample in samples.items():
-                if kept[key].observe(now, sample, self._slack):
+        uncovered: dict[str, dict[TopicPartition, _Uncovered]] = {}
+        for group, offsets in groups.items():
+            before = self._groups.get(group)
+            found = self._uncovered.get(group, {})
+            if not (same_copies and offsets == before):
+                found = self._find_uncovered(now, offsets, copies, found)
+                if before is not None and _has_moved(before.commits, offsets.commits, copies):
                     moved.add(group)
-            if group in moved:
-                good += not any(each.is_overdue(now, timeout) for each in kept.values())
+                    timeout = 3 * self.checkpoint_interval
+                    good += not any(now - each.since > timeout for each in found.values())
+            if found:
+                uncovered[group] = found
         unknown = len(moved) * slices.missed
-        self._groups, self._moved_last = current, frozenset(moved)
+        self._copies, self._groups, self._uncovered = copies, groups, uncovered
+        self._moved_last = frozenset(moved)
         return SliCount(good, len(moved), unknown)
+
+    def _find_uncovered(
+        self,
+        now: float,
+        offsets: GroupOffsets,
+        copies: Mapping[str, str],
+        known: Mapping[TopicPartition, _Uncovered],
+    ) -> dict[TopicPartition, _Uncovered]:
+        found: dict[TopicPartition, _Uncovered] = {}
+        for partition, commit in offsets.commits.items():
+            copy = copies.get(partition.topic)
+            if copy is None:
+                continue
+            checkpoint = offsets.checkpoints.get(TopicPartition(copy, partition.partition))
+            covered_to = -1 if checkpoint is None else checkpoint.upstream + self._slack
+            since, offset = known.get(partition) or (now, commit)
+            # A group that was reset to an earlier offset no longer needs the later one covered.
+            offset = min(offset, commit)
+            if covered_to >= offset:
+                since, offset = now, commit
+            if covered_to < offset:
+                found[partition] = _Uncovered(since, offset)
+        return found
+
+
+def _has_moved(
+    before: Mapping[TopicPartition, int],
+    commits: Mapping[TopicPartition, int],
+    copies: Mapping[str, str],
+) -> bool:
+    return any(
+        before.get(partition, commit) != commit and partition.topic in copies
+        for partition, commit in commits.items()
+    )

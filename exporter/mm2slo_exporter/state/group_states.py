@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.group_evidence import GroupEvidence
 from mm2slo_core.group_readiness import ReadinessLimits, evaluate_group
-from mm2slo_core.time_slices import CheckpointSample
-from mm2slo_core.topology import TopicPartition
+from mm2slo_core.time_slices import GroupOffsets
 from mm2slo_exporter.state.flow_report import GroupState
 from mm2slo_exporter.state.group_inputs import GroupInputs, collect_inputs, gather_evidence
 from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, sum_lags
@@ -68,27 +67,15 @@ def _with_commits_at(judged: _Judged, at: float | None) -> _Judged:
     return judged._replace(state=replace(judged.state, commits_at=at))
 
 
-def checkpoint_samples(
-    seen: Observation, topics: Iterable[TopicState]
-) -> Mapping[str, Mapping[object, CheckpointSample]] | None:
-    """Commits and checkpoints by group and partition; None while a cluster is unreadable."""
+def group_offsets(seen: Observation) -> Mapping[str, GroupOffsets] | None:
+    """Commits and checkpoints by group; None while a cluster is unreadable."""
     if not (seen.source_readable and seen.target_readable):
         return None
-    copies = {topic.pair.source: topic.pair.target for topic in topics}
-    samples: dict[str, dict[object, CheckpointSample]] = {}
-    for group, commits in seen.source.group_offsets.items():
-        known = seen.internals.checkpoints.get(group, {})
-        found: dict[object, CheckpointSample] = {}
-        for partition, commit in commits.items():
-            if partition.topic in copies:
-                copy = TopicPartition(copies[partition.topic], partition.partition)
-                checkpoint = known.get(copy)
-                found[partition] = CheckpointSample(
-                    commit, None if checkpoint is None else checkpoint.upstream
-                )
-        if found:
-            samples[group] = found
-    return samples
+    checkpoints = seen.internals.checkpoints
+    return {
+        group: GroupOffsets(commits, checkpoints.get(group, {}))
+        for group, commits in seen.source.group_offsets.items()
+    }
 
 
 def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: ReadinessLimits) -> _Judged:

@@ -12,7 +12,7 @@ from mm2slo_core.time_slices import (
     data_freshness,
     heartbeat_availability,
 )
-from mm2slo_exporter.state.group_states import checkpoint_samples
+from mm2slo_exporter.state.group_states import group_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,8 +94,10 @@ class SliceIndicators:
             return
         lags = self._classes.lags(topics, known=seen.target_readable)
         self._counters.add_all(data_freshness(slices, lags))
-        samples = checkpoint_samples(seen, topics)
-        self._counters.add(_CHECKPOINTS, self._checkpoints.count(seen.at, slices, samples))
+        copies = {topic.pair.source: topic.pair.target for topic in topics}
+        self._counters.add(
+            _CHECKPOINTS, self._checkpoints.count(seen.at, slices, copies, group_offsets(seen))
+        )
         if self._by_heartbeats:
             source_unreachable_for = 0.0
             if not seen.source_readable and seen.source_offsets is not None:

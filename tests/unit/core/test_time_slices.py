@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import pytest
 
+from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.sli_counters import DueSlices, Sli, SliCount, SliKey
 from mm2slo_core.time_slices import (
     CheckpointFreshness,
-    CheckpointSample,
     FreshnessClass,
+    GroupOffsets,
     data_freshness,
     heartbeat_availability,
 )
+from mm2slo_core.topology import TopicPartition
 
 ONE = DueSlices(1, 0)
 
@@ -64,11 +66,26 @@ def test_heartbeat_availability_of_missed_slices_is_unknown() -> None:
     assert heartbeat_availability(DueSlices(0, 0), 1.0, target_readable=True) == (0, 0, 0)
 
 
+COPIES = {"orders": "us.orders"}
+
+
+def group(*positions: tuple[int, int | None], topic: str = "orders") -> GroupOffsets:
+    """Commit and upstream offset of the newest checkpoint of each partition of a topic."""
+    return GroupOffsets(
+        {TopicPartition(topic, number): commit for number, (commit, _) in enumerate(positions)},
+        {
+            TopicPartition(COPIES.get(topic, topic), number): NewestCheckpoint(upstream, 0, 0.0)
+            for number, (_, upstream) in enumerate(positions)
+            if upstream is not None
+        },
+    )
+
+
 def judge(*samples: tuple[float, int, int | None]) -> list[SliCount]:
     """One group with one partition, a checkpoint interval of 60 s and a slack of 100."""
     freshness = CheckpointFreshness(60.0, slack=100)
     return [
-        freshness.count(at, ONE, {"billing": {"orders-0": CheckpointSample(commit, upstream)}})
+        freshness.count(at, ONE, COPIES, {"billing": group((commit, upstream))})
         for at, commit, upstream in samples
     ]
 
@@ -110,25 +127,48 @@ def test_checkpoint_freshness_after_group_reset_is_good() -> None:
     assert judge((0, 500, 500), (60, 9000, 500), (300, 400, 500)) == [IDLE, FRESH, FRESH]
 
 
+def test_checkpoint_freshness_of_repeated_commits_stays_overdue() -> None:
+    commits = [(0, 500, 500), (60, 2000, 500), (120, 2000, 500), (241, 3000, 500), (256, 3000, 500)]
+    assert judge(*commits) == [IDLE, FRESH, IDLE, STALE, IDLE]
+
+
+def test_checkpoint_freshness_after_late_checkpoint_is_good() -> None:
+    assert judge((0, 500, 500), (60, 2000, 500), (300, 2000, 2000), (600, 9000, 2000)) == [
+        IDLE,
+        FRESH,
+        IDLE,
+        FRESH,
+    ]
+
+
 def test_checkpoint_freshness_without_samples_is_unknown_for_last_groups() -> None:
     freshness = CheckpointFreshness(60.0)
     for at, commit in ((0.0, 1), (60.0, 2)):
-        freshness.count(
-            at,
-            ONE,
-            {
-                "moving": {"orders-0": CheckpointSample(commit, commit)},
-                "idle": {"orders-0": CheckpointSample(7, 7)},
-            },
-        )
-    assert freshness.count(120.0, ONE, None) == SliCount(0, 0, 1)
-    assert freshness.count(240.0, DueSlices(1, 2), None) == SliCount(0, 0, 3)
+        groups = {"moving": group((commit, commit)), "idle": group((7, 7))}
+        freshness.count(at, ONE, COPIES, groups)
+    assert freshness.count(120.0, ONE, COPIES, None) == SliCount(0, 0, 1)
+    assert freshness.count(240.0, DueSlices(1, 2), COPIES, None) == SliCount(0, 0, 3)
 
 
 def test_checkpoint_freshness_counts_each_group_once() -> None:
     freshness = CheckpointFreshness(60.0, slack=0)
     for at, commit in ((0.0, 1), (60.0, 2)):
-        found = freshness.count(
-            at, ONE, {"g": {part: CheckpointSample(commit, commit) for part in "abc"}}
-        )
+        found = freshness.count(at, ONE, COPIES, {"g": group(*[(commit, commit)] * 3)})
     assert found == FRESH
+
+
+def test_checkpoint_freshness_ignores_topics_that_are_not_replicated() -> None:
+    freshness = CheckpointFreshness(60.0, slack=0)
+    for at, commit in ((0.0, 1), (300.0, 2)):
+        found = freshness.count(at, ONE, COPIES, {"g": group((commit, None), topic="other")})
+    assert found == IDLE
+
+
+def test_checkpoint_freshness_of_topic_replicated_later_counts_from_then() -> None:
+    freshness = CheckpointFreshness(60.0, slack=0)
+    rounds = [(0, 1, {}), (900, 1, COPIES), (1080, 2, COPIES), (1095, 3, COPIES)]
+    counted = [
+        freshness.count(at, ONE, copies, {"g": group((commit, None))})
+        for at, commit, copies in rounds
+    ]
+    assert counted == [IDLE, IDLE, FRESH, STALE]

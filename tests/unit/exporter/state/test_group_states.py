@@ -12,11 +12,10 @@ from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.group_readiness import BlockReason, ReadinessLimits
-from mm2slo_core.time_slices import CheckpointSample
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.state.group_states import GroupJudge, checkpoint_samples
+from mm2slo_exporter.state.group_states import GroupJudge, group_offsets
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
@@ -229,19 +228,17 @@ def test_synced_group_offsets_are_compared_with_target_commits(
     assert reasons(scene) == expected
 
 
-def test_checkpoint_samples_pair_commits_with_checkpoints(scene: Scene) -> None:
-    scene.source["group_offsets"] = {
-        "app": {PARTITION: 90, TopicPartition("not-copied", 0): 1},
-        "new": {PARTITION: 5},
-        "elsewhere": {TopicPartition("not-copied", 0): 1},
-    }
-    assert checkpoint_samples(*read(scene)) == {
-        "app": {PARTITION: CheckpointSample(90, 80)},
-        "new": {PARTITION: CheckpointSample(5, None)},
+def test_group_offsets_pair_commits_with_checkpoints(scene: Scene) -> None:
+    scene.source["group_offsets"] = {"app": {PARTITION: 90}, "new": {PARTITION: 5}}
+    seen, _topics = read(scene)
+    assert group_offsets(seen) == {
+        "app": ({PARTITION: 90}, {COPY: NewestCheckpoint(80, 80, 950.0)}),
+        "new": ({PARTITION: 5}, {}),
     }
 
 
 @pytest.mark.parametrize("side", ["source_readable", "target_readable"])
-def test_checkpoint_samples_while_cluster_is_unreadable_are_none(scene: Scene, side: str) -> None:
+def test_group_offsets_while_cluster_is_unreadable_are_none(scene: Scene, side: str) -> None:
     setattr(scene, side, False)
-    assert checkpoint_samples(*read(scene)) is None
+    seen, _topics = read(scene)
+    assert group_offsets(seen) is None
