@@ -25,6 +25,18 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+_MAX_SHARED = 1 << 17
+_shared: dict[TopicPartition, TopicPartition] = {}
+
+
+def shared_partition(topic: str, partition: int) -> TopicPartition:
+    """The same object for all that refer to a partition: it is a key of many maps."""
+    if len(_shared) >= _MAX_SHARED:
+        _shared.clear()
+    wanted = TopicPartition(topic, partition)
+    return _shared.setdefault(wanted, wanted)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Flow:
     """A replication flow from one cluster to another, by MirrorMaker 2's cluster aliases."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from mm2slo_core.topology import TopicPartition
+from mm2slo_core.topology import shared_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mm2slo_core.topic_selection import TopicPair
+    from mm2slo_core.topology import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,10 @@ class FlowPlan:
     )
 
     def partitions(self, topic: str, count: int) -> tuple[TopicPartition, ...]:
-        """The partitions of a topic on one side.
-
-        The same objects in each call: thousands of keys are then compared by identity alone.
-        """
+        """The partitions of a topic on one side."""
         found = self._partitions.get((topic, count))
         if found is None:
-            found = tuple(TopicPartition(topic, number) for number in range(count))
+            found = tuple(shared_partition(topic, number) for number in range(count))
             self._partitions[topic, count] = found
         return found
 

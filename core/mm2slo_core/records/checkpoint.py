@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 import sys
-from functools import lru_cache
 from typing import NamedTuple
 
 from mm2slo_core.records.decode_errors import DecodeError, DecodeReason, Tombstone
@@ -19,7 +18,8 @@ from mm2slo_core.records.kafka_encoding import (
     negative_offset,
     require_key,
 )
-from mm2slo_core.topology import TopicPartition
+from mm2slo_core.records.key_cache import KeyCache
+from mm2slo_core.topology import TopicPartition, shared_partition
 
 _KIND = "checkpoint"
 _HEAD = struct.Struct(">hqq")
@@ -92,10 +92,12 @@ def _too_short(value: bytes) -> DecodeError:
     )
 
 
-@lru_cache(maxsize=1 << 16)
-def _decode_key(key: bytes) -> CheckpointKey:
+def _decode_new_key(key: bytes) -> CheckpointKey:
     reader = Reader(_KIND, key)
     group, topic = sys.intern(reader.string()), sys.intern(reader.string())
-    checkpoint_key = CheckpointKey(group, TopicPartition(topic, reader.partition()))
+    checkpoint_key = CheckpointKey(group, shared_partition(topic, reader.partition()))
     reader.end()
     return checkpoint_key
+
+
+_decode_key = KeyCache(_decode_new_key).__getitem__

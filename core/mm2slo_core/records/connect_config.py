@@ -22,7 +22,7 @@ from mm2slo_core.records.connect_json import (
 )
 from mm2slo_core.records.decode_errors import Tombstone
 from mm2slo_core.records.kafka_encoding import require_key
-from mm2slo_core.topology import TopicPartition
+from mm2slo_core.topology import TopicPartition, shared_partition
 
 _KIND = "configuration"
 _CONNECTOR = "connector-"
@@ -151,7 +151,7 @@ def _partition(text: str) -> TopicPartition:
     found = split_numbered_name(text.strip())
     if found is None:
         raise unexpected_shape(_KIND, "an assigned partition that is not topic-number")
-    return TopicPartition(*found)
+    return shared_partition(*found)
 
 
 def _decode_key(text: str) -> ConfigKey | None:

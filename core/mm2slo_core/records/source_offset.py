@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import lru_cache
 from typing import NamedTuple
 
 from mm2slo_core.records.connect_json import decode_json, decode_object, get_field, unexpected_shape
 from mm2slo_core.records.decode_errors import Tombstone
 from mm2slo_core.records.kafka_encoding import require_key
-from mm2slo_core.topology import TopicPartition
+from mm2slo_core.records.key_cache import KeyCache
+from mm2slo_core.topology import TopicPartition, shared_partition
 
 _KIND = "source offset"
 _KEY_PARTS = 2
@@ -81,8 +81,7 @@ def _compact(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-@lru_cache(maxsize=1 << 16)
-def _decode_key(key: bytes) -> SourceOffsetKey | None:
+def _decode_new_key(key: bytes) -> SourceOffsetKey | None:
     parts = decode_json(_KIND, key)
     if not isinstance(parts, list) or len(parts) != _KEY_PARTS:
         raise unexpected_shape(_KIND, "a key that is not [connector, partition]")
@@ -96,4 +95,7 @@ def _decode_key(key: bytes) -> SourceOffsetKey | None:
         raise unexpected_shape(_KIND, f"partition {partition}, expected >= 0")
     topic = sys.intern(get_field(_KIND, where, "topic", str))
     cluster = sys.intern(get_field(_KIND, where, "cluster", str))
-    return SourceOffsetKey(sys.intern(connector), cluster, TopicPartition(topic, partition))
+    return SourceOffsetKey(sys.intern(connector), cluster, shared_partition(topic, partition))
+
+
+_decode_key = KeyCache(_decode_new_key).__getitem__

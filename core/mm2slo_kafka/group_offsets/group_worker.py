@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from mm2slo_core.topology import shared_partition
 from mm2slo_kafka.group_offsets.worker_messages import (
     Cluster,
     GroupAnswer,
@@ -150,6 +151,8 @@ class GroupWorker:
 
     def _to_result(self, subject: Subject, answer: GroupAnswer) -> Any:
         found = answer.found
+        if isinstance(found, dict):
+            return {shared_partition(*partition): offset for partition, offset in found.items()}
         if not isinstance(found, GroupFailure):
             return found
         return KafkaOperationError(

@@ -26,7 +26,7 @@ class OffsetSyncs:
         self.newest: dict[TopicPartition, NewestSync] = {}
         self._lock = lock
         self._dense = dense
-        self._maps: dict[TopicPartition, _LockedOffsetMap] = {}
+        self._runs: dict[TopicPartition, SyncRuns] = {}
         self._restarted = _RestartedTranslation() if forgetful else None
 
     def apply(self, record: TailRecord) -> None:
@@ -34,7 +34,7 @@ class OffsetSyncs:
         found = OffsetSync.decode(record.key, record.value)
         if isinstance(found, Tombstone):
             self.newest.pop(found.key, None)
-            self._maps.pop(found.key, None)
+            self._runs.pop(found.key, None)
             if self._restarted is not None:
                 self._restarted.remove(found.key)
             return
@@ -42,16 +42,14 @@ class OffsetSyncs:
         self.newest[partition] = NewestSync(upstream, downstream, record.written_at)
         if self._restarted is not None:
             self._restarted.add(found, record.written_at)
-        known = self._maps.get(partition)
-        if known is None:
-            runs = SyncRuns(dense=self._dense)
-            known = _LockedOffsetMap(partition, runs, self._restarted, self._lock)
-            self._maps[partition] = known
-        known.runs.add(upstream, downstream)
+        runs = self._runs.get(partition)
+        if runs is None:
+            runs = self._runs[partition] = SyncRuns(dense=self._dense)
+        runs.add(upstream, downstream)
 
     def clear(self) -> None:
         self.newest.clear()
-        self._maps.clear()
+        self._runs.clear()
         if self._restarted is not None:
             self._restarted.clear()
 
@@ -59,8 +57,8 @@ class OffsetSyncs:
         """MirrorMaker 2 writes in transactions: markers take offsets on the target."""
         if self._dense:
             self._dense = False
-            for each in self._maps.values():
-                each.runs.assume_sparse()
+            for runs in self._runs.values():
+                runs.assume_sparse()
 
     def checkpoint_task_started(self, at: float) -> None:
         """Forget as MirrorMaker 2 before Kafka 3.7.1 does."""
@@ -75,13 +73,16 @@ class OffsetSyncs:
 
     def offset_map(self, partition: TopicPartition) -> OffsetMap | None:
         """Offset translation by the offset syncs; None without any."""
-        return self._maps.get(partition)
+        runs = self._runs.get(partition)
+        if runs is None:
+            return None
+        return _LockedOffsetMap(partition, runs, self._restarted, self._lock)
 
 
 class _LockedOffsetMap:
     """An offset map that is read while the tail adds to it."""
 
-    __slots__ = ("_lock", "_partition", "_restarted", "runs")
+    __slots__ = ("_lock", "_partition", "_restarted", "_runs")
 
     def __init__(
         self,
@@ -91,24 +92,24 @@ class _LockedOffsetMap:
         lock: threading.Lock,
     ) -> None:
         self._partition = partition
-        self.runs = runs
+        self._runs = runs
         self._restarted = restarted
         self._lock = lock
 
     def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
         with self._lock:
-            return self.runs.target_bounds(upstream_offset, head)
+            return self._runs.target_bounds(upstream_offset, head)
 
     def redelivery_bounds(
         self, upstream_offset: int, downstream_offset: int, head: Head | None = None
     ) -> Bounds | None:
         with self._lock:
-            return self.runs.redelivery_bounds(upstream_offset, downstream_offset, head)
+            return self._runs.redelivery_bounds(upstream_offset, downstream_offset, head)
 
     def reaches(self, upstream_offset: int) -> bool:
         with self._lock:
             if self._restarted is None or self._restarted.restarted_at is None:
-                return self.runs.reaches(upstream_offset)
+                return self._runs.reaches(upstream_offset)
             return self._restarted.reaches(self._partition, upstream_offset)
 
 

@@ -52,6 +52,9 @@ class GroupJudge:
             inputs = collect_inputs(seen, group, commits, by_source, self._last_read)
             if known is None or not known.holds or known.inputs != inputs:
                 known = _judge(seen, group, inputs, self.limits)
+            else:
+                # Equal, but of this round: states of topics are kept, and compared by identity.
+                known = known._replace(inputs=inputs)
             judged[group] = _with_commits_at(known, seen.source.groups_read_at.get(group))
         self._known = judged
         return tuple(each.state for each in judged.values() if each.state is not None)

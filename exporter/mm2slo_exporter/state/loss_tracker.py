@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.partition_reading import PartitionReading
 
 
+_NOTHING_SAVED = SavedLoss(0, 0)
+
+
 class LossTracker:
     """Certain loss over rounds, and whether MirrorMaker 2 has resumed after it."""
 
@@ -28,7 +31,7 @@ class LossTracker:
         self._emptied_at: float | None = None
         self._log_replaced = False
         self._skipped: tuple[float, int] | None = None
-        self.saved = SavedLoss(0, 0)
+        self.saved = _NOTHING_SAVED
         """What the state topic holds."""
 
     @property

@@ -74,7 +74,9 @@ class PositionTracker:
 
         That read may be older than the last round, but not older than the preceding call.
         """
-        self._confirmed, self._previous = self._previous, self._known_log(recreated=True)
+        before, known = self._previous, self._known_log(recreated=True)
+        # The same object where nothing has changed: most topics rest.
+        self._confirmed, self._previous = before, before if known == before else known
 
     def for_new_topic(self) -> PositionTracker:
         """A tracker of the log of a re-created topic."""
