@@ -36,7 +36,7 @@ def _missing(topic: TopicState) -> int:
     return int(topic.missing_on_target)
 
 
-def _partition_drift(view: FlowView, granularity: Granularity) -> list[Series]:
+def _partition_drift(view: FlowView, granularity: Granularity) -> SeriesList:
     if not _both_readable(view):
         return []
     values = [

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import cached_property
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_exporter.exposition import Histogram
 from mm2slo_exporter.families.label_cache import LabelCache, Labels, TopicLabels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mm2slo_core.catalogue import Granularity, Metric
     from mm2slo_exporter.exposition import SeriesList
@@ -25,71 +25,77 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.group_lag import GroupLag
 
 Series: TypeAlias = tuple[Labels, float | Histogram]
-
-_number = attrgetter("partition")
+_Value = TypeVar("_Value")
 
 
 class TopicView(NamedTuple):
-    """One topic; its partitions are `FlowView.partitions[start:stop]`."""
+    """One topic."""
 
     state: TopicState
     labels: TopicLabels
-    start: int
-    stop: int
-
-    @property
-    def is_data(self) -> bool:
-        """Whether the topic counts in flow totals; heartbeats and canaries do not."""
-        return self.state.pair.role is TopicRole.DATA
+    is_data: bool
+    """Whether the topic counts in flow totals; heartbeats and canaries do not."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FlowView:
-    """A flow's report with flat lists of its topics and partitions."""
+    """A flow's report with its topics, or some of them."""
 
     report: FlowReport
     labels: Labels
     topics: tuple[TopicView, ...]
-    partitions: list[PartitionState]
-    partition_labels: list[Labels]
 
     @classmethod
     def of(cls, report: FlowReport, cache: LabelCache) -> FlowView:
         """Build the view; topics of a flow that is not ready have offsets of the source only."""
         flow = report.flow
         labels = (flow.label, flow.source, flow.target)
-        topics: list[TopicView] = []
-        partitions: list[PartitionState] = []
-        partition_labels: list[Labels] = []
-        for state in report.topics:
-            numbers = list(map(_number, state.partitions))
-            topic_labels = cache.topic(labels, state.pair.source, numbers)
-            start = len(partitions)
-            partitions.extend(state.partitions)
-            partition_labels.extend(topic_labels.partitions)
-            topics.append(TopicView(state, topic_labels, start, len(partitions)))
-        return cls(report, labels, tuple(topics), partitions, partition_labels)
+        topics = tuple(
+            TopicView(
+                state, cache.topic(labels, state.pair.source), state.pair.role is TopicRole.DATA
+            )
+            for state in report.topics
+        )
+        return cls(report, labels, topics)
+
+    @cached_property
+    def topic_labels(self) -> list[Labels]:
+        """The label values of each topic."""
+        return [topic.labels.topic for topic in self.topics]
+
+    @cached_property
+    def partitions(self) -> list[PartitionState]:
+        """The partitions of all topics."""
+        return list(chain.from_iterable(topic.state.partitions for topic in self.topics))
+
+    @cached_property
+    def partition_labels(self) -> list[Labels]:
+        """The label values of each partition."""
+        return list(
+            chain.from_iterable(
+                topic.labels.partitions(len(topic.state.partitions)) for topic in self.topics
+            )
+        )
+
+    def by_topic(self, values: Iterable[_Value]) -> Iterator[tuple[TopicView, list[_Value]]]:
+        """Each topic with the values of its partitions; *values* are in the order of partitions."""
+        remaining = iter(values)
+        for topic in self.topics:
+            yield topic, list(islice(remaining, len(topic.state.partitions)))
 
     def split(self, partitions: int) -> Iterator[FlowView]:
         """Views of the topics in turn, each of about *partitions* partitions; none without any.
 
         Heartbeats and canaries, which always move, share no view with data topics.
         """
-        first = 0
-        for last, (topic, following) in enumerate(zip_longest(self.topics, self.topics[1:])):
-            start = self.topics[first].start
-            is_last = following is None or following.is_data != topic.is_data
-            if is_last or topic.stop - start >= partitions:
-                yield replace(
-                    self,
-                    topics=tuple(
-                        TopicView(each.state, each.labels, each.start - start, each.stop - start)
-                        for each in self.topics[first : last + 1]
-                    ),
-                    partitions=self.partitions[start : topic.stop],
-                    partition_labels=self.partition_labels[start : topic.stop],
-                )
-                first = last + 1
+        found: list[TopicView] = []
+        size = 0
+        for topic, following in zip_longest(self.topics, self.topics[1:]):
+            found.append(topic)
+            size += len(topic.state.partitions)
+            if following is None or following.is_data != topic.is_data or size >= partitions:
+                yield replace(self, topics=tuple(found))
+                found, size = [], 0
 
     def data_partitions(self) -> list[PartitionState]:
         """The partitions that count in flow totals."""

@@ -11,24 +11,28 @@ Labels: TypeAlias = tuple[str, ...]
 
 
 class TopicLabels:
-    """The label values of one topic and of its partitions."""
+    """The label values of one topic and of its partitions, which are numbered from 0."""
 
-    __slots__ = ("_extended", "numbers", "partitions", "topic")
+    __slots__ = ("_by_value", "_partitions", "topic")
 
-    def __init__(self, flow: Labels, topic: str, numbers: list[int]) -> None:
-        self.numbers = numbers
+    def __init__(self, flow: Labels, topic: str) -> None:
         self.topic: Labels = (*flow, topic)
-        self.partitions: list[Labels] = [(*self.topic, str(number)) for number in numbers]
-        self._extended: dict[str, list[Labels]] = {}
+        self._partitions: list[Labels] = []
+        self._by_value: dict[str, list[Labels]] = {}
 
-    def partitions_with(self, value: str) -> list[Labels]:
-        """The partitions' label values, followed by *value*."""
-        found = self._extended.get(value)
-        if found is None:
-            text = str(value)  # the plain text of a member of a StrEnum
-            found = [(*labels, text) for labels in self.partitions]
-            self._extended[value] = found
-        return found
+    def partitions(self, count: int) -> list[Labels]:
+        """The label values of *count* partitions."""
+        known = self._partitions
+        known += [(*self.topic, str(number)) for number in range(len(known), count)]
+        return known[:count]
+
+    def partition_with(self, number: int, value: str) -> Labels:
+        """The label values of one partition, followed by *value*."""
+        known = self._by_value.setdefault(value, [])
+        while len(known) <= number:
+            # The plain text of a member of a StrEnum.
+            known.append((*self.topic, str(len(known)), str(value)))
+        return known[number]
 
 
 class LabelCache:
@@ -41,14 +45,10 @@ class LabelCache:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def topic(self, flow: Labels, topic: str, numbers: list[int]) -> TopicLabels:
-        """The label values of one topic; created again when its partitions change."""
+    def topic(self, flow: Labels, topic: str) -> TopicLabels:
+        """The label values of one topic."""
         key = (flow, topic)
-        found = self._kept.get(key)
-        if found is None or found.numbers != numbers:
-            found = TopicLabels(flow, topic, numbers)
-            self._kept[key] = found
-        self._used[key] = found
+        found = self._used[key] = self._kept.get(key) or TopicLabels(flow, topic)
         return found
 
     def forget_unused(self) -> None:

@@ -28,9 +28,9 @@ _quality_of = attrgetter("quality")
 
 def _quality(view: FlowView, _granularity: Granularity) -> SeriesList:
     labels = [
-        topic.labels.partitions_with(partition.quality)[index]
+        topic.labels.partition_with(partition.partition, partition.quality)
         for topic in view.topics
-        for index, partition in enumerate(topic.state.partitions)
+        for partition in topic.state.partitions
         if partition.quality is not None
     ]
     return SeriesColumns(labels, [1] * len(labels))

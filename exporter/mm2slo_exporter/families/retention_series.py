@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue import Granularity
-from mm2slo_exporter.families.series_rollup import by_counter, partition_series
+from mm2slo_exporter.families.series_rollup import by_counter, known_series, partition_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,19 +29,20 @@ def _records(view: FlowView, granularity: Granularity) -> SeriesList:
     return partition_series(catalogue.RETENTION_HEADROOM_RECORDS, view, granularity, values)
 
 
-def _seconds(view: FlowView, granularity: Granularity) -> list[Series]:
+def _seconds(view: FlowView, granularity: Granularity) -> SeriesList:
     if granularity is Granularity.PARTITION:
-        return [
-            (topic.labels.partitions_with(room.limit)[index], room.seconds)
+        rooms = [
+            (topic.labels.partition_with(partition.partition, room.limit), room.seconds)
             for topic in view.topics
-            for index, partition in enumerate(view.partitions[topic.start : topic.stop])
-            if (room := partition.headroom) and room.seconds is not None
+            for partition in topic.state.partitions
+            if (room := partition.headroom)
         ]
+        return known_series([labels for labels, _ in rooms], [seconds for _, seconds in rooms])
     if granularity is Granularity.TOPIC:
         return [
             series
             for topic in view.topics
-            for series in _least(topic.labels.topic, view.partitions[topic.start : topic.stop])
+            for series in _least(topic.labels.topic, topic.state.partitions)
         ]
     return _least(view.labels, view.data_partitions())
 

@@ -8,6 +8,7 @@ back. Flow level combines data topics only, and counters by their growth (`flow_
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from mm2slo_exporter.exposition import SeriesList
-    from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesOf
+    from mm2slo_exporter.families.flow_view import FlowView, SeriesOf
+    from mm2slo_exporter.families.label_cache import Labels
     from mm2slo_exporter.state.flow_report import TopicState
 
 _COMBINE: dict[Rollup, Callable[[Iterable[float]], float]] = {
@@ -52,27 +54,21 @@ def partition_series(
 ) -> SeriesList:
     """Series of a value per partition; *values* are in the order of the partitions."""
     if granularity is Granularity.PARTITION:
-        labels, known = view.partition_labels, [value for value in values if value is not None]
-        if len(known) < len(values):
-            found = zip(labels, values, strict=True)
-            labels = [each for each, value in found if value is not None]
-        return SeriesColumns(labels, known)
+        return known_series(view.partition_labels, values)
     if granularity is Granularity.TOPIC:
-        rolled = (
-            (
-                topic.labels.topic,
-                combine(metric, values[topic.start : topic.stop], needs_all=needs_all),
-            )
-            for topic in view.topics
-        )
-        return [(labels, value) for labels, value in rolled if value is not None]
-    of_data = [
-        value
-        for topic in view.topics
-        if topic.is_data
-        for value in values[topic.start : topic.stop]
-    ]
+        combined = [combine(metric, each, needs_all=needs_all) for _, each in view.by_topic(values)]
+        return known_series(view.topic_labels, combined)
+    of_data = chain.from_iterable(each for topic, each in view.by_topic(values) if topic.is_data)
     return view.flow_series(combine(metric, of_data, needs_all=needs_all))
+
+
+def known_series(labels: list[Labels], values: Sequence[float | None]) -> SeriesColumns:
+    """Series of the values that are known; *labels* are in their order."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        found = zip(labels, values, strict=True)
+        labels = [each for each, value in found if value is not None]
+    return SeriesColumns(labels, known)
 
 
 def by_partition(metric: Metric, attribute: str, *, needs_all: bool = False) -> SeriesOf:
@@ -88,17 +84,13 @@ def by_partition(metric: Metric, attribute: str, *, needs_all: bool = False) -> 
 
 def topic_series(
     metric: Metric, view: FlowView, granularity: Granularity, values: Sequence[float | None]
-) -> list[Series]:
+) -> SeriesList:
     """Series of a value per topic; *values* are in the order of the topics.
 
     At flow level, the sum over no data topics is 0, not unknown.
     """
     if granularity >= Granularity.TOPIC:
-        return [
-            (topic.labels.topic, value)
-            for topic, value in zip(view.topics, values, strict=True)
-            if value is not None
-        ]
+        return known_series(view.topic_labels, values)
     of_data = [v for topic, v in zip(view.topics, values, strict=True) if topic.is_data]
     if not of_data and metric.rollup is Rollup.SUM:
         return view.flow_series(0)
@@ -108,7 +100,7 @@ def topic_series(
 def by_topic(metric: Metric, get: Callable[[TopicState], float | None]) -> SeriesOf:
     """Series of a value of TopicState."""
 
-    def series(view: FlowView, granularity: Granularity) -> list[Series]:
+    def series(view: FlowView, granularity: Granularity) -> SeriesList:
         values = [get(topic.state) for topic in view.topics]
         return topic_series(metric, view, granularity, values)
 
