@@ -12,6 +12,7 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # re-e
 
 from mm2slo_kafka.chunks import chunks
 from mm2slo_kafka.kafka_errors import ErrorKind, kind_of
+from mm2slo_kafka.topic_ids import take_topic_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -181,7 +182,7 @@ def kind_of_failure(failure: BaseException) -> ErrorKind:
 
 
 def _identity(description: TopicDescription) -> TopicIdentity:
-    topic_id = str(description.topic_id)
+    topic_id = take_topic_id(description)
     return TopicIdentity(
         None if topic_id in {_NO_ID, "None", ""} else topic_id, len(description.partitions)
     )

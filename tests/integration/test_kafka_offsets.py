@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Uuid
 from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.topology import TopicPartition
@@ -223,6 +225,19 @@ def test_create_topic_twice_succeeds_and_recreated_topic_has_new_id(
     after = us.identify([fresh_topic])[0]
     assert before.keys() == after.keys() == {fresh_topic}
     assert before != after
+
+
+def test_repeated_identification_leaks_no_topic_id(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    lab.cluster("us").admin.create_topic(fresh_topic, 1)
+
+    def count_ids_after(times: int) -> int:
+        for _ in range(times):
+            us.identify([fresh_topic])
+        return sum(isinstance(each, Uuid) for each in gc.get_objects())
+
+    assert count_ids_after(1) == count_ids_after(50)
 
 
 def test_create_topic_refused_by_broker_raises_invalid_config(us: ClusterClient) -> None:
