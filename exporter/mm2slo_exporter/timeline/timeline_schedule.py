@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
 
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 
@@ -16,14 +17,16 @@ if TYPE_CHECKING:
     from mm2slo_exporter.flow_plan import FlowPlan
     from mm2slo_exporter.observation import Observation, OffsetsRead
 
-UNCHANGED_INTERVAL_SECONDS: Final = 60.0
+UNCHANGED_INTERVAL_SECONDS: Final = 60
 """An unchanged topic is written this often, so that a restore need not read far back."""
 _number = attrgetter("partition")
 
 
-class _WrittenValues(NamedTuple):
-    """The values of a topic whose change is written at once."""
+class _Written(NamedTuple):
+    """The last record of a topic; a change of these offsets is written at once."""
 
+    due_at: float
+    """When the topic is written again without a change."""
     partitions: tuple[int, ...]
     ends: tuple[int, ...]
 
@@ -38,13 +41,14 @@ class TimelineSchedule:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._written: dict[tuple[Side, str], tuple[float, _WrittenValues]] = {}
+        self._written: dict[Side, dict[str, _Written]] = {side: {} for side in Side}
         self._answered: dict[Side, float] = {}
         self._plan: FlowPlan | None = None
 
     def reset(self) -> None:
         """Start over: a round was not written, or another process may have written since."""
-        self._written.clear()
+        for written in self._written.values():
+            written.clear()
         self._answered.clear()
 
     def due(
@@ -66,9 +70,10 @@ class TimelineSchedule:
             if not readable or read is None or self._answered.get(side) == read.answered_at:
                 continue
             self._answered[side] = read.answered_at
+            written = self._written[side]
             for pair in seen.plan.pairs:
                 topic = pair.source if side is Side.SOURCE else pair.target
-                if pair.source in unchanged and not self._is_due(side, topic, read):
+                if pair.source in unchanged and not _is_due(written.get(topic), read):
                     continue
                 record = self._record(seen, side, topic, read)
                 if record is not None:
@@ -76,15 +81,13 @@ class TimelineSchedule:
 
     def _forget_others(self, plan: FlowPlan) -> None:
         """Drop what was written of topics that are no longer replicated."""
-        kept = {(Side.SOURCE, pair.source) for pair in plan.pairs}
-        kept |= {(Side.TARGET, pair.target) for pair in plan.pairs}
-        for key in self._written.keys() - kept:
-            del self._written[key]
-
-    def _is_due(self, side: Side, topic: str, read: OffsetsRead) -> bool:
-        """Whether an unchanged topic is written again."""
-        written_at, _values = self._written.get((side, topic), (0.0, None))
-        return read.answered_at - written_at >= UNCHANGED_INTERVAL_SECONDS
+        for side, kept in (
+            (Side.SOURCE, {pair.source for pair in plan.pairs}),
+            (Side.TARGET, {pair.target for pair in plan.pairs}),
+        ):
+            written = self._written[side]
+            for topic in written.keys() - kept:
+                del written[topic]
 
     def _record(
         self, seen: Observation, side: Side, topic: str, read: OffsetsRead
@@ -96,12 +99,13 @@ class TimelineSchedule:
             known = tuple(each for each in known if each in read.ends)
         if not known:
             return None
-        now = _WrittenValues(tuple(map(_number, known)), tuple(map(read.ends.__getitem__, known)))
-        _written_at, before = self._written.get((side, topic), (0.0, None))
-        if now == before and not self._is_due(side, topic, read):
+        before = self._written[side].get(topic)
+        partitions = tuple(map(_number, known))
+        ends = tuple(map(read.ends.__getitem__, known))
+        if before is not None and before[1:] == (partitions, ends) and not _is_due(before, read):
             return None
-        self._written[side, topic] = (read.answered_at, now)
-        is_next = before is not None and before.partitions == now.partitions
+        is_next = before is not None and before.partitions == partitions
+        self._written[side][topic] = _Written(_due_at(topic, read), partitions, ends)
         committed: Column = ()
         upstreams: Column = ()
         downstreams: Column = ()
@@ -122,13 +126,25 @@ class TimelineSchedule:
                 read.previous_requested_at if is_next else None,
                 read.previous_answered_at if is_next else None,
             ),
-            partitions=now.partitions,
-            ends=now.ends,
+            partitions=partitions,
+            ends=ends,
             log_starts=_optional_column(map(read.starts.get, known)),
             committed=committed,
             sync_upstreams=upstreams,
             sync_downstreams=downstreams,
         )
+
+
+def _due_at(topic: str, read: OffsetsRead) -> float:
+    """At most a minute later; topics are spread over it, as writing all at once takes memory."""
+    shift = crc32(topic.encode()) % UNCHANGED_INTERVAL_SECONDS
+    passed = (read.answered_at + shift) % UNCHANGED_INTERVAL_SECONDS
+    return read.answered_at + UNCHANGED_INTERVAL_SECONDS - passed
+
+
+def _is_due(written: _Written | None, read: OffsetsRead) -> bool:
+    """Whether a topic is written though it has not changed."""
+    return written is None or read.answered_at >= written.due_at
 
 
 def _optional_column(values: Iterable[int | None]) -> Column:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
@@ -54,9 +56,35 @@ def test_unchanged_topic_is_written_once_a_minute_and_after_reset() -> None:
     def count(at: float) -> int:
         return len(list(schedule.due(poll(at, 10), {"orders"})))
 
-    assert [count(at) for at in (100.0, 105.0, 159.9, 160.0, 165.0)] == [1, 0, 0, 1, 0]
+    times = [100.0 + 5 * number for number in range(37)]
+    at = [time for time in times if count(time)]
+    assert len(at) == 4
+    assert at[0] == 100.0
+    assert 0 < at[1] - at[0] <= UNCHANGED_INTERVAL_SECONDS
+    assert [at[2] - at[1], at[3] - at[2]] == [UNCHANGED_INTERVAL_SECONDS] * 2
     schedule.reset()
-    assert [count(at) for at in (170.0, 175.0)] == [1, 0]
+    assert [count(time) for time in (285.0, 285.1)] == [1, 0]
+
+
+def test_unchanged_topics_are_spread_over_the_minute() -> None:
+    pairs = tuple(TopicPair(f"t{n}", f"us.t{n}", TopicRole.DATA) for n in range(200))
+    schedule = TimelineSchedule(FLOW)
+
+    def count(at: float) -> int:
+        seen = replace(
+            poll(at),
+            plan=FlowPlan(pairs),
+            source=ClusterView(topics={pair.source: 1 for pair in pairs}),
+            source_offsets=OffsetsRead(
+                ends={TopicPartition(pair.source, 0): 7 for pair in pairs}, answered_at=at
+            ),
+        )
+        return len(list(schedule.due(seen)))
+
+    counts = [count(100.0 + 5 * number) for number in range(25)]
+    assert counts[0] == 200
+    assert sum(counts[1:13]) == sum(counts[13:]) == 200
+    assert max(counts[1:]) <= 30
 
 
 def test_record_after_reset_has_no_preceding_poll() -> None:
@@ -74,10 +102,3 @@ def test_record_with_added_partition_has_no_preceding_poll() -> None:
     assert grown.times == PollTimes(104.9, 105.0)
     (later,) = written(schedule, poll(110.0, 10, 4))
     assert later.times.previous_requested_at == 104.9
-
-
-def test_unchanged_topic_is_written_once_a_minute() -> None:
-    schedule = TimelineSchedule(FLOW)
-    written(schedule, poll(100.0, 10))
-    assert written(schedule, poll(99.9 + UNCHANGED_INTERVAL_SECONDS, 10)) == []
-    assert len(written(schedule, poll(100.0 + UNCHANGED_INTERVAL_SECONDS, 10))) == 1
