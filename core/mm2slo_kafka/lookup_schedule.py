@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from mm2slo_kafka.topic_lookup import Answers
 
 
+_EARLY_SECONDS = 2.5
+"""Topics that are due this soon are looked up with those that are due, in the same requests."""
+
+
 class LookupSchedule:
     """The topics of a group and when each is due. Not thread-safe."""
 
@@ -49,11 +53,11 @@ class LookupSchedule:
         """Look up what is due; answers that arrive within *timeout* seconds."""
         if self._answer is None:
             now = time.monotonic()
-            due = [topics[topic] for topic, at in self._due.items() if at <= now]
-            if not due:
+            if not any(at <= now for at in self._due.values()):
                 time.sleep(timeout)
                 return ()
-            self._lookups = tuple(map(TopicLookup.of, due))
+            due = (topic for topic, at in self._due.items() if at <= now + _EARLY_SECONDS)
+            self._lookups = tuple(TopicLookup.of(topics[topic]) for topic in due)
             self._answer = call_in_background(partial(self._look_up, self._lookups), "lookup")
         try:
             answers = self._answer.result(timeout)
