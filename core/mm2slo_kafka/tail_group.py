@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from mm2slo_kafka.topic_lookup import Answers
 
 _RETRY_SECONDS = 1.0
+_EXPECTED_LOOKUPS = 30
+"""How often a missing topic is looked up after so short a time: it is expected to be created."""
 _LOOKUP_SLICE_SECONDS = 0.05
 _LEADER_SECONDS = 5.0
 _SETTINGS: dict[str, str] = {
@@ -203,7 +205,8 @@ class TailGroup:
         # assignment.
         if is_absent or is_recreated or tailed.is_refused:
             self._unassign(topic)
-        self._lookups.set_due(topic, _RETRY_SECONDS if is_absent else self._refresh_seconds)
+        is_expected = is_absent and tailed.absent_lookups <= _EXPECTED_LOOKUPS
+        self._lookups.set_due(topic, _RETRY_SECONDS if is_expected else self._refresh_seconds)
         return True
 
     def _assign(self, topics: Iterable[str]) -> None:

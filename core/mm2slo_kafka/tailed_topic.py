@@ -85,6 +85,8 @@ class TailedTopic:
         self.start: Start = start
         self.problem: KafkaOperationError | None = None
         self.state = TailState.STARTING
+        self.absent_lookups = 0
+        """How many lookups in succession have not found it."""
         self.topic_id: str | None = None
         """None on brokers without topic ids (before 2.8)."""
         self.positions: dict[int, int | None] = {}
@@ -113,7 +115,9 @@ class TailedTopic:
         identity = found.identity
         if identity is None:
             self.state = TailState.ABSENT
+            self.absent_lookups += 1
         else:
+            self.absent_lookups = 0
             if self.topic_id not in (None, identity.topic_id):
                 self.restart(RestartReason.RECREATED)
             self.topic_id = identity.topic_id

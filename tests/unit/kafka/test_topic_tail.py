@@ -123,6 +123,23 @@ def test_tail_of_missing_topic_reads_it_once_created(
     assert all(batch.restarted is None for batch in batches)
 
 
+def test_missing_topic_is_looked_up_each_second_then_as_often_as_others(
+    make_tail: MakeTail, scripted: ScriptedClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted.identity = None
+    tail = make_tail(refresh_seconds=60.0)
+    lookups, waits = tail._group._lookups, []
+    set_due = lookups.set_due
+
+    def set_due_now(topic: str, seconds: float = 0.0) -> None:
+        waits.append(seconds)
+        set_due(topic)
+
+    monkeypatch.setattr(lookups, "set_due", set_due_now)
+    poll_until(tail, lambda: len(waits) >= 32)
+    assert waits[:32] == [1.0] * 30 + [60.0] * 2
+
+
 def test_tail_of_recreated_topic_restarts(
     mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
 ) -> None:
