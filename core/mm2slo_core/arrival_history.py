@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class ArrivalHistory:
         of lower offsets are then not known.
         """
         if self._base is None or previous_request is None or end_offset < self._end:
-            self._base_seen = (None, this_response) if self._base is None else None
+            self._base_seen = _first_seen(this_response) if self._base is None else None
             self._restart(end_offset)
             return
         if end_offset == self._end:
@@ -184,3 +185,9 @@ class ArrivalHistory:
         self._ends = array("q", (end for k, end in enumerate(ends) if k not in joined))
         dropped = {t for k in joined for t in (2 * k + 1, 2 * k + 2)}
         self._times = array("d", (t for i, t in enumerate(times) if i not in dropped))
+
+
+@lru_cache(maxsize=1)
+def _first_seen(at: float) -> tuple[None, float]:
+    """One object for all partitions of a poll."""
+    return None, at

@@ -210,10 +210,11 @@ class OffsetReader:
         librdkafka keeps topic metadata for minutes and sends no request for a partition that is
         not in it. A new consumer starts with current metadata.
         """
-        known = {partition.topic for partition in reading.offsets}
-        if time.monotonic() < self._renew_after or not any(
-            kind is ErrorKind.UNKNOWN_TOPIC and partition.topic in known
-            for partition, kind in reading.errors.items()
+        unknown = {p.topic for p, kind in reading.errors.items() if kind is ErrorKind.UNKNOWN_TOPIC}
+        if (
+            not unknown
+            or time.monotonic() < self._renew_after
+            or unknown.isdisjoint(partition.topic for partition in reading.offsets)
         ):
             return False
         self._renew_after = time.monotonic() + _RENEW_SECONDS
@@ -260,7 +261,7 @@ class OffsetReader:
     def _split(self, wanted: tuple[TopicPartition, ...], moment: int) -> list[Part]:
         leaders = self._leaders()
         held = self._end_parts
-        if moment == _END and held is not None and held[0] == wanted and held[1] is leaders:
+        if moment == _END and held is not None and held[:2] == (wanted, leaders):
             return held[2]
         groups = split_by_leader(wanted, leaders, PART_SIZE)
         parts = [Part.of(group, moment) for group in groups]

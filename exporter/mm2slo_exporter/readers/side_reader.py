@@ -122,9 +122,12 @@ class SideReader:
                 ).offsets
             reading = self._client.end_offsets(partitions, READ_UNCOMMITTED, self._current_timeout)
             self._note(Stage.END_OFFSETS, reading)
-        self._observe_ends({} if before is None else before.ends, reading.offsets)
+        ends: Ends = reading.offsets
+        if before is not None and before.ends == ends:
+            ends = before.ends  # only one is kept, and comparisons find the same object
+        self._observe_ends({} if before is None else before.ends, ends)
         self.newest = OffsetsRead(
-            ends=reading.offsets,
+            ends=ends,
             starts={} if before is None else before.starts,
             stable_ends=stable,
             requested_at=reading.requested_at,

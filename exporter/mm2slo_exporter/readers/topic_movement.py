@@ -29,13 +29,15 @@ class TopicMovement:
         self, before: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> None:
         """Compare a reading of topics with the one before it of the same partitions."""
-        self._add(ends, (each for each, end in ends.items() if before.get(each) != end))
+        moved = (each for each, end in ends.items() if before.get(each) != end)
+        self._add(ends, () if before is ends else moved)
 
     def observe_copies(
         self, before: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> None:
         """Compare a reading of copies with the one before it of the same partitions."""
-        self._add(ends, (each for each, end in ends.items() if before.get(each, inf) > end))
+        fallen = (each for each, end in ends.items() if before.get(each, inf) > end)
+        self._add(ends, () if before is ends else fallen)
 
     def _add(
         self, ends: Mapping[TopicPartition, int], partitions: Iterable[TopicPartition]

@@ -10,6 +10,7 @@ from mm2slo_exporter.state.replaced_log import ReplacedLog
 
 if TYPE_CHECKING:
     from mm2slo_core.flow_offsets import Position
+    from mm2slo_exporter.observation import NewestSync
     from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 
 NOTHING_REPLICATED = frozenset({PositionQuality.NOT_STARTED, PositionQuality.SOURCE_RESET})
@@ -21,20 +22,25 @@ class PositionTracker:
     """The position over rounds; it skips offsets without records and removed ones."""
 
     __slots__ = (
+        "_committed",
         "_confirmed",
         "_estimate",
         "_old",
         "_previous",
-        "_reading",
         "_removed_below",
         "_replaced_at_target",
+        "_sync",
+        "_target_end",
         "advance",
         "skipped",
     )
 
     def __init__(self) -> None:
         self._estimate: Position | None = None
-        self._reading: PartitionReading | None = None
+        # Of the reading that it is from; the whole reading would take more memory.
+        self._committed: int | None = None
+        self._sync: NewestSync | None = None
+        self._target_end: int | None = None
         self._removed_below = 0
         self._old: ReplacedLog | None = None
         self._previous: ReplacedLog | None = None
@@ -51,7 +57,9 @@ class PositionTracker:
         """The position of a round; the last one while the source is not read."""
         self.advance = 0
         if end is not None and reading.source_start is not None:
-            before, self._reading = self._estimate, reading
+            self._committed, self._sync = reading.committed, reading.sync
+            self._target_end = reading.target_end
+            before = self._estimate
             self._estimate = self._next_estimate(reading, end, reading.source_start, rules)
             if before is not None and self._estimate.quality not in NOTHING_REPLICATED:
                 self.advance = max(0, self._estimate.next_offset - before.next_offset)
@@ -110,14 +118,14 @@ class PositionTracker:
     def _known_log(self, *, recreated: bool) -> ReplacedLog | None:
         if self._old is not None and self.skipped is None:
             return replace(self._old, recreated=recreated)
-        position, reading = self._estimate, self._reading
-        if position is None or reading is None or position.quality in NOTHING_REPLICATED:
+        position = self._estimate
+        if position is None or position.quality in NOTHING_REPLICATED:
             return None
         return ReplacedLog(
             position.next_offset,
-            reading.committed,
-            reading.sync,
-            reading.target_end,
+            self._committed,
+            self._sync,
+            self._target_end,
             recreated=recreated,
         )
 
