@@ -50,11 +50,10 @@ class FlowView:
         """Build the view; topics of a flow that is not ready have offsets of the source only."""
         flow = report.flow
         labels = (flow.label, flow.source, flow.target)
+        topic_labels = cache.topics(labels, [state.pair.source for state in report.topics])
         topics = tuple(
-            TopicView(
-                state, cache.topic(labels, state.pair.source), state.pair.role is TopicRole.DATA
-            )
-            for state in report.topics
+            TopicView(state, each, state.pair.role is TopicRole.DATA)
+            for state, each in zip(report.topics, topic_labels, strict=True)
         )
         return cls(report, labels, topics)
 

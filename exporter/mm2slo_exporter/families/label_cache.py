@@ -5,7 +5,10 @@ The renderer compares label tuples with those of the last cycle; identical objec
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Labels: TypeAlias = tuple[str, ...]
 
@@ -39,18 +42,19 @@ class LabelCache:
     """The label values of all published topics. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Labels, str], TopicLabels] = {}
-        self._used: dict[tuple[Labels, str], TopicLabels] = {}
+        self._kept: dict[Labels, dict[str, TopicLabels]] = {}
+        self._used: dict[Labels, dict[str, TopicLabels]] = {}
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return sum(map(len, self._kept.values()))
 
-    def topic(self, flow: Labels, topic: str) -> TopicLabels:
-        """The label values of one topic."""
-        key = (flow, topic)
-        found = self._used[key] = self._kept.get(key) or TopicLabels(flow, topic)
-        return found
+    def topics(self, flow: Labels, topics: Iterable[str]) -> Iterable[TopicLabels]:
+        """The label values of a flow's *topics*, each once."""
+        known = self._kept.get(flow, {})
+        found = {topic: known.get(topic) or TopicLabels(flow, topic) for topic in topics}
+        self._kept[flow] = self._used[flow] = found
+        return found.values()
 
     def forget_unused(self) -> None:
-        """Drop topics that were not requested since the last call."""
+        """Drop flows that were not requested since the last call."""
         self._kept, self._used = self._used, {}

@@ -95,12 +95,17 @@ class FlowTotals:
 
 
 def distinct_partitions(topics: Iterable[TopicState]) -> Iterator[PartitionState]:
-    """The partitions of *topics*, but only one of a topic at rest, to which the others are alike.
+    """The partitions of *topics*, but of all topics at rest only one, to which others are alike.
 
     For backlogs, lag and progress, not for offsets.
     """
+    has_resting = False
     for topic in topics:
-        yield from topic.partitions[:1] if topic.at_rest else topic.partitions
+        if not topic.at_rest:
+            yield from topic.partitions
+        elif not has_resting:
+            has_resting = True
+            yield topic.partitions[0]
 
 
 @dataclass(frozen=True, slots=True)

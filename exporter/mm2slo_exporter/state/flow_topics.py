@@ -70,7 +70,9 @@ class FlowTopics:
         changed = self._changes.since_last(seen)
         topics, unchanged = [], set()
         for pair in seen.plan.pairs:
-            tracker, state = self._tracker(pair.source), None
+            tracker, state = self._trackers.get(pair.source), None
+            if tracker is None:
+                tracker = self._trackers[pair.source] = TopicTracker()
             if changed is not None and pair.source not in changed:
                 state = tracker.repeat(seen, rules)
             if state is None:
@@ -100,9 +102,3 @@ class FlowTopics:
             if at - self._absent_since.setdefault(name, at) > _DELETED_TOPIC_SECONDS:
                 del self._trackers[name], self._absent_since[name]
                 self.totals.forget(name)
-
-    def _tracker(self, name: str) -> TopicTracker:
-        tracker = self._trackers.get(name)
-        if tracker is None:
-            tracker = self._trackers[name] = TopicTracker()
-        return tracker

@@ -158,7 +158,9 @@ class FlowTracker:
             self.canaries.observe(seen, self._carrier_pair(seen))
         if ready:
             self._slices.observe(seen, data, heartbeats)
-        totals = self.topics.totals.observe(data, seen.lost_records)
+        unchanged = self.topics.unchanged
+        changed = [topic for topic in data if topic.pair.source not in unchanged]
+        totals = self.topics.totals.observe(changed, seen.lost_records)
         liveness = self._liveness(seen.at, heartbeats)
         state = self._judge.judge(seen, data, totals, liveness)
         partitions = list(distinct_partitions(data))

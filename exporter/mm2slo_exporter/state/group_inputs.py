@@ -21,10 +21,12 @@ class GroupInputs(NamedTuple):
     """All that the state of a group depends on, except the time."""
 
     commits: Mapping[TopicPartition, int]
+    names: tuple[str, ...]
+    """The topics of `commits`."""
     checkpoints: Mapping[TopicPartition, NewestCheckpoint]
     target_commits: Mapping[TopicPartition, int]
     topics: tuple[TopicState | None, ...]
-    """States of the topics of `commits`; None for one that is not replicated."""
+    """Their states; None for one that is not replicated."""
     last_read: tuple[TopicState | None, ...]
     """The same topics in the last round in which the source was readable."""
     commits_readable: bool
@@ -39,11 +41,17 @@ def collect_inputs(
     commits: Mapping[TopicPartition, int],
     by_source: Mapping[str, TopicState],
     last_read: Mapping[str, TopicState],
+    *,
+    before: GroupInputs | None = None,
 ) -> GroupInputs:
     """The inputs of *group*; *last_read* are the topics when the source was last readable."""
-    names = tuple(dict.fromkeys(partition.topic for partition in commits))
+    if before is not None and before.commits is commits:
+        names = before.names
+    else:
+        names = tuple(dict.fromkeys(partition.topic for partition in commits))
     return GroupInputs(
         commits,
+        names,
         seen.internals.checkpoints.get(group, {}),
         seen.target.group_offsets.get(group, {}),
         tuple(map(by_source.get, names)),

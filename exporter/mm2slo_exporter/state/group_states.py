@@ -49,7 +49,8 @@ class GroupJudge:
         judged: dict[str, _Judged] = {}
         for group, commits in sorted(seen.source.group_offsets.items()):
             known = self._known.get(group)
-            inputs = collect_inputs(seen, group, commits, by_source, self._last_read)
+            before = None if known is None else known.inputs
+            inputs = collect_inputs(seen, group, commits, by_source, self._last_read, before=before)
             if known is None or not known.holds or known.inputs != inputs:
                 known = _judge(seen, group, inputs, self.limits)
             else:

@@ -54,7 +54,12 @@ class FreshnessClasses:
             name = topic.pair.source
             self._known[name] = before.get(name) or self._of(name)
             lags = found[self._known[name]]
-            lags.extend(each.lag_seconds if known else None for each in topic.partitions)
+            if not known:
+                lags += [None] * len(topic.partitions)
+            elif topic.at_rest:
+                lags += [topic.partitions[0].lag_seconds] * len(topic.partitions)
+            else:
+                lags += [each.lag_seconds for each in topic.partitions]
         return found
 
     def _of(self, topic: str) -> FreshnessClass:

@@ -103,7 +103,8 @@ class TopicTracker:
         for partition in self._unconfirmed:
             if self._partitions[partition.partition].confirms_loss(seen.at, partition, rules):
                 return None
-        self._observe_source_id(seen.source.topic_ids, state.pair.source)
+        if seen.source.topic_ids is not self._topic_ids:
+            self._observe_source_id(seen.source.topic_ids, state.pair.source)
         self._repeated = seen
         return state
 

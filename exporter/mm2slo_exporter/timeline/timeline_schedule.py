@@ -73,8 +73,10 @@ class TimelineSchedule:
             written = self._written[side]
             for pair in seen.plan.pairs:
                 topic = pair.source if side is Side.SOURCE else pair.target
-                if pair.source in unchanged and not _is_due(written.get(topic), read):
-                    continue
+                if pair.source in unchanged:
+                    last = written.get(topic)
+                    if last is not None and read.answered_at < last.due_at:
+                        continue
                 record = self._record(seen, side, topic, read)
                 if record is not None:
                     yield record
@@ -102,7 +104,8 @@ class TimelineSchedule:
         before = self._written[side].get(topic)
         partitions = tuple(map(_number, known))
         ends = tuple(map(read.ends.__getitem__, known))
-        if before is not None and before[1:] == (partitions, ends) and not _is_due(before, read):
+        is_same = before is not None and before[1:] == (partitions, ends)
+        if before is not None and is_same and read.answered_at < before.due_at:
             return None
         is_next = before is not None and before.partitions == partitions
         self._written[side][topic] = _Written(_due_at(topic, read), partitions, ends)
@@ -140,11 +143,6 @@ def _due_at(topic: str, read: OffsetsRead) -> float:
     shift = crc32(topic.encode()) % UNCHANGED_INTERVAL_SECONDS
     passed = (read.answered_at + shift) % UNCHANGED_INTERVAL_SECONDS
     return read.answered_at + UNCHANGED_INTERVAL_SECONDS - passed
-
-
-def _is_due(written: _Written | None, read: OffsetsRead) -> bool:
-    """Whether a topic is written though it has not changed."""
-    return written is None or read.answered_at >= written.due_at
 
 
 def _optional_column(values: Iterable[int | None]) -> Column:
