@@ -1,8 +1,9 @@
-"""Reads a few complete records of one partition."""
+"""Reads complete records of one partition."""
 
 from __future__ import annotations
 
-import time
+from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 from confluent_kafka import KafkaError
@@ -12,6 +13,10 @@ from mm2slo_kafka.available_messages import take_available
 from mm2slo_kafka.tailed_topic import TailRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from confluent_kafka import Message
+
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.partition_offsets import Isolation
@@ -22,7 +27,9 @@ _SETTINGS: Final = {
     # Records that retention has removed meanwhile are skipped.
     "auto.offset.reset": "earliest",
     "queued.min.messages": "1000",
+    "queued.max.messages.kbytes": "4096",
 }
+_TAKEN_AT_ONCE = 500
 
 
 def read_slice(
@@ -36,10 +43,27 @@ def read_slice(
 ) -> list[TailRecord]:
     """Up to *max_records* records from offset *start*; fewer at the end of the partition.
 
-    Raises KafkaOperationError when the cluster refuses or returns no record within *timeout*
-    seconds.
+    Raises KafkaOperationError when the cluster refuses, or returns no further record for
+    *timeout* seconds.
     """
-    found: list[TailRecord] = []
+    with closing(
+        read_records(client, partition, start, isolation=isolation, timeout=timeout)
+    ) as records:
+        return list(islice(records, max_records))
+
+
+def read_records(
+    client: ClusterClient,
+    partition: TopicPartition,
+    start: int,
+    *,
+    isolation: Isolation = "read_uncommitted",
+    timeout: float = 20.0,
+) -> Generator[TailRecord]:
+    """The records from offset *start* to the end of the partition; to be closed.
+
+    Raises KafkaOperationError as `read_slice`.
+    """
     operation = f"reading {partition}"
     with client.handles.errors(operation):
         consumer = client.handles.consumer(
@@ -47,28 +71,27 @@ def read_slice(
         )
         try:
             consumer.assign([RawPartition(partition.topic, partition.partition, start)])
-            deadline = time.monotonic() + timeout
-            while len(found) < max_records:
-                if (left := deadline - time.monotonic()) <= 0:
-                    raise TimeoutError(f"no answer in {timeout:g} s")
-                for message in take_available(consumer, max_records - len(found), left):
+            while messages := take_available(consumer, _TAKEN_AT_ONCE, timeout):
+                for message in messages:
                     error = message.error()
                     if error is None:
-                        kind, timestamp_ms = message.timestamp()
-                        found.append(
-                            TailRecord(
-                                partition.partition,
-                                cast("int", message.offset()),
-                                timestamp_ms if kind else None,
-                                message.key(),
-                                message.value(),
-                                cast("Headers", message.headers() or []),
-                            )
-                        )
+                        yield _record(partition.partition, message)
                     elif error.code() == KafkaError._PARTITION_EOF:
-                        return found
+                        return
                     elif not error.retriable():
                         raise client.handles.problem(error, operation)
+            raise TimeoutError(f"no answer in {timeout:g} s")
         finally:
             consumer.close()
-    return found
+
+
+def _record(partition: int, message: Message) -> TailRecord:
+    kind, timestamp_ms = message.timestamp()
+    return TailRecord(
+        partition,
+        cast("int", message.offset()),
+        timestamp_ms if kind else None,
+        message.key(),
+        message.value(),
+        cast("Headers", message.headers() or []),
+    )

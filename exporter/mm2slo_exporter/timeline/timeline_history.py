@@ -11,6 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,10 +22,10 @@ from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_exporter.timeline.timeline_schedule import UNCHANGED_INTERVAL_SECONDS
 from mm2slo_kafka.kafka_errors import CLUSTER_AWAY, ErrorKind, KafkaOperationError
-from mm2slo_kafka.record_slice import read_slice
+from mm2slo_kafka.record_slice import read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from mm2slo_core.topology import Flow
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 _CHUNK_SECONDS = UNCHANGED_INTERVAL_SECONDS + 10.0
 _SPACING = 0.2
 """Distance of the next chunk as a share of its age; brackets are as wide."""
-_BATCH = 10_000
 _RETRY_SECONDS = 1.0
 _TOPIC_TIMEOUT_SECONDS = 10.0
 
@@ -129,38 +129,43 @@ class TimelineHistory:
         if not self._client.topic_exists(self._partition.topic, _TOPIC_TIMEOUT_SECONDS):
             return HistoryChunk({}), True
         oldest = self._offset(self._client.start_offsets([self._partition]))
-        start = first = self._offset(self._client.offsets_at([self._partition], since))
+        start = self._offset(self._client.offsets_at([self._partition], since))
         end = self._offset(self._client.offsets_at([self._partition], self._until))
         found: defaultdict[str, list[WatermarkRecord]] = defaultdict(list)
-        while first < end and not self._stopping.is_set():
-            batch = read_slice(self._client, self._partition, first, min(_BATCH, end - first))
-            for record in self._decode(batch):
-                if record.topic not in self._topics:
-                    found[record.topic].clear()
-                found[record.topic].append(record)
-            if not batch:
-                break
-            first = batch[-1].offset + 1
-        newest_first = {topic: records[::-1] for topic, records in found.items()}
+        newest: dict[str, TailRecord] = {}
+        """Of the other topics; only the newest chunk has them."""
+        if start < end:
+            with closing(read_records(self._client, self._partition, start)) as records:
+                for raw in records:
+                    if raw.offset >= end or self._stopping.is_set():
+                        break
+                    topic = self._topic_of(raw)
+                    if topic is None:
+                        continue
+                    if topic in self._topics:
+                        found[topic] += self._decode(raw)
+                    elif self._until == self._newest:
+                        newest[topic] = raw
+        for topic, raw in newest.items():
+            found[topic] += self._decode(raw)
+        newest_first = {topic: records[::-1] for topic, records in found.items() if records}
         return HistoryChunk(newest_first), start <= oldest
 
-    def _decode(self, batch: Sequence[TailRecord]) -> Iterator[WatermarkRecord]:
+    def _topic_of(self, raw: TailRecord) -> str | None:
+        """The source topic; None for a record of the target or of another flow."""
+        key = (raw.key or b"").decode(errors="replace")
         prefix = f"{self._flow.slug}/{Side.SOURCE}/"
-        is_newest_chunk = self._until == self._newest
-        for raw in batch:
-            key = (raw.key or b"").decode(errors="replace")
-            if not key.startswith(prefix):
-                continue
-            if not is_newest_chunk and key.removeprefix(prefix) not in self._topics:
-                continue
-            try:
-                found = WatermarkRecord.decode(raw.value)
-                # Arrivals need no more; the rest takes half of the memory of a chunk.
-                yield replace(
-                    found, log_starts=(), committed=(), sync_upstreams=(), sync_downstreams=()
-                )
-            except DecodeError as error:
-                self._health.record_malformed(self._client.alias, "timeline", error.reason)
+        return key.removeprefix(prefix) if key.startswith(prefix) else None
+
+    def _decode(self, raw: TailRecord) -> list[WatermarkRecord]:
+        """The record; none if it is malformed."""
+        try:
+            found = WatermarkRecord.decode(raw.value)
+        except DecodeError as error:
+            self._health.record_malformed(self._client.alias, "timeline", error.reason)
+            return []
+        # Arrivals need no more; the rest takes half of the memory of a chunk.
+        return [replace(found, log_starts=(), committed=(), sync_upstreams=(), sync_downstreams=())]
 
     def _offset(self, reading: OffsetReading) -> int:
         """That of the timeline. Raises KafkaOperationError."""

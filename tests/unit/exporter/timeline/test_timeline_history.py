@@ -16,7 +16,7 @@ from mm2slo_kafka.partition_offsets import OffsetReading
 from mm2slo_kafka.tailed_topic import TailRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     import pytest
 
@@ -48,7 +48,7 @@ class Timeline:
     removed: int = 0
     failures: list[ErrorKind] = field(default_factory=list)
     alias: str = "eu"
-    slices: int = 0
+    reads: int = 0
     exists: bool = True
 
     def topic_exists(self, _topic: str, _timeout: float) -> bool:
@@ -69,13 +69,10 @@ class Timeline:
         older = sum(each.times.answered_at < at for each in self.records)
         return self._reading(max(self.removed, older))
 
-    def read_slice(self, start: int, count: int) -> list[TailRecord]:
-        self.slices += 1
-        return [
-            TailRecord(0, offset, None, found.encode_key(), found.encode_value(), None)
-            for offset, found in enumerate(self.records)
-            if start <= offset < start + count
-        ]
+    def read_records(self, start: int) -> Generator[TailRecord]:
+        self.reads += 1
+        for offset, found in enumerate(self.records[start:], start):
+            yield TailRecord(0, offset, None, found.encode_key(), found.encode_value(), None)
 
 
 def read(
@@ -83,7 +80,7 @@ def read(
 ) -> list[HistoryChunk]:
     """The chunks read if orders may have a backlog, and each is answered with one of *wants*."""
     monkeypatch.setattr(
-        timeline_history, "read_slice", lambda _client, _at, start, n: timeline.read_slice(start, n)
+        timeline_history, "read_records", lambda _client, _at, start: timeline.read_records(start)
     )
     monkeypatch.setattr(timeline_history, "_RETRY_SECONDS", 0.0)
     history = TimelineHistory(
@@ -109,7 +106,7 @@ def test_history_is_read_from_the_newest_minute_on_until_no_topic_needs_more(
     )
     assert older.oldest == NOW - 140.0
     assert older.records["orders"][0].ends == (int(NOW) - 75,)
-    assert timeline.slices == 2
+    assert timeline.reads == 2
 
 
 def test_topic_without_a_backlog_keeps_the_newest_record(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,10 +170,10 @@ def test_missing_timeline_ends_the_history_without_an_error(
 def test_problem_of_reading_records_ends_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
     timeline = Timeline([record(NOW - 5)])
 
-    def refuse(_start: int, _count: int) -> list[TailRecord]:
+    def refuse(_start: int) -> Generator[TailRecord]:
         raise KafkaOperationError(
             ErrorKind.AUTHORIZATION, cluster="eu", operation="reading timeline", detail="x"
         )
 
-    monkeypatch.setattr(timeline, "read_slice", refuse)
+    monkeypatch.setattr(timeline, "read_records", refuse)
     assert read(monkeypatch, timeline, [{"orders"}]) == []
