@@ -1,4 +1,4 @@
-"""Series of topics in blocks, which are kept while the states of their topics are the same."""
+"""Series of topics and of groups by topic in blocks, which are kept while their states are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from operator import is_
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core import catalogue
 from mm2slo_exporter.exposition import Family
 from mm2slo_exporter.families import (
+    checkpoint_series,
     drift_series,
+    group_series,
     lag_series,
     offset_sync_series,
     position_series,
@@ -18,16 +21,20 @@ from mm2slo_exporter.families import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mm2slo_core.catalogue import Granularity, Metric
     from mm2slo_exporter.families.flow_view import FlowView, SeriesOf
     from mm2slo_exporter.families.label_cache import Labels
-    from mm2slo_exporter.state.flow_report import TopicState
 
 _PARTITIONS_PER_BLOCK = 1000
 
-STEADY: Final[Mapping[Metric, SeriesOf]] = {
+_OF_GROUPS: Final[dict[Metric, SeriesOf]] = {
+    catalogue.GROUP_LAG_RECORDS: group_series.SERIES[catalogue.GROUP_LAG_RECORDS],
+    catalogue.GROUP_LAG_SECONDS: group_series.SERIES[catalogue.GROUP_LAG_SECONDS],
+    catalogue.CHECKPOINT_LAG_RECORDS: checkpoint_series.SERIES[catalogue.CHECKPOINT_LAG_RECORDS],
+}
+STEADY: Final[Mapping[Metric, SeriesOf]] = _OF_GROUPS | {
     metric: series
     for module in (
         position_series,
@@ -41,14 +48,14 @@ STEADY: Final[Mapping[Metric, SeriesOf]] = {
     for metric, series in module.SERIES.items()
     if "topic" in metric.labels
 }
-"""Metrics with series per topic or partition, which depend on states alone, not on the time."""
+"""Metrics with series per topic or partition that depend on states alone, not on the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
     """What the series of a block depend on."""
 
-    states: tuple[TopicState, ...]
+    states: tuple[object, ...]
     source_readable: bool
     target_readable: bool
 
@@ -63,7 +70,7 @@ class _Key:
 
 
 class _Block:
-    """Some topics of one flow, with the families made of them at one granularity."""
+    """Some topics of one flow, or its groups, with their families at one granularity."""
 
     def __init__(self, key: _Key, view: FlowView) -> None:
         self.key = key
@@ -86,29 +93,46 @@ class TopicBlocks:
     """The blocks of all published flows. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: dict[Labels, list[_Block]] = {}
+        self._topics: dict[Labels, list[_Block]] = {}
+        self._groups: dict[Labels, list[_Block]] = {}
 
     def update(self, views: Iterable[FlowView]) -> None:
-        """Take the newest views; blocks of unchanged topics keep their families."""
-        self._kept = {view.labels: self._blocks(view) for view in views}
+        """Take the newest views; blocks of unchanged topics and groups keep their families."""
+        topics, self._topics = self._topics, {}
+        groups, self._groups = self._groups, {}
+        for view in views:
+            of_topics = [
+                (part, tuple(topic.state for topic in part.topics))
+                for part in view.split(_PARTITIONS_PER_BLOCK)
+            ]
+            self._topics[view.labels] = _blocks(of_topics, topics.get(view.labels, []))
+            of_groups = [(view, _states_of_groups(view))]
+            self._groups[view.labels] = _blocks(of_groups, groups.get(view.labels, []))
 
     def families(self, metric: Metric, granularity: Granularity, view: FlowView) -> list[Family]:
         """The families of a metric and flow that have series, one per block."""
-        found = (block.family(metric, granularity) for block in self._kept[view.labels])
+        blocks = (self._groups if metric in _OF_GROUPS else self._topics)[view.labels]
+        found = (block.family(metric, granularity) for block in blocks)
         return [family for family in found if family.series]
 
-    def _blocks(self, view: FlowView) -> list[_Block]:
-        before = self._kept.get(view.labels, [])
-        found = []
-        for number, part in enumerate(view.split(_PARTITIONS_PER_BLOCK)):
-            key = _Key(
-                tuple(topic.state for topic in part.topics),
-                view.report.source_readable,
-                view.report.target_readable,
-            )
-            if number < len(before) and before[number].key.is_same(key):
-                before[number].view = part  # releases the report of an earlier round
-                found.append(before[number])
-            else:
-                found.append(_Block(key, part))
-        return found
+
+def _states_of_groups(view: FlowView) -> tuple[object, ...]:
+    """What the series of groups by topic consist of; later rounds have the same objects."""
+    return (
+        *(group.by_topic for group in view.group_lags()),
+        *(group.checkpoint_lag_by_topic for group in view.groups()),
+    )
+
+
+def _blocks(
+    wanted: Iterable[tuple[FlowView, tuple[object, ...]]], before: Sequence[_Block]
+) -> list[_Block]:
+    found = []
+    for number, (view, states) in enumerate(wanted):
+        key = _Key(states, view.report.source_readable, view.report.target_readable)
+        if number < len(before) and before[number].key.is_same(key):
+            before[number].view = view  # releases the report of an earlier round
+            found.append(before[number])
+        else:
+            found.append(_Block(key, view))
+    return found

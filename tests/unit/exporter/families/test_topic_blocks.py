@@ -1,4 +1,4 @@
-"""Families of unchanged topics are kept, and render to the same bytes as new ones."""
+"""Families of unchanged topics and groups are kept, and render to the same bytes as new ones."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
 from mm2slo_exporter.families import SeriesCache, families, topic_blocks
+from mm2slo_exporter.state.lag_sum import LagSum
 
 if TYPE_CHECKING:
     import pytest
+
+    from mm2slo_exporter.state.flow_report import FlowReport
 
 VARIANTS = [
     [
@@ -95,3 +98,23 @@ def test_moving_heartbeats_leave_families_of_data_topics() -> None:
 
     kept = [old is new for old, new in zip(ends(1), ends(2), strict=True)]
     assert kept == [True, False, True]
+
+
+def test_families_of_groups_are_made_again_when_what_a_group_has_not_read_changes() -> None:
+    cache = SeriesCache()
+    metrics = (catalogue.GROUP_LAG_RECORDS, catalogue.CHECKPOINT_LAG_RECORDS)
+
+    def of_groups(report: FlowReport) -> dict[catalogue.Metric, Family]:
+        found = families([report], OWN, Granularity.TOPIC, cache)
+        return {each.metric: each for each in found if each.metric in metrics}
+
+    before = of_groups(REPORT)
+    first, *others = REPORT.group_lags
+    renamed_state = replace(first, state="dead")
+    after = of_groups(replace(REPORT, at=REPORT.at + 5, group_lags=(renamed_state, *others)))
+    assert [after[metric] is before[metric] for metric in metrics] == [True, True]
+    read = replace(first, by_topic={"orders": LagSum(0, 0.0)})
+    changed = of_groups(replace(REPORT, group_lags=(read, *others)))[metrics[0]]
+    labels = ("us->eu", "us", "eu", first.cluster, first.group, "orders")
+    assert (labels, 0) in list(changed.series)
+    assert of_groups(replace(REPORT, target_readable=False)).keys() == {metrics[0]}
