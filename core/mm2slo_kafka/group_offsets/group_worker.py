@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from mm2slo_core.topology import shared_partition
 from mm2slo_kafka.group_offsets.worker_messages import (
     Cluster,
     GroupAnswer,
@@ -151,8 +150,6 @@ class GroupWorker:
 
     def _to_result(self, subject: Subject, answer: GroupAnswer) -> Any:
         found = answer.found
-        if isinstance(found, dict):
-            return {shared_partition(*partition): offset for partition, offset in found.items()}
         if not isinstance(found, GroupFailure):
             return found
         return KafkaOperationError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mm2slo_core.topology import shared_partition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import INACTIVE_GROUP_STATES
 from mm2slo_kafka.kafka_errors import KafkaOperationError
@@ -125,7 +126,7 @@ class GroupReader:
             before = offsets.pop(group, None)
             if read.found:
                 # The same objects, so that later rounds find them unchanged by identity.
-                offsets[group] = before if before == read.found else read.found
+                offsets[group] = before if before == read.found else _share(read.found, before)
                 read_at[group] = read.requested_at
         return replace(
             view,
@@ -169,3 +170,12 @@ class GroupReader:
             if known.number is not None and known.state == states.get(group):
                 numbers[group] = known.number
         return numbers
+
+
+def _share(
+    found: Mapping[TopicPartition, int], before: Mapping[TopicPartition, int] | None
+) -> Mapping[TopicPartition, int]:
+    """*found* with the partitions that others refer to, not those of the worker's answer."""
+    if before is not None and list(before) == list(found):
+        return dict(zip(before, found.values(), strict=True))
+    return {shared_partition(*partition): offset for partition, offset in found.items()}
