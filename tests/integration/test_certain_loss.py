@@ -26,6 +26,7 @@ WRITER = "mm2_exporter_timeline_writer"
 HEADROOM = "mm2_retention_headroom_records"
 HEADROOM_SECONDS = "mm2_retention_headroom_seconds"
 LAG = "mm2_replication_lag_records"
+OBSERVED = "mm2_flow_observed_timestamp_seconds"
 AGE = "mm2_replication_lag_seconds"
 POSITION = "mm2_replicated_source_offset"
 RETENTION = 7200.0
@@ -208,23 +209,29 @@ def test_headroom_seconds_shrink_as_oldest_record_ages(faulty_lab: Lab, fresh_to
         assert at_rest.value(HEADROOM_SECONDS, topic=topic, limit="time") == RETENTION
         assert at_rest.value(HEADROOM, topic=topic) == 10
         lab.mm2.stop()
-        before = time.time()
+        stopped = time.time()
+        # The second of these rounds started after the stop, so that arrivals are after it, too.
+        observed = seen.until(lambda s: (s.value(OBSERVED) or 0) > stopped, "a round").value(
+            OBSERVED
+        )
+        seen.until(lambda s: s.value(OBSERVED) not in (None, observed), "a round after it")
         produce(us.librdkafka(), topic, Load(5, first=10))
         after = time.time()
         first = seen.until(lambda s: s.value(LAG, topic=topic) == 5, "a backlog of 5")
         later = seen.until(
             lambda s: (s.value("mm2_replication_lag_seconds", topic=topic) or 0) >= 4, "age 4 s"
         )
-        now = time.time()
         for scrape in (first, later):
             headroom = scrape.value(HEADROOM_SECONDS, topic=topic, limit="time")
             age = scrape.value("mm2_replication_lag_seconds", topic=topic)
             assert headroom is not None
             assert age is not None
             assert headroom + age == pytest.approx(RETENTION, abs=1e-6)
-        headroom = later.value(HEADROOM_SECONDS, topic=topic, limit="time")
+        headroom, at = (
+            later.value(HEADROOM_SECONDS, topic=topic, limit="time"),
+            later.value(OBSERVED),
+        )
         assert headroom is not None
-        # The true age is within [now - after, now - before]; a scrape shows a cycle of at most
-        # a poll interval and its duration ago, and the arrival time has the same uncertainty.
-        assert RETENTION - (now - before) - 1.5 <= headroom <= RETENTION - (now - after) + 3.0
+        assert at is not None
+        assert RETENTION - (at - stopped) <= headroom <= RETENTION - (at - after)
         assert later.value(HEADROOM, topic=topic) == 10
