@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from operator import is_
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core import catalogue
 from mm2slo_exporter.exposition import Family
 from mm2slo_exporter.families import (
     checkpoint_series,
@@ -24,30 +23,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mm2slo_core.catalogue import Granularity, Metric
-    from mm2slo_exporter.families.flow_view import FlowView, SeriesOf
+    from mm2slo_exporter.families.flow_view import FlowView, SeriesOf, SeriesTable
     from mm2slo_exporter.families.label_cache import Labels
 
 _PARTITIONS_PER_BLOCK = 1000
 
-_OF_GROUPS: Final[dict[Metric, SeriesOf]] = {
-    catalogue.GROUP_LAG_RECORDS: group_series.SERIES[catalogue.GROUP_LAG_RECORDS],
-    catalogue.GROUP_LAG_SECONDS: group_series.SERIES[catalogue.GROUP_LAG_SECONDS],
-    catalogue.CHECKPOINT_LAG_RECORDS: checkpoint_series.SERIES[catalogue.CHECKPOINT_LAG_RECORDS],
-}
-STEADY: Final[Mapping[Metric, SeriesOf]] = _OF_GROUPS | {
-    metric: series
-    for module in (
-        position_series,
-        lag_series,
-        stall_series,
-        throughput_series,
-        retention_series,
-        drift_series,
-        offset_sync_series,
-    )
-    for metric, series in module.SERIES.items()
-    if "topic" in metric.labels
-}
+
+def _by_topic(*tables: SeriesTable) -> dict[Metric, SeriesOf]:
+    return {
+        metric: series
+        for table in tables
+        for metric, series in table.items()
+        if "topic" in metric.labels
+    }
+
+
+_OF_GROUPS: Final = _by_topic(group_series.SERIES, checkpoint_series.SERIES)
+STEADY: Final[Mapping[Metric, SeriesOf]] = _OF_GROUPS | _by_topic(
+    position_series.SERIES,
+    lag_series.SERIES,
+    stall_series.SERIES,
+    throughput_series.SERIES,
+    retention_series.SERIES,
+    drift_series.SERIES,
+    offset_sync_series.SERIES,
+)
 """Metrics with series per topic or partition that depend on states alone, not on the time."""
 
 
