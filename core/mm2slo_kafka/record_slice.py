@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
@@ -19,17 +20,18 @@ if TYPE_CHECKING:
 
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.partition_offsets import Isolation
     from mm2slo_kafka.tailed_topic import Headers
 
 _SETTINGS: Final = {
     "enable.partition.eof": "true",
+    "isolation.level": "read_uncommitted",
     # Records that retention has removed meanwhile are skipped.
     "auto.offset.reset": "earliest",
     "queued.min.messages": "1000",
     "queued.max.messages.kbytes": "4096",
 }
 _TAKEN_AT_ONCE = 500
+_TIMEOUT_SECONDS = 20.0
 
 
 def read_slice(
@@ -37,18 +39,13 @@ def read_slice(
     partition: TopicPartition,
     start: int,
     max_records: int,
-    *,
-    isolation: Isolation = "read_uncommitted",
-    timeout: float = 20.0,
 ) -> list[TailRecord]:
     """Up to *max_records* records from offset *start*; fewer at the end of the partition.
 
-    Raises KafkaOperationError when the cluster refuses, or returns no further record for
-    *timeout* seconds.
+    Raises KafkaOperationError when the cluster refuses, or returns no further record for 20
+    seconds.
     """
-    with closing(
-        read_records(client, partition, start, isolation=isolation, timeout=timeout)
-    ) as records:
+    with closing(read_records(client, partition, start)) as records:
         return list(islice(records, max_records))
 
 
@@ -56,9 +53,6 @@ def read_records(
     client: ClusterClient,
     partition: TopicPartition,
     start: int,
-    *,
-    isolation: Isolation = "read_uncommitted",
-    timeout: float = 20.0,
 ) -> Generator[TailRecord]:
     """The records from offset *start* to the end of the partition; to be closed.
 
@@ -66,21 +60,21 @@ def read_records(
     """
     operation = f"reading {partition}"
     with client.handles.errors(operation):
-        consumer = client.handles.consumer(
-            {**_SETTINGS, "isolation.level": isolation}, statistics=False
-        )
+        consumer = client.handles.consumer(_SETTINGS, statistics=False)
         try:
             consumer.assign([RawPartition(partition.topic, partition.partition, start)])
-            while messages := take_available(consumer, _TAKEN_AT_ONCE, timeout):
-                for message in messages:
+            deadline = time.monotonic() + _TIMEOUT_SECONDS
+            while (left := deadline - time.monotonic()) > 0:
+                for message in take_available(consumer, _TAKEN_AT_ONCE, left):
                     error = message.error()
                     if error is None:
                         yield _record(partition.partition, message)
+                        deadline = time.monotonic() + _TIMEOUT_SECONDS
                     elif error.code() == KafkaError._PARTITION_EOF:
                         return
                     elif not error.retriable():
                         raise client.handles.problem(error, operation)
-            raise TimeoutError(f"no answer in {timeout:g} s")
+            raise TimeoutError(f"no answer in {_TIMEOUT_SECONDS:g} s")
         finally:
             consumer.close()
 

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka import record_slice
 from mm2slo_kafka.kafka_errors import KafkaOperationError, translate
 from mm2slo_kafka.record_slice import read_slice
 
@@ -69,3 +70,20 @@ def test_refused_topic_is_an_error() -> None:
     client = refusing(message(error=KafkaError.TOPIC_AUTHORIZATION_FAILED))
     with pytest.raises(KafkaOperationError, match="reading orders-0 on cluster eu failed"):
         read_slice(client, ORDERS, 7, 10)
+
+
+def test_repeated_errors_without_a_record_end_in_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_slice, "_TIMEOUT_SECONDS", 0.1)
+    retriable = SimpleNamespace(code=lambda: KafkaError._TRANSPORT, retriable=lambda: True)
+    failing = SimpleNamespace(error=lambda: retriable)
+    consumer = SimpleNamespace(
+        assign=lambda _partitions: None,
+        poll=lambda _timeout: failing,
+        consume=lambda _count, timeout: [],
+        close=lambda: None,
+    )
+    handles = SimpleNamespace(
+        consumer=lambda *_args, **_options: consumer, errors=lambda _operation: nullcontext()
+    )
+    with pytest.raises(TimeoutError, match=r"no answer in 0\.1 s"):
+        read_slice(cast("ClusterClient", SimpleNamespace(handles=handles)), ORDERS, 7, 10)
