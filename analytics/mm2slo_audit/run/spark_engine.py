@@ -11,6 +11,7 @@ from mm2slo_audit.ingestion.run_folders import read_manifest
 from mm2slo_audit.run.audit_ports import Landed
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.folder_cleanup import absolute_url, delete_landed_run, delete_run_folder
+from mm2slo_audit.run.spark_calls import call_spark
 from mm2slo_audit.scope.sliced_scopes import bound_scopes
 from mm2slo_audit.session import spark_session
 from mm2slo_audit.session.spark_errors import describe_spark_error, spark_exceptions
@@ -122,15 +123,18 @@ class SparkEngine:
         from mm2slo_audit.ingestion import land
 
         with _one_line_errors("reading"):
-            found = land(
+            found = call_spark(
                 self._spark,
-                bound_scopes(scoped.detail),
-                self._config,
-                sample,
-                self._directory,
-                run=run_id,
-                window=scoped.scopes[0].window,
-                on_read=on_read,
+                lambda: land(
+                    self._spark,
+                    bound_scopes(scoped.detail),
+                    self._config,
+                    sample,
+                    self._directory,
+                    run=run_id,
+                    window=scoped.scopes[0].window,
+                    on_read=on_read,
+                ),
             )
             rows = {
                 folder: read_manifest(self._spark, folder).rows
@@ -172,8 +176,6 @@ class SparkEngine:
     def discard(self, run_id: str, window: Window) -> None:
         """See `Engine.discard`."""
         with _one_line_errors(f"deleting records of {run_id}"):
-            # A job of an interrupted run would continue to write.
-            self._spark.sparkContext.cancelAllJobs()
             delete_landed_run(self._spark, self._directory, run_id, window)
 
     def delete(self, paths: Collection[str]) -> None:
