@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from mm2slo_core.flow_offsets import Bounds, Head
+    from mm2slo_core.flow_offsets import Failover, Head
     from mm2slo_core.offset_sync_store import Untranslated
     from mm2slo_core.topology import TopicPartition
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 class OffsetMap(Protocol):
     """Maps source offsets to target offsets, as SyncRuns does."""
 
-    def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
-        """Return where a group with the committed offset *upstream_offset* should resume."""
-
-    def redelivery_bounds(
+    def failover(
         self, upstream_offset: int, downstream_offset: int, head: Head | None = None
-    ) -> Bounds | None:
-        """Count copies from *downstream_offset* on of records below *upstream_offset*."""
+    ) -> Failover | None:
+        """Return where a group with the committed offset *upstream_offset* should resume.
+
+        And what it would read again from *downstream_offset* on.
+        """
 
     def reaches(self, upstream_offset: int) -> bool:
         """Return whether MirrorMaker 2 has an offset sync at or below *upstream_offset*."""

@@ -144,6 +144,7 @@ def _evaluate_partition(
         return _without_values(part, _why_no_checkpoint(part))
     checkpoint, log = part.checkpoint, part.target_log
     lag = part.commit - checkpoint.upstream
+    skipped, lower, upper = _failover(part, checkpoint, log)
     found: list[Blocked] = []
     if checkpoint.downstream < log.start:
         removed = log.start - checkpoint.downstream
@@ -151,10 +152,8 @@ def _evaluate_partition(
     elif checkpoint.downstream > log.end:
         ahead = checkpoint.downstream - log.end
         found.append(Blocked(BlockReason.CHECKPOINT_AHEAD, part.source, ahead))
-    else:
-        skipped = _skipped_records(part, checkpoint)
-        if skipped > 0:
-            found.append(Blocked(BlockReason.WOULD_SKIP_RECORDS, part.source, skipped))
+    elif skipped:
+        found.append(Blocked(BlockReason.WOULD_SKIP_RECORDS, part.source, skipped))
     if evidence.syncs_group_offsets and now - checkpoint.at > limits.group_sync_grace_period:
         behind = checkpoint.downstream - (part.target_commit or 0)
         if part.target_commit is None or behind > 0:
@@ -164,7 +163,6 @@ def _evaluate_partition(
                 else BlockReason.TARGET_OFFSET_BEHIND
             )
             found.append(Blocked(reason, part.source, behind))
-    lower, upper = _redelivery(part, checkpoint, log)
     return PartitionReadiness(part.source, lag, lower, upper, tuple(found))
 
 
@@ -188,29 +186,23 @@ def _why_no_checkpoint(part: PartitionEvidence) -> BlockReason:
     return BlockReason.NO_CHECKPOINT
 
 
-def _skipped_records(part: PartitionEvidence, checkpoint: NewestCheckpoint) -> int:
-    """Return the least number of records that would never be read."""
-    if part.offset_map is None:
-        return 0
-    place = part.offset_map.target_bounds(part.commit, part.head)
-    if place is None or place.upper is None:
-        return 0
-    return checkpoint.downstream - place.upper
-
-
-def _redelivery(
+def _failover(
     part: PartitionEvidence, checkpoint: NewestCheckpoint, log: LogRange
-) -> tuple[int, int]:
-    """Return the bounds of the redelivery: at most all target records from the checkpoint on."""
+) -> tuple[int, int, int]:
+    """Return the least number of records that would never be read, and bounds of the redelivery.
+
+    At most all target records from the checkpoint on are redelivered.
+    """
     start = max(checkpoint.downstream, log.start)
     most = max(log.end - start, 0)
-    if part.offset_map is None:
-        return 0, most
-    bounds = part.offset_map.redelivery_bounds(part.commit, start, part.head)
-    if bounds is None:
-        return 0, most
-    upper = most if bounds.upper is None else min(bounds.upper, most)
-    return min(bounds.lower, upper), upper
+    offsets = part.offset_map
+    found = None if offsets is None else offsets.failover(part.commit, start, part.head)
+    if found is None:
+        return 0, 0, most
+    (_, resume_by), (lower, upper) = found
+    skipped = 0 if resume_by is None else max(checkpoint.downstream - resume_by, 0)
+    upper = most if upper is None else min(upper, most)
+    return skipped, min(lower, upper), upper
 
 
 def _worst_of_each(found: Iterable[Blocked]) -> tuple[Blocked, ...]:

@@ -40,6 +40,17 @@ class Bounds(NamedTuple):
         return self.lower == self.upper
 
 
+class Failover(NamedTuple):
+    """Where on the target a group should resume, and what it reads again from where it would.
+
+    `redelivery` counts the target records from there on that are copies of source records below
+    the group's commit on the source; duplicates count twice.
+    """
+
+    resume: Bounds
+    redelivery: Bounds
+
+
 class Head(NamedTuple):
     """The next source offset to replicate, and the target end offset it will be written to.
 
@@ -125,28 +136,31 @@ class SyncRuns:
                 return self._position_in(epoch, upstream_offset, head)
         return Bounds(0, self._downs[0])
 
-    def redelivery_bounds(
+    def failover(
         self, upstream_offset: int, downstream_offset: int, head: Head | None = None
-    ) -> Bounds | None:
-        """Return how many target records a failover to *downstream_offset* would redeliver.
+    ) -> Failover | None:
+        """Return what a group that resumes at *downstream_offset* would skip or read again.
 
-        Counts the target records from *downstream_offset* on that are copies of source records
-        below *upstream_offset*, the group's commit on the source; duplicates count twice. If the
-        target is not dense, counts offsets, including markers. None: no sync is known.
+        *upstream_offset* is the group's commit on the source. If the target is not dense, counts
+        offsets, including markers. None: no sync is known.
         """
         if not self._ups:
             return None
         # Records before the oldest known sync may be copies of anything.
-        lower, upper = 0, max(0, self._downs[0] - downstream_offset)
+        resume = Bounds(0, self._downs[0])
+        lower = 0
+        upper: int | None = max(0, self._downs[0] - downstream_offset)
         for epoch, first_point in enumerate(self._epochs):
-            first = self._downs[first_point]
             position = self._position_in(epoch, upstream_offset, head)
-            start = max(first, downstream_offset)
+            if self._ups[first_point] <= upstream_offset:
+                resume = position
+            start = max(self._downs[first_point], downstream_offset)
             lower += max(0, position.lower - start)
-            if position.upper is None:
-                return Bounds(lower, None)
-            upper += max(0, position.upper - start)
-        return Bounds(lower, upper)
+            if position.upper is None or upper is None:
+                upper = None
+            else:
+                upper += max(0, position.upper - start)
+        return Failover(resume, Bounds(lower, upper))
 
     def reaches(self, upstream_offset: int) -> bool:
         """Return whether MirrorMaker 2 can translate *upstream_offset*: a sync at or below it.

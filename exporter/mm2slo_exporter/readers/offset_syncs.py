@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Iterable
 
-    from mm2slo_core.flow_offsets import Bounds, Head
+    from mm2slo_core.flow_offsets import Failover, Head
     from mm2slo_core.group_evidence import OffsetMap
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.tailed_topic import TailRecord
@@ -96,15 +96,11 @@ class _LockedOffsetMap:
         self._restarted = restarted
         self._lock = lock
 
-    def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
-        with self._lock:
-            return self._runs.target_bounds(upstream_offset, head)
-
-    def redelivery_bounds(
+    def failover(
         self, upstream_offset: int, downstream_offset: int, head: Head | None = None
-    ) -> Bounds | None:
+    ) -> Failover | None:
         with self._lock:
-            return self._runs.redelivery_bounds(upstream_offset, downstream_offset, head)
+            return self._runs.failover(upstream_offset, downstream_offset, head)
 
     def reaches(self, upstream_offset: int) -> bool:
         with self._lock:

@@ -105,9 +105,7 @@ def test_target_bounds_enclose_true_offset(max_points: int, *, gaps: bool, crash
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("crashes", [False, True])
 @pytest.mark.parametrize("max_points", [8, 256])
-def test_redelivery_bounds_enclose_true_count(
-    max_points: int, *, gaps: bool, crashes: bool
-) -> None:
+def test_failover_encloses_true_redelivery(max_points: int, *, gaps: bool, crashes: bool) -> None:
     for seed in range(12):
         replication = simulate(seed, gaps=gaps, crashes=crashes)
         runs = runs_of(replication, max_points=max_points)
@@ -115,8 +113,10 @@ def test_redelivery_bounds_enclose_true_count(
         for upstream in range(0, replication.log[-1] + 3, 7):
             for downstream in range(0, len(replication.log) + 2, 11):
                 truth = replication.redelivery(upstream, downstream)
-                bounds = runs.redelivery_bounds(upstream, downstream, head)
-                assert holds(bounds, truth), (seed, upstream, downstream)
+                found = runs.failover(upstream, downstream, head)
+                assert found is not None
+                assert holds(found.redelivery, truth), (seed, upstream, downstream)
+                assert found.resume == runs.target_bounds(upstream, head), (seed, upstream)
 
 
 def test_target_bounds_with_markers_are_bounded_by_order() -> None:
@@ -157,7 +157,7 @@ def test_target_bounds_with_surplus_target_offsets_are_bounded_by_order() -> Non
     runs.add(110, 90)
     assert runs.target_bounds(105) == Bounds(41, 90)
     assert runs.upstream_bounds(60) == Bounds(100, None)
-    assert runs.redelivery_bounds(108, 40) == Bounds(1, 50)
+    assert runs.failover(108, 40) == (Bounds(41, 90), Bounds(1, 50))
 
 
 def test_target_bounds_beyond_newest_sync_use_head() -> None:
@@ -169,9 +169,11 @@ def test_target_bounds_beyond_newest_sync_use_head() -> None:
     assert runs.target_bounds(180, Head(160, 100)) == Bounds(100, 100)
     assert runs.target_bounds(150, Head(160, 30)) == Bounds(41, 90)
     assert SyncRuns().target_bounds(150) is None
+    assert SyncRuns().failover(150, 0) is None
     order_only = SyncRuns(dense=False)
     order_only.add(100, 40)
     assert order_only.target_bounds(150) == Bounds(41, None)
+    assert order_only.failover(150, 41) == (Bounds(41, None), Bounds(0, None))
 
 
 def test_target_bounds_before_oldest_sync_use_that_sync() -> None:
@@ -179,10 +181,11 @@ def test_target_bounds_before_oldest_sync_use_that_sync() -> None:
     runs.add(100, 40)
     assert runs.target_bounds(99) == Bounds(0, 40)
     assert runs.upstream_bounds(39) is None
-    assert runs.redelivery_bounds(150, 30, Head(160, 100)) == Bounds(50, 60)
+    assert runs.failover(150, 30, Head(160, 100)) == (Bounds(90, 90), Bounds(50, 60))
+    assert runs.failover(99, 30) == (Bounds(0, 40), Bounds(0, 10))
 
 
-def test_redelivery_bounds_count_replayed_records_twice() -> None:
+def test_failover_counts_replayed_records_twice() -> None:
     runs = SyncRuns()
     runs.add(0, 0)
     runs.add(200, 200)
@@ -192,10 +195,10 @@ def test_redelivery_bounds_count_replayed_records_twice() -> None:
     assert runs.target_bounds(200, head) == Bounds(400, 400)
     assert runs.target_bounds(20, head) == Bounds(20, 20)
     # From 200 on: 200..249 are new to the group, 250..399 hold 50..199 again.
-    assert runs.redelivery_bounds(200, 200, head) == Bounds(150, 150)
-    assert runs.redelivery_bounds(200, 400, head) == Bounds(0, 0)
-    assert runs.redelivery_bounds(200, 390, head) == Bounds(10, 10)
-    assert runs.redelivery_bounds(200, 100, head) == Bounds(250, 250)
+    assert runs.failover(200, 200, head) == (Bounds(400, 400), Bounds(150, 150))
+    assert runs.failover(200, 400, head) == (Bounds(400, 400), Bounds(0, 0))
+    assert runs.failover(200, 390, head) == (Bounds(400, 400), Bounds(10, 10))
+    assert runs.failover(200, 100, head) == (Bounds(400, 400), Bounds(250, 250))
 
 
 def test_add_with_lower_downstream_offset_drops_all_points() -> None:

@@ -139,14 +139,13 @@ def test_offset_syncs_update_newest_sync_and_offset_map() -> None:
     store.take(SYNCS, sync(100, 50), sync(200, 150), sync(7, 7, PAY))
     assert store.view.syncs == {ORDERS: NewestSync(200, 150, 5.5), PAY: NewestSync(7, 7, 5.5)}
     found = store.view.offset_map(ORDERS)
-    assert found.target_bounds(120) == Bounds(70, 70)
-    assert found.redelivery_bounds(120, 60) == Bounds(10, 10)
+    assert found.failover(120, 60) == (Bounds(70, 70), Bounds(10, 10))
 
 
 def test_offset_map_of_target_with_markers_gives_bounds() -> None:
     store = Store(dense=False)
     store.take(SYNCS, sync(100, 50), sync(200, 160))
-    assert store.view.offset_map(ORDERS).target_bounds(120) == Bounds(51, 160)
+    assert store.view.offset_map(ORDERS).failover(120, 0).resume == Bounds(51, 160)
 
 
 def test_offset_map_follows_later_syncs() -> None:
@@ -154,7 +153,7 @@ def test_offset_map_follows_later_syncs() -> None:
     store.take(SYNCS, sync(100, 50))
     held = store.view.offset_map(ORDERS)
     store.take(SYNCS, sync(200, 150))
-    assert held.target_bounds(200) == Bounds(150, 150)
+    assert held.failover(200, 0).resume == Bounds(150, 150)
 
 
 def test_committed_offsets_of_other_connectors_and_clusters_are_ignored() -> None:
@@ -217,7 +216,7 @@ def test_restart_before_3_7_1_forgets_older_offset_syncs() -> None:
     assert store.reaches(199, 200, 350) == [False, True, True]
     assert store.view.translation_restarted_at == 7.0
     # Bounds of the redelivery do not depend on what MirrorMaker 2 forgot.
-    assert store.view.offset_map(ORDERS).target_bounds(150) == Bounds(150, 150)
+    assert store.view.offset_map(ORDERS).failover(150, 0).resume == Bounds(150, 150)
     store.take(STATUS, status(MARKS, "RUNNING", 0), at_ms=9_000)
     assert store.reaches(399, 400) == [False, True]
     store.take(SYNCS, sync(350, 350), at_ms=10_000)
@@ -374,9 +373,9 @@ def test_exactly_once_widens_bounds_of_syncs_that_were_read_before() -> None:
     store = Store()
     store.take(SYNCS, sync(0, 0), sync(100, 90))
     store.take(CONFIGS, FENCING)
-    assert store.view.offset_map(ORDERS).target_bounds(50) == Bounds(40, 50)
+    assert store.view.offset_map(ORDERS).failover(50, 0).resume == Bounds(40, 50)
     store.commit(3, 99, end=5)
-    assert store.view.offset_map(ORDERS).target_bounds(50) == Bounds(1, 90)
+    assert store.view.offset_map(ORDERS).failover(50, 0).resume == Bounds(1, 90)
 
 
 def test_heartbeat_connector_of_opposite_flow_is_in_view() -> None:

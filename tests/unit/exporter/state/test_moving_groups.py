@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_core.flow_offsets import Bounds, PositionQuality
+from mm2slo_core.flow_offsets import Bounds, Failover, PositionQuality
 from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits
 from mm2slo_core.replication_lag import LagOrigin
@@ -30,16 +30,12 @@ PAIR = TopicPair("orders", "us.orders", TopicRole.DATA)
 class SameOffsets:
     """A copy with the offsets of the source."""
 
-    def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds:
-        del head
-        return Bounds(upstream_offset, upstream_offset)
-
-    def redelivery_bounds(
+    def failover(
         self, upstream_offset: int, downstream_offset: int, head: Head | None = None
-    ) -> Bounds:
+    ) -> Failover:
         del head
         records = max(upstream_offset - downstream_offset, 0)
-        return Bounds(records, records)
+        return Failover(Bounds(upstream_offset, upstream_offset), Bounds(records, records))
 
     def reaches(self, upstream_offset: int) -> bool:
         return upstream_offset >= 0
