@@ -70,6 +70,12 @@ class TimelineSchedule:
             if not readable or read is None or self._answered.get(side) == read.answered_at:
                 continue
             self._answered[side] = read.answered_at
+            times = PollTimes(
+                read.requested_at,
+                read.answered_at,
+                read.previous_requested_at,
+                read.previous_answered_at,
+            )
             written = self._written[side]
             for pair in seen.plan.pairs:
                 topic = pair.source if side is Side.SOURCE else pair.target
@@ -77,7 +83,7 @@ class TimelineSchedule:
                     last = written.get(topic)
                     if last is not None and read.answered_at < last.due_at:
                         continue
-                record = self._record(seen, side, topic, read)
+                record = self._record(seen, side, topic, read, times)
                 if record is not None:
                     yield record
 
@@ -92,7 +98,7 @@ class TimelineSchedule:
                 del written[topic]
 
     def _record(
-        self, seen: Observation, side: Side, topic: str, read: OffsetsRead
+        self, seen: Observation, side: Side, topic: str, read: OffsetsRead, times: PollTimes
     ) -> WatermarkRecord | None:
         at_source = side is Side.SOURCE
         view = seen.source if at_source else seen.target
@@ -123,12 +129,7 @@ class TimelineSchedule:
             topic=topic,
             topic_id=view.topic_ids.get(topic),
             isolation="read_uncommitted",
-            times=PollTimes(
-                read.requested_at,
-                read.answered_at,
-                read.previous_requested_at if is_next else None,
-                read.previous_answered_at if is_next else None,
-            ),
+            times=times if is_next else PollTimes(read.requested_at, read.answered_at),
             partitions=partitions,
             ends=ends,
             log_starts=_optional_column(map(read.starts.get, known)),
