@@ -19,7 +19,13 @@ from fault_injection import read_all
 from topic_reader import read_topic
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.latency_histogram import bucket, merge, percentile, upper_bound_ms
+from mm2slo_core.audit.latency_histogram import (
+    bucket,
+    lower_bound_ms,
+    merge,
+    percentile,
+    upper_bound_ms,
+)
 from mm2slo_core.config.exporter_config import TimelineConfig
 from mm2slo_core.timeline_record import WatermarkRecord
 from mm2slo_core.topology import Flow
@@ -100,5 +106,5 @@ def test_percentiles_are_within_300_ms_of_an_independent_consumer(
         received = truth[math.ceil(q * len(truth)) - 1]
         print(f"p{q * 100:g}: {found.lower:.0f} to {found.upper:.0f} ms, consumer {received} ms")
         assert found.upper <= upper_bound_ms(bucket(received + allowed)), q
-        assert found.lower >= received - allowed, q
+        assert found.lower >= lower_bound_ms(bucket(received - allowed)), q
         assert found.lower <= received, q
