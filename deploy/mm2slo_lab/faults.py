@@ -36,7 +36,7 @@ def foreign_records(
 def fail_task(lab: Lab, flow: Flow, topic: str, partition: int = 0) -> tuple[str, ...]:
     """Fail the task that replicates *partition* of *topic*; returns the failed tasks.
 
-    Lowers the record limit of the target topic, then produces larger records: the producer of
+    Lowers the record limit of the target topic, then produces two larger records: the producer of
     MirrorMaker 2 gets RecordTooLargeException and, with `errors.tolerance` none, the task fails.
     MirrorMaker 2 restores the limit at its next config sync, an hour after its start.
     `repair_task` undoes the fault.
@@ -48,7 +48,9 @@ def fail_task(lab: Lab, flow: Flow, topic: str, partition: int = 0) -> tuple[str
     if not target.admin.partition_count(remote):
         raise LabError(f"{remote} does not exist on {flow.target}: produce to {topic} and wait")
     before = set(failed_tasks(lab, flow))
-    load = Load(1, keys=("too-large",), value_size=_LARGE, partition=partition)
+    # Two, so that the first is alone in its batch: a batch of a large and a small record is split
+    # for ever, and no task fails (KAFKA-8350).
+    load = Load(2, keys=("too-large",), value_size=_LARGE, partition=partition)
     sent = float("-inf")
 
     def failed() -> bool:
