@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mm2slo_audit.session.spark_errors import spark_exceptions
+from mm2slo_kafka.background_call import call_in_background
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,26 +30,25 @@ def call_spark(spark: SparkSession, call: Callable[[], _Result]) -> _Result:
     returned and no task runs: what they write can then be deleted. The call has its own thread,
     because an interrupted Py4J call continues in the JVM, and may start the next job there.
     """
-    outcome: Future[_Result] = Future()
+    returned = threading.Event()  # not the future: the interrupt may come before it is assigned
 
-    def run() -> None:
+    def run() -> _Result:
         try:
-            outcome.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - `result` raises it
-            outcome.set_exception(error)
+            return call()
+        finally:
+            returned.set()
 
     try:
-        threading.Thread(target=run, name="spark-call", daemon=True).start()
-        return outcome.result()
+        return call_in_background(run, "spark").result()
     except BaseException:
         with suppress(*spark_exceptions()):  # the JVM has ended, and its tasks with it
-            _end(spark.sparkContext, outcome)
+            _end(spark.sparkContext, returned)
         raise
 
 
-def _end(context: SparkContext, outcome: Future[_Result]) -> None:
+def _end(context: SparkContext, returned: threading.Event) -> None:
     deadline = time.monotonic() + _END_SECONDS
-    while not outcome.done() or running_tasks(context):
+    while not returned.is_set() or running_tasks(context):
         if time.monotonic() > deadline:
             return
         context.cancelAllJobs()
