@@ -108,12 +108,12 @@ def request_parts(
 def _request(consumer: Consumer, part: Part, lowest: int, timeout: float) -> Answer:
     results = consumer.offsets_for_times(part.raw, timeout=timeout)
     wanted = part.partitions
-    if [(found.topic, found.partition) for found in results] != list(wanted):
+    if results != part.raw:  # by topic and partition
         raise RuntimeError("librdkafka returned other partitions than requested")
     offsets = {
-        partition: found.offset
+        partition: offset
         for partition, found in zip(wanted, results, strict=True)
-        if found.error is None and found.offset >= lowest
+        if (offset := found.offset) >= lowest and found.error is None
     }
     errors = {}
     if len(offsets) < len(wanted):

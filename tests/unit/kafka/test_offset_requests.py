@@ -3,10 +3,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as RawPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,10 +65,7 @@ class Broker:
             self._together.wait(30)
         if asked[0].partition == 1:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
-        return [
-            SimpleNamespace(topic=each.topic, partition=each.partition, offset=7, error=None)
-            for each in asked
-        ]
+        return [RawPartition(each.topic, each.partition, 7) for each in asked]
 
 
 def test_request_parts_of_distant_cluster_asks_at_the_same_time_and_returns_failures_in_order(

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client_handles import HandleFactory
@@ -30,7 +30,7 @@ class GrowingPartition:
         self.asked.append(one.offset)
         answer = len(self.log) if one.offset == -1 else self._at(one.offset)
         self.log += [self.arriving.pop(0)] if self.arriving else []
-        return [SimpleNamespace(topic="orders", partition=0, offset=answer, error=None)]
+        return [RawPartition("orders", 0, answer)]
 
     def _at(self, moment: int) -> int:
         return next((k for k, at in enumerate(self.log) if at >= moment), -1)

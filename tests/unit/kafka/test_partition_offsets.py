@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
@@ -90,9 +91,7 @@ class OneLeaderDown:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"nothing in {timeout}"))
         if self.refused & set(numbers):
             raise KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
-        return [
-            SimpleNamespace(topic="orders", partition=n, offset=5 + n, error=None) for n in numbers
-        ]
+        return [RawPartition("orders", n, 5 + n) for n in numbers]
 
     def list_topics(self, timeout: float) -> Any:
         assert timeout > 0
@@ -231,10 +230,7 @@ def test_end_offsets_with_part_of_unknown_topics_return_other_parts(
     def answer(asked: list[Any], timeout: float) -> Any:
         if asked[0].topic == "gone":
             raise KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC, f"after {timeout}"))
-        return [
-            SimpleNamespace(topic="orders", partition=each.partition, offset=5, error=None)
-            for each in asked
-        ]
+        return [RawPartition("orders", each.partition, 5) for each in asked]
 
     monkeypatch.setattr(one_leader_down, "offsets_for_times", answer)
     monkeypatch.setattr(
@@ -263,10 +259,7 @@ def test_end_offsets_with_invalid_offset_report_timeout(
     one_leader_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(_partitions: object, timeout: float) -> Any:
-        offsets = enumerate((5, -1001, 7))
-        return [
-            SimpleNamespace(topic="orders", partition=n, offset=o, error=None) for n, o in offsets
-        ]
+        return [RawPartition("orders", n, offset) for n, offset in enumerate((5, -1001, 7))]
 
     monkeypatch.setattr(one_leader_down, "offsets_for_times", silent)
     reading = read(one_leader_down)
@@ -278,9 +271,7 @@ def test_end_offsets_with_mismatched_response_raise(
     one_leader_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shuffled(_partitions: object, timeout: float) -> Any:
-        return [
-            SimpleNamespace(topic="orders", partition=n, offset=n, error=None) for n in (1, 0, 2)
-        ]
+        return [RawPartition("orders", n, n) for n in (1, 0, 2)]
 
     monkeypatch.setattr(one_leader_down, "offsets_for_times", shuffled)
     with pytest.raises(RuntimeError, match="other partitions"):
