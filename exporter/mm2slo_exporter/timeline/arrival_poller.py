@@ -14,6 +14,7 @@ from mm2slo_kafka.kafka_errors import KafkaOperationError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.readers.side_reader import OffsetSource
     from mm2slo_exporter.service.cluster_writer import ClusterWriter
     from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
@@ -87,8 +88,8 @@ class ArrivalPoller:
         if not self._writer.can_write(Stage.ARRIVALS):
             self.bracket = None
             return _IDLE_SECONDS
-        partitions = tuple(dict.fromkeys(key for flow in flows for key in flow.partitions))
-        if not 0 < len(partitions) <= MAX_PARTITIONS:
+        partitions = _partitions(flows)
+        if not partitions:
             self.bracket = self._poll_interval
             return _IDLE_SECONDS
         try:
@@ -123,3 +124,11 @@ class ArrivalPoller:
             self._health.record_failure(alias, Stage.ARRIVALS, result.kind, str(result))
         else:
             self._health.record_success(alias, Stage.ARRIVALS)
+
+
+def _partitions(flows: tuple[FlowArrivals, ...]) -> tuple[TopicPartition, ...]:
+    """Those to read, each once; none if there are too many."""
+    if any(len(flow.partitions) > MAX_PARTITIONS for flow in flows):
+        return ()  # at once: this is asked each second
+    found = tuple(dict.fromkeys(key for flow in flows for key in flow.partitions))
+    return found if len(found) <= MAX_PARTITIONS else ()
