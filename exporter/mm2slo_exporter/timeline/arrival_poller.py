@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from mm2slo_core.arrival_pace import MAX_PARTITIONS, arrival_interval
@@ -12,7 +13,7 @@ from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.readers.side_reader import OffsetSource
@@ -49,6 +50,8 @@ class ArrivalPoller:
         self._poll_interval = poll_interval
         self._cpu_clock = cpu_clock
         self._flows: tuple[FlowArrivals, ...] = ()
+        self._of_flows: list[Sequence[TopicPartition]] = []
+        self._united: tuple[TopicPartition, ...] = ()
         self._before: OffsetReading | None = None
         self.bracket: float | None = None
         """Attainable width of a bracket in seconds; None unless this replica writes."""
@@ -88,8 +91,8 @@ class ArrivalPoller:
         if not self._writer.can_write(Stage.ARRIVALS):
             self.bracket = None
             return _IDLE_SECONDS
-        partitions = _partitions(flows)
-        if not partitions:
+        partitions = self._partitions(flows)
+        if not 0 < len(partitions) <= MAX_PARTITIONS:
             self.bracket = self._poll_interval
             return _IDLE_SECONDS
         try:
@@ -106,6 +109,14 @@ class ArrivalPoller:
             self.bracket = self._poll_interval
             return self._poll_interval
         return arrival_interval(len(partitions), self._cpu_clock() - cpu)
+
+    def _partitions(self, flows: tuple[FlowArrivals, ...]) -> tuple[TopicPartition, ...]:
+        """Those of all flows, each once; computed again only when those of a flow were replaced."""
+        of_flows = [flow.partitions for flow in flows]
+        if of_flows != self._of_flows:
+            self._of_flows = of_flows
+            self._united = tuple(dict.fromkeys(chain.from_iterable(of_flows)))
+        return self._united
 
     def _write(
         self, flows: tuple[FlowArrivals, ...], before: OffsetReading, now: OffsetReading
@@ -124,11 +135,3 @@ class ArrivalPoller:
             self._health.record_failure(alias, Stage.ARRIVALS, result.kind, str(result))
         else:
             self._health.record_success(alias, Stage.ARRIVALS)
-
-
-def _partitions(flows: tuple[FlowArrivals, ...]) -> tuple[TopicPartition, ...]:
-    """Those to read, each once; none if there are too many."""
-    if any(len(flow.partitions) > MAX_PARTITIONS for flow in flows):
-        return ()  # at once: this is asked each second
-    found = tuple(dict.fromkeys(key for flow in flows for key in flow.partitions))
-    return found if len(found) <= MAX_PARTITIONS else ()

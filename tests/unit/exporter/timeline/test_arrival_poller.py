@@ -185,6 +185,16 @@ def test_nothing_is_read_without_partitions_or_above_their_limit(count: int) -> 
     assert (scene.reader.reads, scene.poller.bracket) == ([], POLL)
 
 
+def test_limit_holds_for_all_flows_together_and_their_changes_are_followed() -> None:
+    one, two = Flow("us.orders", count=MAX_PARTITIONS), Flow("ap.orders")
+    scene = Scene(one, two)
+    scene.read(2)
+    assert (scene.reader.reads, scene.poller.bracket) == ([], POLL)
+    one.partitions = one.partitions[1:]
+    scene.read()
+    assert scene.reader.reads == [(*one.partitions, *two.partitions)]
+
+
 def test_removed_flow_is_not_read_again() -> None:
     kept, removed = Flow("us.orders"), Flow("ap.orders")
     scene = Scene(kept, removed)
