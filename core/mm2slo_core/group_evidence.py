@@ -57,6 +57,8 @@ class PartitionEvidence(NamedTuple):
     """Why OffsetSyncStore has no translation."""
     target_commit: int | None = None
     """The group's committed offset on the target."""
+    beyond_end: int = 0
+    """How far the group's commit on the source is beyond the end of the log there, if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +69,7 @@ class GroupEvidence:
     partitions: tuple[PartitionEvidence, ...]
     commits_readable: bool = True
     """False if the source answers, but not with the group's committed offsets."""
+    target_commits_readable: bool = True
+    """False if the target answers, but not with the group's committed offsets."""
     syncs_group_offsets: bool = False
     target_group_active: bool = False

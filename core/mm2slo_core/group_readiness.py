@@ -1,8 +1,10 @@
 """Failover readiness: whether a consumer group would resume correctly on the target.
 
-Evaluates the newest checkpoint on the target, which a failover would use through
-`RemoteClusterUtils.translateOffsets` or synced group offsets, never mm2slo's own translation.
-Whether the flow is alive does not matter: a failover happens when it is not.
+A consumer that moves to the target resumes at the group's commit there, if there is one.
+MirrorMaker 2 writes it where it syncs group offsets: later than the checkpoint, never while the
+group has members there, and never backwards. Without a commit on the target, and without such a
+sync, the newest checkpoint counts, which `RemoteClusterUtils.translateOffsets` returns. Whether the
+flow is alive does not matter: a failover happens when it is not.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.offset_sync_store import Untranslated
+from mm2slo_core.flow_offsets import Bounds, Untranslated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from mm2slo_core.group_evidence import (
         GroupEvidence,
         LogRange,
-        NewestCheckpoint,
         PartitionEvidence,
     )
     from mm2slo_core.topology import TopicPartition
@@ -35,23 +36,30 @@ class BlockReason(StrEnum):
     """No checkpoint: the group is behind all offset syncs that MM2 keeps."""
     CHECKPOINT_STALE = "checkpoint_stale"
     """The checkpoint lag exceeds its limit."""
-    CHECKPOINT_EXPIRED = "checkpoint_expired"
-    """The checkpoint is below the target's log start: the consumer's offset would be reset."""
-    CHECKPOINT_AHEAD = "checkpoint_ahead"
-    """The checkpoint is beyond the target's end: the consumer's offset would be reset."""
+    NOT_SYNCED_YET = "not_synced_yet"
+    """MM2 syncs group offsets, but the group has no commit on the target: the consumer's reset
+    policy would decide."""
+    TARGET_OFFSET_EXPIRED = "target_offset_expired"
+    """The group would resume below the target's log start: its offset would be reset."""
+    TARGET_OFFSET_BEYOND_END = "target_offset_beyond_end"
+    """The group would resume beyond the target's end: its offset would be reset."""
+    SOURCE_COMMIT_BEYOND_END = "source_commit_beyond_end"
+    """The commit is beyond the end of the source's log: the offset would be reset there, too."""
     WOULD_SKIP_RECORDS = "would_skip_records"
-    """The checkpoint is beyond the group's position: records would never be read (the group was
+    """The group would resume beyond its position: records would never be read (the group was
     rewound, or MM2 before 3.5 translated too far)."""
+    MAY_SKIP_RECORDS = "may_skip_records"
+    """As above, but the offset syncs do not decide whether there are such records."""
     REDELIVERY_OVER_LIMIT = "redelivery_over_limit"
     TARGET_TOPIC_MISSING = "target_topic_missing"
     TARGET_PARTITIONS_MISSING = "target_partitions_missing"
-    TARGET_OFFSET_BEHIND = "target_offset_behind"
-    """MM2 syncs group offsets, and the group's offset on the target is behind."""
     TARGET_GROUP_ACTIVE = "target_group_active"
-    """The group's offset on the target is behind because the group is active there: MM2 syncs
-    only inactive groups."""
+    """The group has members on the target, where its commit is not that of the source: MM2 syncs
+    only inactive groups. Whether it skips records is not judged."""
     SOURCE_UNREADABLE = "source_unreadable"
     """The source answers, but not with the group's committed offsets."""
+    TARGET_UNREADABLE = "target_unreadable"
+    """The target answers, but not with the group's committed offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class ReadinessLimits:
     max_redelivery_records: int = 10_000
     max_checkpoint_lag_records: int = 10_000
     group_sync_grace_period: float = 120.0
-    """Seconds until a checkpoint must appear in the group's offsets on the target."""
+    """Seconds for which the commit of an active group may be behind its checkpoint."""
 
 
 class Blocked(NamedTuple):
@@ -76,7 +84,7 @@ class PartitionReadiness(NamedTuple):
     """The readiness of one partition.
 
     `checkpoint_lag` is negative if the group was rewound behind its checkpoint; None without a
-    checkpoint. The redelivery bounds are None without a known start offset.
+    checkpoint. The redelivery bounds are None if it is unknown where the group would resume.
     """
 
     source: TopicPartition
@@ -84,13 +92,16 @@ class PartitionReadiness(NamedTuple):
     redelivery_lower: int | None
     redelivery_upper: int | None
     blocked: tuple[Blocked, ...]
+    skipped: tuple[int, int] = (0, 0)
+    """Bounds of the records that would never be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupReadiness:
     """The readiness of a group; `ready` exactly if `blocked` is empty.
 
-    The sums omit partitions whose value is None; `blocked` has these.
+    Sums over partitions. Those whose value is None count as 0, but there is no upper bound of the
+    redelivery then; `blocked` has the reason.
     """
 
     group: str
@@ -100,6 +111,8 @@ class GroupReadiness:
     redelivery_lower: int | None
     redelivery_upper: int | None
     partitions: tuple[PartitionReadiness, ...]
+    skipped: tuple[int, int] = (0, 0)
+    """Bounds of the records that would never be read; offsets, where the copy is compacted."""
 
 
 def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float) -> GroupReadiness:
@@ -112,7 +125,8 @@ def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float)
     )
     lag = _total(each.checkpoint_lag for each in partitions)
     lower = _total(each.redelivery_lower for each in partitions)
-    upper = _total(each.redelivery_upper for each in partitions)
+    uppers = [each.redelivery_upper for each in partitions]
+    upper = None if None in uppers else _total(uppers)
     found = [blocked for each in partitions for blocked in each.blocked]
     if lag is not None and lag > limits.max_checkpoint_lag_records:
         worst = max(partitions, key=lambda each: each.checkpoint_lag or 0)
@@ -124,61 +138,94 @@ def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float)
         )
     if not evidence.commits_readable:
         found.append(Blocked(BlockReason.SOURCE_UNREADABLE))
+    if not evidence.target_commits_readable:
+        found.append(Blocked(BlockReason.TARGET_UNREADABLE))
     blocked = _worst_of_each(found)
-    return GroupReadiness(evidence.group, not blocked, blocked, lag, lower, upper, partitions)
+    least, most = (sum(each.skipped[bound] for each in partitions) for bound in (0, 1))
+    return GroupReadiness(
+        evidence.group, not blocked, blocked, lag, lower, upper, partitions, (least, most)
+    )
 
 
 def _evaluate_partition(
     part: PartitionEvidence, evidence: GroupEvidence, limits: ReadinessLimits, now: float
 ) -> PartitionReadiness:
-    if part.target_log is None:
+    checkpoint, log, start = part.checkpoint, part.target_log, _resume_offset(part, evidence)
+    lag = None if checkpoint is None else part.commit - checkpoint.upstream
+    if start is None and checkpoint is None and _nothing_to_resume(part):
+        return PartitionReadiness(part.source, None, 0, 0, ())
+    if log is None or start is None or part.beyond_end or not log.start <= start <= log.end:
+        reason = _why_unknown(part, evidence, start)
+        return PartitionReadiness(part.source, lag, None, None, (reason,))
+    (least, most), redelivery = _failover(part, start, log)
+    found: list[Blocked] = []
+    if evidence.target_group_active and part.target_commit is not None:
+        # Its members commit what they read there, whatever the group has read on the source.
+        behind = 0 if checkpoint is None else checkpoint.downstream - start
+        first, last = sorted((start, start + behind))
+        redelivery = (
+            _failover(part, min(last, log.end), log)[1][0],
+            _failover(part, max(first, log.start), log)[1][1],
+        )
+        if evidence.syncs_group_offsets and checkpoint is not None:
+            is_late = now - checkpoint.at > limits.group_sync_grace_period
+            most = max(most, behind) if is_late else most
+        if most:
+            found.append(Blocked(BlockReason.TARGET_GROUP_ACTIVE, part.source, most))
+        least = most = 0
+    elif least:
+        found.append(Blocked(BlockReason.WOULD_SKIP_RECORDS, part.source, least))
+    elif most:
+        found.append(Blocked(BlockReason.MAY_SKIP_RECORDS, part.source, most))
+    return PartitionReadiness(part.source, lag, *redelivery, tuple(found), (least, most))
+
+
+def _resume_offset(part: PartitionEvidence, evidence: GroupEvidence) -> int | None:
+    """Return where a consumer on the target would resume; None if its reset policy decides."""
+    if part.target_commit is not None:
+        return part.target_commit
+    if evidence.syncs_group_offsets or not evidence.target_commits_readable:
+        return None
+    return None if part.checkpoint is None else part.checkpoint.downstream
+
+
+def _nothing_to_resume(part: PartitionEvidence) -> bool:
+    """Return whether neither side has a record for the group to miss or read again.
+
+    Consumers also commit offsets of empty partitions, and MM2 writes no checkpoints for these.
+    """
+    log = part.target_log
+    if log is None or part.source_end is None or part.beyond_end:
+        return False
+    return log.start == log.end and part.source_end <= part.commit
+
+
+def _why_unknown(part: PartitionEvidence, evidence: GroupEvidence, start: int | None) -> Blocked:
+    """Return why a consumer on the target has no valid offset, or the group none on the source."""
+    log = part.target_log
+    if log is None:
         reason = (
             BlockReason.TARGET_PARTITIONS_MISSING
             if part.target_topic_exists
             else BlockReason.TARGET_TOPIC_MISSING
         )
-        return _without_values(part, reason)
-    if part.checkpoint is None:
-        if _nothing_to_resume(part, part.target_log):
-            return PartitionReadiness(part.source, None, 0, 0, ())
-        return _without_values(part, _why_no_checkpoint(part))
-    checkpoint, log = part.checkpoint, part.target_log
-    lag = part.commit - checkpoint.upstream
-    skipped, lower, upper = _failover(part, checkpoint, log)
-    found: list[Blocked] = []
-    if checkpoint.downstream < log.start:
-        removed = log.start - checkpoint.downstream
-        found.append(Blocked(BlockReason.CHECKPOINT_EXPIRED, part.source, removed))
-    elif checkpoint.downstream > log.end:
-        ahead = checkpoint.downstream - log.end
-        found.append(Blocked(BlockReason.CHECKPOINT_AHEAD, part.source, ahead))
-    elif skipped:
-        found.append(Blocked(BlockReason.WOULD_SKIP_RECORDS, part.source, skipped))
-    if evidence.syncs_group_offsets and now - checkpoint.at > limits.group_sync_grace_period:
-        behind = checkpoint.downstream - (part.target_commit or 0)
-        if part.target_commit is None or behind > 0:
-            reason = (
-                BlockReason.TARGET_GROUP_ACTIVE
-                if evidence.target_group_active
-                else BlockReason.TARGET_OFFSET_BEHIND
-            )
-            found.append(Blocked(reason, part.source, behind))
-    return PartitionReadiness(part.source, lag, lower, upper, tuple(found))
+        return Blocked(reason, part.source)
+    if part.beyond_end:
+        return Blocked(BlockReason.SOURCE_COMMIT_BEYOND_END, part.source, part.beyond_end)
+    if start is None:
+        return Blocked(_why_no_offset(part, evidence), part.source)
+    if start < log.start:
+        return Blocked(BlockReason.TARGET_OFFSET_EXPIRED, part.source, log.start - start)
+    return Blocked(BlockReason.TARGET_OFFSET_BEYOND_END, part.source, start - log.end)
 
 
-def _without_values(part: PartitionEvidence, reason: BlockReason) -> PartitionReadiness:
-    return PartitionReadiness(part.source, None, None, None, (Blocked(reason, part.source),))
-
-
-def _nothing_to_resume(part: PartitionEvidence, log: LogRange) -> bool:
-    """Return whether neither side has a record for the group to miss or read again.
-
-    Consumers also commit offsets of empty partitions, and MM2 writes no checkpoints for these.
-    """
-    return log.start == log.end and part.source_end is not None and part.source_end <= part.commit
-
-
-def _why_no_checkpoint(part: PartitionEvidence) -> BlockReason:
+def _why_no_offset(part: PartitionEvidence, evidence: GroupEvidence) -> BlockReason:
+    if not evidence.target_commits_readable:
+        return BlockReason.TARGET_UNREADABLE
+    if part.checkpoint is not None:
+        if evidence.target_group_active:
+            return BlockReason.TARGET_GROUP_ACTIVE
+        return BlockReason.NOT_SYNCED_YET
     if part.untranslated is Untranslated.NO_SYNC:
         return BlockReason.NO_OFFSET_SYNC
     if part.untranslated is Untranslated.BEHIND_OLDEST_SYNC:
@@ -187,22 +234,23 @@ def _why_no_checkpoint(part: PartitionEvidence) -> BlockReason:
 
 
 def _failover(
-    part: PartitionEvidence, checkpoint: NewestCheckpoint, log: LogRange
-) -> tuple[int, int, int]:
-    """Return the least number of records that would never be read, and bounds of the redelivery.
-
-    At most all target records from the checkpoint on are redelivered.
-    """
-    start = max(checkpoint.downstream, log.start)
-    most = max(log.end - start, 0)
-    offsets = part.offset_map
-    found = None if offsets is None else offsets.failover(part.commit, start, part.head)
-    if found is None:
-        return 0, 0, most
-    (_, resume_by), (lower, upper) = found
-    skipped = 0 if resume_by is None else max(checkpoint.downstream - resume_by, 0)
-    upper = most if upper is None else min(upper, most)
-    return skipped, min(lower, upper), upper
+    part: PartitionEvidence, start: int, log: LogRange
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return bounds of the records that are skipped and of those redelivered from *start* on."""
+    found = None
+    if part.offset_map is not None:
+        found = part.offset_map.failover(part.commit, start, part.head)
+    resume, redelivery = (Bounds(0, None), Bounds(0, None)) if found is None else found
+    earliest = max(resume.lower, log.start)
+    if part.checkpoint is not None and part.commit >= part.checkpoint.upstream:
+        # MirrorMaker 2 never translates too far (since 3.5), and may have known more syncs.
+        earliest = max(earliest, part.checkpoint.downstream)
+    least = 0 if resume.upper is None else max(start - max(resume.upper, log.start), 0)
+    most = max(start - earliest, least)
+    upper = log.end - start
+    if redelivery.upper is not None:
+        upper = min(upper, redelivery.upper)
+    return (least, most), (min(redelivery.lower, upper), upper)
 
 
 def _worst_of_each(found: Iterable[Blocked]) -> tuple[Blocked, ...]:

@@ -6,8 +6,8 @@ nothing. Value: JSON in UTF-8, version 1, at most 100 KB:
 
     losses    i  string|null  topic id; `p` {partition: [records lost, judged to]}
     group     b  [[reason, topic|null, partition|null, records|null]]; `c` checkpoint lag; `r`
-                 [lower, upper] redelivery; `t` [time of the checkpoint, of the commits]; `u`
-                 [unreplicated records, seconds]
+                 [lower, upper] redelivery; `s` [lower, upper] skipped; `t` [time of the
+                 checkpoint, of the commits]; `u` [unreplicated records, seconds]
     recovery  u  [unreplicated records, seconds]; `t` time of the source's last reading
 """
 
@@ -118,6 +118,7 @@ def encode_state(state: State) -> bytes:
                 ],
                 "c": found.checkpoint_lag,
                 "r": (found.redelivery_lower, found.redelivery_upper),
+                "s": found.skipped,
                 "t": (state.checkpoint_at, state.commits_at),
                 "u": state.unreplicated,
             }
@@ -162,7 +163,10 @@ def _verdict(group: str, found: dict[str, Any]) -> Verdict:
         for reason, topic, partition, records in found["b"]
     )
     lower, upper = found["r"]
+    least, most = found["s"]
     checkpoint_at, commits_at = found["t"]
     records, seconds = found["u"]
-    readiness = GroupReadiness(group, not blocked, blocked, found["c"], lower, upper, ())
+    readiness = GroupReadiness(
+        group, not blocked, blocked, found["c"], lower, upper, (), (least, most)
+    )
     return Verdict(readiness, checkpoint_at, commits_at, (records, seconds))

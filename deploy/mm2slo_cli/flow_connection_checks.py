@@ -17,7 +17,6 @@ from mm2slo_core.connection_checks.permission_check import (
 )
 from mm2slo_core.connection_checks.reader_parity import reader_parity
 from mm2slo_core.connection_checks.required_permissions import (
-    GROUP_LAG,
     SYNC_GROUP_OFFSETS,
     Role,
 )
@@ -72,9 +71,6 @@ def check_flow(
         others = _connectors(clusters[source], policies.heartbeat_configs, topics[source])
         heartbeats = others.by_name.get(policies.heartbeat_connector)
         running = RunningConnectors(own.by_name, heartbeats, transactional=bool(own.fenced))
-    settings = {GROUP_LAG} if config.exporter.group_lag else set()
-    if running.syncs_group_offsets:
-        settings.add(SYNC_GROUP_OFFSETS)
     canaries = {CanaryCarrier.TOPIC: flow.canary.topic, CanaryCarrier.HEARTBEATS: HEARTBEATS_TOPIC}
     resources = FlowResources(
         flow.flow,
@@ -82,7 +78,7 @@ def check_flow(
         flow.topics,
         flow.groups,
         internal,
-        frozenset(settings),
+        frozenset({SYNC_GROUP_OFFSETS} if running.syncs_group_offsets else ()),
         canary_topic=canaries.get(carrier),
         state_topic=None if config.exporter.read_only else config.exporter.state.topic,
         leases_instance=config.exporter.instance is None,

@@ -11,7 +11,6 @@ from transactional_traffic import consume_and_commit
 from mm2slo_cli.check_connect import diagnose
 from mm2slo_core.config import load_config
 from mm2slo_core.connection_checks.flow_resources import AclGrant, FlowResources
-from mm2slo_core.connection_checks.required_permissions import GROUP_LAG
 from mm2slo_core.internal_topics import internal_topics
 from mm2slo_core.replication_policy import DefaultPolicy
 from mm2slo_core.topology import Flow
@@ -36,7 +35,6 @@ GRANTS = FlowResources(
     (TOPIC,),
     (GROUP,),
     internal_topics(FLOW, POLICY),
-    settings=frozenset({GROUP_LAG}),
     canary_topic="heartbeats",
     leases_instance=True,
     state_topic=OWN_TOPICS[0],

@@ -62,6 +62,9 @@ class GroupView:
     checkpoint_lag: float | None = None
     redelivery_lower: float | None = None
     redelivery_upper: float | None = None
+    skipped_lower: float | None = None
+    skipped_upper: float | None = None
+    """None if the group would skip no record."""
     commits_age: float | None = None
     """Seconds since the group's committed offsets on the source were read."""
     unreplicated_records: float | None = None

@@ -134,6 +134,13 @@ class RecordBounds(ResponseModel):
     upper: Annotated[Count, Field(validation_alias="redelivery_upper")]
 
 
+class SkippedBounds(ResponseModel):
+    """Records that the group would never read; null if it would skip none."""
+
+    lower: Annotated[Count, Field(validation_alias="skipped_lower")]
+    upper: Annotated[Count, Field(validation_alias="skipped_upper")]
+
+
 class RecordLag(ResponseModel):
     records: Count
     seconds: Annotated[Figure, Field(description="Age of the oldest record.")]
@@ -152,6 +159,7 @@ class GroupReadiness(ResponseModel):
     reasons: tuple[str, ...]
     checkpoint_lag_records: Count
     redelivery_records: RecordBounds
+    skipped_records: SkippedBounds
     commits_age_seconds: Figure
     unreplicated: Unreplicated
     lag: GroupLag
@@ -165,6 +173,7 @@ class GroupReadiness(ResponseModel):
                 "reasons": view.reasons,
                 "checkpoint_lag_records": view.checkpoint_lag,
                 "redelivery_records": view,
+                "skipped_records": view,
                 "commits_age_seconds": view.commits_age,
                 "unreplicated": view,
                 "lag": view,

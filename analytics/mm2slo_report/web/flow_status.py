@@ -17,6 +17,7 @@ from mm2slo_core.catalogue import (
     FAILOVER_GROUP_UNREPLICATED_SECONDS,
     FAILOVER_READY,
     FAILOVER_REDELIVERY_RECORDS,
+    FAILOVER_SKIPPED_RECORDS,
     FAILOVER_UNREPLICATED_AGE_SECONDS,
     FAILOVER_UNREPLICATED_RECORDS,
     FAILOVER_UNREPLICATED_SECONDS,
@@ -45,7 +46,7 @@ _FAMILIES: Final = tuple(
     for each in (
         CHECKPOINT_LAG_RECORDS, FAILOVER_BLOCKED, FAILOVER_COMMITS_AGE_SECONDS,
         FAILOVER_GROUP_UNREPLICATED_RECORDS, FAILOVER_GROUP_UNREPLICATED_SECONDS, FAILOVER_READY,
-        FAILOVER_REDELIVERY_RECORDS, FAILOVER_UNREPLICATED_AGE_SECONDS,
+        FAILOVER_REDELIVERY_RECORDS, FAILOVER_SKIPPED_RECORDS, FAILOVER_UNREPLICATED_AGE_SECONDS,
         FAILOVER_UNREPLICATED_RECORDS, FAILOVER_UNREPLICATED_SECONDS, FLOW_LAG_RECORDS,
         FLOW_LAG_SECONDS, FLOW_STATE, GROUP_LAG_RECORDS, GROUP_LAG_SECONDS,
         REPLICATED_RECORDS_TOTAL, RETENTION_HEADROOM_SECONDS, SOURCE_RECORDS_TOTAL,
@@ -59,6 +60,7 @@ _OF_GROUP: Final = frozenset(
         FAILOVER_GROUP_UNREPLICATED_SECONDS,
     )
 )
+_BOUNDED: Final = frozenset({FAILOVER_REDELIVERY_RECORDS.name, FAILOVER_SKIPPED_RECORDS.name})
 _GROUP_LAGS: Final = frozenset({GROUP_LAG_RECORDS.name, GROUP_LAG_SECONDS.name})
 _STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
 """If replicas disagree on a flow's state, the first of these wins."""
@@ -162,8 +164,8 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
             ready[key] = ready.get(key, True) and each.value > 0
         elif each.name == FAILOVER_BLOCKED.name and each.value:
             reasons[key].add(each.labels.get("reason", ""))
-        elif each.name == FAILOVER_REDELIVERY_RECORDS.name:
-            bound = (*key, each.labels.get("bound", ""))
+        elif each.name in _BOUNDED:
+            bound = (*key, each.name + each.labels.get("bound", ""))
             lags[bound] = max(each.value, lags.get(bound, each.value))
         elif each.name == CHECKPOINT_LAG_RECORDS.name:
             topic = (*key, each.labels.get("topic", ""))
@@ -186,8 +188,10 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
             ready=verdict,
             reasons=tuple(sorted(reasons[flow, group])),
             checkpoint_lag=checkpoint.get((flow, group)),
-            redelivery_lower=lags.get((flow, group, "lower")),
-            redelivery_upper=lags.get((flow, group, "upper")),
+            redelivery_lower=lags.get((flow, group, FAILOVER_REDELIVERY_RECORDS.name + "lower")),
+            redelivery_upper=lags.get((flow, group, FAILOVER_REDELIVERY_RECORDS.name + "upper")),
+            skipped_lower=lags.get((flow, group, FAILOVER_SKIPPED_RECORDS.name + "lower")),
+            skipped_upper=lags.get((flow, group, FAILOVER_SKIPPED_RECORDS.name + "upper")),
             commits_age=lags.get((flow, group, FAILOVER_COMMITS_AGE_SECONDS.name)),
             unreplicated_records=lags.get((flow, group, FAILOVER_GROUP_UNREPLICATED_RECORDS.name)),
             unreplicated_seconds=lags.get((flow, group, FAILOVER_GROUP_UNREPLICATED_SECONDS.name)),

@@ -46,6 +46,13 @@ FAILOVER_REDELIVERY_RECORDS = gauge(
     (*_GROUP, "bound"),
     unit="records",
 )
+FAILOVER_SKIPPED_RECORDS = gauge(
+    "mm2_failover_skipped_records",
+    "Records that the group would never read if it failed over now, by bound: lower or upper; no "
+    "series for a group that skips none.",
+    (*_GROUP, "bound"),
+    unit="records",
+)
 FAILOVER_COMMITS_AGE_SECONDS = gauge(
     "mm2_failover_commits_age_seconds",
     "Age of the committed offsets of the group on the source, on which its redelivery is based.",
@@ -94,7 +101,8 @@ FAILOVER_BLOCKED = gauge(
 GROUP_LAG_RECORDS = gauge(
     "mm2_group_lag_records",
     "Records between the committed offsets of the group and the end of the log on the source or "
-    "target cluster, when its commits were last read; the topic is that of the source.",
+    "target cluster, when its commits were last read; the topic is that of the source. Absent "
+    "while a commit is beyond the end, which mm2_failover_blocked reports.",
     (*_CLUSTER_GROUP, *TOPIC),
     unit="records",
 )

@@ -121,8 +121,8 @@ class ExporterConfig(Section):
     group_series: Patterns = (".*",)
     """Consumer groups with series of their own, as Java regular expressions."""
     group_lag: Flag = True
-    """Publish the lag of consumer groups on both clusters. Costs the commits of these groups on the
-    target (two requests per group and `groups_interval`) and their members on both clusters."""
+    """Publish the lag of consumer groups on both clusters. Costs a request for the members of each
+    group on both clusters, every `group_members_interval`."""
     group_members_interval: SlowInterval = 300.0
     """Interval between reads of the members of a group; read at once when its state changes."""
     read_only: Flag = False

@@ -75,7 +75,6 @@ def _row(needed: str, purpose: str, without: str, *settings: str) -> RequiredPer
     return RequiredPermission(*row)
 
 
-GROUP_LAG: Final = "exporter.group_lag"
 SYNC_GROUP_OFFSETS: Final = "sync.group.offsets.enabled"
 
 _NO_STATE = "losses are published as pending, but not counted; no timeline is written"
@@ -96,9 +95,8 @@ REQUIRED_PERMISSIONS = (
     _row("exporter target HEARTBEATS Read", "heartbeat age and latency", "neither is published"),
     _row("exporter source GROUPS Describe", "failover readiness, lag",
          "no readiness and no lag of these groups"),
-    _row("exporter target GROUPS Describe", "lag; readiness with synced offsets",
-         "no lag on the target; no readiness if offsets are synced", GROUP_LAG,
-         SYNC_GROUP_OFFSETS),
+    _row("exporter target GROUPS Describe", "failover readiness, lag",
+         "groups with a checkpoint are not ready; no lag on the target"),
     _row("exporter source CANARY Read Write Create", "canaries",
          "availability by MirrorMaker 2's heartbeats; set `canary: {carrier: off}`"),
     _row("exporter source CANARY_GROUP Read", "a number for each replica, in its canaries",

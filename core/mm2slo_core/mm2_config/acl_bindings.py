@@ -17,7 +17,6 @@ from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.connection_checks.acl_patterns import ALL_NAMES, AclPattern
 from mm2slo_core.connection_checks.flow_resources import AclGrant, FlowResources
 from mm2slo_core.connection_checks.required_permissions import (
-    GROUP_LAG,
     REQUIRED_PERMISSIONS,
     Component,
     Role,
@@ -144,7 +143,6 @@ def _settings_on(flow: MirrorFlow) -> Iterator[str]:
     """The settings that are on and need permissions."""
     given = {k: s for each in flow.connectors.values() for k, s in each.settings.items()}
     given |= flow.worker.settings
-    yield GROUP_LAG
     of_mirrormaker = (row for row in REQUIRED_PERMISSIONS if row.component == "mirrormaker2")
     for name in {name for row in of_mirrormaker for name in row.settings}:
         value = given[name].value if name in given else default_value(name)

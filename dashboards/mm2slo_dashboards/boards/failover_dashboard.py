@@ -12,6 +12,7 @@ from mm2slo_core.catalogue.failover_metrics import (
     FAILOVER_GROUP_UNREPLICATED_SECONDS,
     FAILOVER_READY,
     FAILOVER_REDELIVERY_RECORDS,
+    FAILOVER_SKIPPED_RECORDS,
     FAILOVER_UNREPLICATED_RECORDS,
     GROUP_LAG_RECORDS,
     GROUP_LAG_SECONDS,
@@ -138,8 +139,9 @@ def _groups(limits: Limits) -> Panel:
         title="Consumer groups",
         description="Which groups would resume on the target? One row per flow and group, "
         "blocked ones first; a flow's name links to its dashboard. Redelivery is between its "
-        "bounds; they are equal where offset syncs bracket the commit. Unreplicated records of "
-        "the group's partitions would be missing if the source never came back.",
+        "bounds; they are equal where offset syncs bracket the commit. Skipped records would never "
+        "be read: the group would resume beyond its position. Unreplicated records of the group's "
+        "partitions would be missing if the source never came back.",
         kind=Kind.TABLE,
         unit=Unit.COUNT,
         no_data=_NO_GROUP,
@@ -156,6 +158,15 @@ def _groups(limits: Limits) -> Panel:
                 vector=_redelivery("upper"),
                 unit=Unit.COUNT,
                 thresholds=bad_from(limits.redelivery),
+            ),
+            Column(
+                title="Skipped, upper bound",
+                vector=max_by(
+                    flow_series(FAILOVER_SKIPPED_RECORDS, MATCH_GROUP, equal("bound", "upper")),
+                    *_KEYS,
+                ),
+                unit=Unit.COUNT,
+                thresholds=BAD_FROM_ONE,
             ),
             Column(
                 title="Unreplicated",

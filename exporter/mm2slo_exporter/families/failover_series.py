@@ -43,6 +43,15 @@ def _redelivery(view: FlowView, _granularity: Granularity) -> list[Series]:
     ]
 
 
+def _skipped(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return [
+        ((*view.labels, group.group, bound), records)
+        for group in _groups(view)
+        if group.readiness.skipped[1]
+        for bound, records in zip(("lower", "upper"), group.readiness.skipped, strict=True)
+    ]
+
+
 def _of_groups(get: Callable[[GroupState], float | None]) -> SeriesOf:
     """A value of each group of which it is known."""
 
@@ -79,6 +88,7 @@ def _blocked(view: FlowView, _granularity: Granularity) -> list[Series]:
 
 SERIES: Final[SeriesTable] = {
     catalogue.FAILOVER_REDELIVERY_RECORDS: _redelivery,
+    catalogue.FAILOVER_SKIPPED_RECORDS: _skipped,
     catalogue.FAILOVER_COMMITS_AGE_SECONDS: _commits_age,
     catalogue.FAILOVER_UNREPLICATED_RECORDS: _of_recovery_point(lambda point, _at: point.records),
     catalogue.FAILOVER_UNREPLICATED_SECONDS: _of_recovery_point(lambda point, _at: point.seconds),

@@ -53,9 +53,7 @@ class FlowManager:
         self._clock = clock
         self._runners: dict[str, FlowRunner] = {}
         self._watch_scope = FlowWatchScope(
-            self.running,
-            lambda: self.config.exporter,
-            lambda alias: self._clusters.sharing([alias]),
+            self.running, lambda alias: self._clusters.sharing([alias])
         )
         self._clusters = self._new_clusters(config)
         self._canary: CanarySupervisor | None = None

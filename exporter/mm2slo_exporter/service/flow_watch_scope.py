@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
-    from mm2slo_core.config.exporter_config import ExporterConfig
     from mm2slo_exporter.service.flow_runner import FlowRunner
 
 
@@ -18,12 +17,10 @@ class FlowWatchScope:
     def __init__(
         self,
         runners: Callable[[], Iterable[FlowRunner]],
-        exporter: Callable[[], ExporterConfig],
         sharing: Callable[[str], AbstractSet[str]] = lambda alias: {alias},
     ) -> None:
         """*sharing*: the aliases of a cluster, by one of them."""
         self._runners = runners
-        self._exporter = exporter
         self._sharing = sharing
 
     def topics_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
@@ -42,22 +39,12 @@ class FlowWatchScope:
         return sorted(wanted & existing_topics)
 
     def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
-        """Groups that MirrorMaker 2 translates: on the source, and on the target if synced.
-
-        On the target, also those with series of their lag.
-        """
-        exporter = self._exporter()
+        """Groups that MirrorMaker 2 translates, on both clusters: where they would resume."""
         wanted: set[str] = set()
         existing_groups, aliases = set(existing), self._sharing(alias)
         for runner in self._runners():
-            flow = runner.flow.flow
-            if aliases.isdisjoint({flow.source, flow.target}):
+            if aliases.isdisjoint({runner.flow.flow.source, runner.flow.flow.target}):
                 continue
-            internals = runner.internals()
-            if flow.source in aliases or internals.connectors.syncs_group_offsets:
-                groups = existing_groups | internals.checkpoints.keys()
-                wanted.update(filter(runner.policies.wants_group, groups))
-            elif exporter.group_lag:
-                groups = set(filter(exporter.shows_group, existing_groups))
-                wanted.update(filter(runner.policies.wants_group, groups))
+            groups = existing_groups | runner.internals().checkpoints.keys()
+            wanted.update(filter(runner.policies.wants_group, groups))
         return sorted(wanted)

@@ -17,6 +17,31 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.flow_report import PartitionState, TopicState
 
 
+class TargetCommits(NamedTuple):
+    """Commits of a group on the target: those to judge by, and a newer reading if there is one.
+
+    A commit on the target that was read after those of the source may be the copy of a newer commit
+    there: the group would appear to skip records. It waits for the next reading of the source.
+    """
+
+    used: Mapping[TopicPartition, int]
+    newest: Mapping[TopicPartition, int]
+    newest_at: float
+
+    @classmethod
+    def read(cls, seen: Observation, group: str, before: TargetCommits | None) -> TargetCommits:
+        """The commits of *group* after an observation."""
+        newest = seen.target.group_offsets.get(group, {})
+        at = seen.target.groups_read_at.get(group, -inf)
+        source_at = seen.source.groups_read_at.get(group, inf)
+        if not seen.source_readable or group in seen.source.unreadable_groups or before is None:
+            return cls(newest, newest, at)
+        if at <= source_at:
+            return cls(newest, newest, at)
+        used = before.newest if before.newest_at <= source_at else before.used
+        return cls(used, newest, at)
+
+
 class GroupInputs(NamedTuple):
     """All that the state of a group depends on, except the time."""
 
@@ -30,6 +55,9 @@ class GroupInputs(NamedTuple):
     last_read: tuple[TopicState | None, ...]
     """The same topics in the last round in which the source was readable."""
     commits_readable: bool
+    target_commits_readable: bool
+    ends_are_newer: bool
+    """Whether the source's end offsets were read after the group's commits."""
     syncs_group_offsets: bool
     active_on_target: bool
     translation_restarted_at: float | None
@@ -42,9 +70,11 @@ def collect_inputs(
     by_source: Mapping[str, TopicState],
     last_read: Mapping[str, TopicState],
     *,
+    target_commits: Mapping[TopicPartition, int],
     before: GroupInputs | None = None,
 ) -> GroupInputs:
     """The inputs of *group*; *last_read* are the topics when the source was last readable."""
+    ends = seen.source_offsets
     if before is not None and before.commits is commits:
         names = before.names
     else:
@@ -53,10 +83,12 @@ def collect_inputs(
         commits,
         names,
         seen.internals.checkpoints.get(group, {}),
-        seen.target.group_offsets.get(group, {}),
+        target_commits,
         tuple(map(by_source.get, names)),
         tuple(map(last_read.get, names)),
         not (seen.source_readable and group in seen.source.unreadable_groups),
+        not (seen.target_readable and group in seen.target.unreadable_groups),
+        ends is not None and ends.requested_at >= seen.source.groups_read_at.get(group, inf),
         seen.internals.connectors.syncs_group_offsets,
         seen.target.is_active(group),
         seen.internals.translation_restarted_at,
@@ -106,7 +138,9 @@ def _evidence(
     commit = inputs.commits[partition]
     copy = seen.plan.partitions(topic.pair.target, len(topic.partitions))[partition.partition]
     checkpoint = inputs.checkpoints.get(copy)
-    untranslated = None
+    untranslated, beyond_end = None, 0
+    if inputs.ends_are_newer and state is not None and state.source_end is not None:
+        beyond_end = max(commit - state.source_end, 0)
     if checkpoint is None:
         untranslated = _untranslated(seen, partition, commit)
     elif checkpoint.at >= newer_from and checkpoint.upstream > commit:
@@ -125,6 +159,7 @@ def _evidence(
         head,
         untranslated,
         inputs.target_commits.get(copy),
+        beyond_end,
     )
 
 

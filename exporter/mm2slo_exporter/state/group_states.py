@@ -10,7 +10,12 @@ from mm2slo_core.group_evidence import GroupEvidence
 from mm2slo_core.group_readiness import ReadinessLimits, evaluate_group
 from mm2slo_core.time_slices import GroupOffsets
 from mm2slo_exporter.state.flow_report import GroupState
-from mm2slo_exporter.state.group_inputs import GroupInputs, collect_inputs, gather_evidence
+from mm2slo_exporter.state.group_inputs import (
+    GroupInputs,
+    TargetCommits,
+    collect_inputs,
+    gather_evidence,
+)
 from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, sum_lags
 
 if TYPE_CHECKING:
@@ -27,6 +32,7 @@ class _Judged(NamedTuple):
     """None for a group without commits on a replicated partition."""
     holds: bool
     """Whether the state does not depend on the time of the round."""
+    on_target: TargetCommits | None = None
 
 
 class GroupJudge:
@@ -46,16 +52,28 @@ class GroupJudge:
         by_source = {topic.pair.source: topic for topic in topics}
         if seen.source_readable:
             self._last_read = by_source
+        if not seen.target.groups_complete:
+            return ()
         judged: dict[str, _Judged] = {}
         for group, commits in sorted(seen.source.group_offsets.items()):
             known = self._known.get(group)
             before = None if known is None else known.inputs
-            inputs = collect_inputs(seen, group, commits, by_source, self._last_read, before=before)
+            on_target = TargetCommits.read(seen, group, known.on_target if known else None)
+            inputs = collect_inputs(
+                seen,
+                group,
+                commits,
+                by_source,
+                self._last_read,
+                target_commits=on_target.used,
+                before=before,
+            )
             if known is None or not known.holds or known.inputs != inputs:
                 known = _judge(seen, group, inputs, self.limits)
             else:
                 # Equal, but of this round: states of topics are kept, and compared by identity.
                 known = known._replace(inputs=inputs)
+            known = known._replace(on_target=on_target)
             judged[group] = _with_commits_at(known, seen.source.groups_read_at.get(group))
         self._known = judged
         return tuple(each.state for each in judged.values() if each.state is not None)
@@ -91,6 +109,7 @@ def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: Readiness
             group=group,
             partitions=tuple(evidence),
             commits_readable=inputs.commits_readable,
+            target_commits_readable=inputs.target_commits_readable,
             syncs_group_offsets=inputs.syncs_group_offsets,
             target_group_active=inputs.active_on_target,
         ),

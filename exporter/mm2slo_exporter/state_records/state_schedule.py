@@ -77,7 +77,7 @@ class StateSchedule:
             yield StateKey(self._flow, StateKind.RECOVERY, ""), report.recovery_point
         for group in report.groups:
             yield self._group(group.group), group.verdict
-        if seen.source_readable and seen.source.groups_complete:
+        if seen.source_readable and seen.source.groups_complete and seen.target.groups_complete:
             yield from self._gone({self._group(group.group) for group in report.groups}, held)
 
     def _group(self, name: str) -> StateKey:

@@ -138,7 +138,11 @@ class Scene:
             self._target_read = self._read(at, self._target_read, copies=True)
         copied = {f"us.{n}": c for n, c in counts.items() if n not in self.missing_copies}
         source: dict[str, Any] = {"topics": counts, "topics_read_at": at - 1.0}
-        target: dict[str, Any] = {"topics": copied, "topics_read_at": at - 1.0}
+        target: dict[str, Any] = {
+            "topics": copied,
+            "topics_read_at": at - 1.0,
+            "groups_complete": True,
+        }
         return Observation(
             at=at,
             plan=FlowPlan(pairs),

@@ -251,18 +251,13 @@ def test_create_is_needed_only_for_missing_topics(
     ]
 
 
-@pytest.mark.parametrize("group_lag", [True, False])
-def test_target_groups_are_described_only_for_their_lag(
-    clusters: dict[str, FakeCluster], group_lag: bool
-) -> None:
+def test_target_groups_are_described_for_their_readiness(clusters: dict[str, FakeCluster]) -> None:
     clusters["eu"].denied = [Access("group", "shop", "Describe")]
-    exporter = CONFIG.exporter.model_copy(update={"group_lag": group_lag})
-    config = CONFIG.model_copy(update={"exporter": exporter})
     found: Any = clusters
-    results = check_connect.diagnose(config, found, {}, allow_writes=True)
+    results = check_connect.diagnose(CONFIG, found, {}, allow_writes=True)
     denied = [text for _, check, text, _ in to_fix(results) if check == "permission"]
-    finding = "no lag on the target; no readiness if offsets are synced"
-    assert denied == [f"exporter is denied Describe on group shop: {finding}"] * group_lag
+    finding = "groups with a checkpoint are not ready; no lag on the target"
+    assert denied == [f"exporter is denied Describe on group shop: {finding}"]
 
 
 def test_settings_that_differ_are_reported(

@@ -9,9 +9,7 @@ import pytest
 
 from mm2slo_core.connection_checks.flow_resources import FlowResources
 from mm2slo_core.connection_checks.required_permissions import (
-    GROUP_LAG,
     REQUIRED_PERMISSIONS,
-    SYNC_GROUP_OFFSETS,
     Component,
     Operation,
 )
@@ -48,6 +46,7 @@ def lines(made: FlowResources, *components: Component) -> list[str]:
 
 def test_exporter_reads_source_and_describes_copies() -> None:
     assert lines(resources(), "exporter") == [
+        "eu group shop-* Describe",
         "eu topic mm2-configs.us.internal Read",
         "eu topic mm2-offsets.us.internal Read",
         "eu topic mm2-status.us.internal Read",
@@ -60,12 +59,6 @@ def test_exporter_reads_source_and_describes_copies() -> None:
         "us topic mm2-offset-syncs.eu.internal Read",
         "us topic orders DescribeConfigs+Read",
     ]
-
-
-@pytest.mark.parametrize("setting", [GROUP_LAG, SYNC_GROUP_OFFSETS])
-def test_exporter_describes_target_groups_for_their_lag_or_synced_offsets(setting: str) -> None:
-    described = set(lines(resources(settings=frozenset({setting})), "exporter"))
-    assert described - set(lines(resources(), "exporter")) == {"eu group shop-* Describe"}
 
 
 def test_canaries_and_timeline_add_writes() -> None:

@@ -192,6 +192,7 @@ GROUPS = (
             None,
             None,
             (),
+            (0, 7),
         ),
         checkpoint_at=None,
         checkpoint_lag_by_topic={},

@@ -23,6 +23,7 @@ EARLY = [
     "mm2_source_end_offset",
     "mm2_source_start_offset",
     "mm2_failover_redelivery_records",
+    "mm2_failover_skipped_records",
     "mm2_failover_commits_age_seconds",
     "mm2_failover_unreplicated_records",
     "mm2_failover_unreplicated_seconds",

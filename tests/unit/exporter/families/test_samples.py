@@ -92,6 +92,10 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
         catalogue.FAILOVER_REDELIVERY_RECORDS,
         ['{group="billing",bound="lower"} 4', '{group="billing",bound="upper"} 9'],
     ),
+    (
+        catalogue.FAILOVER_SKIPPED_RECORDS,
+        ['{group="audit",bound="lower"} 0', '{group="audit",bound="upper"} 7'],
+    ),
     (catalogue.FAILOVER_COMMITS_AGE_SECONDS, ['{group="billing"} 12.5']),
     (catalogue.FAILOVER_UNREPLICATED_RECORDS, [" 20"]),
     (catalogue.FAILOVER_UNREPLICATED_SECONDS, [" 300.25"]),

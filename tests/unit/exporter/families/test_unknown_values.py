@@ -100,6 +100,7 @@ def test_unreadable_target_omits_target_series_only(publisher: Any) -> None:
         "mm2_checkpoint_age_seconds",
         "mm2_checkpoint_lag_records",
         "mm2_failover_redelivery_records",
+        "mm2_failover_skipped_records",
         "mm2_failover_commits_age_seconds",
         "mm2_failover_group_unreplicated_records",
         "mm2_failover_group_unreplicated_seconds",

@@ -6,10 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from flow_observations import checkpoint_connector, flow_config
+from flow_observations import flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_exporter.observation import ClusterView, InternalsView
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
@@ -18,27 +17,18 @@ CHECKPOINTS: Any = {"app": {}, "gone": {}, "console-consumer-1": {}}
 
 
 @pytest.mark.parametrize(
-    ("alias", "synced", "exporter", "groups"),
-    [
-        ("us", False, {}, ["app", "gone", "new"]),
-        ("eu", True, {}, ["app", "gone", "new"]),
-        ("eu", False, {}, ["app", "new"]),
-        ("eu", False, {"group_series": ["a.*"]}, ["app"]),
-        ("eu", False, {"group_lag": False}, []),
-        ("eu", True, {"group_lag": False}, ["app", "gone", "new"]),
-        ("ap", True, {}, []),
-    ],
+    ("alias", "groups"),
+    [("us", ["app", "gone", "new"]), ("eu", ["app", "gone", "new"]), ("ap", [])],
 )
 def test_groups_of_cluster_are_those_existing_and_with_a_checkpoint(
-    alias: str, synced: bool, exporter: dict[str, Any], groups: list[str]
+    alias: str, groups: list[str]
 ) -> None:
-    connectors = checkpoint_connector(syncs_group_offsets=synced)
-    internals = InternalsView(checkpoints=CHECKPOINTS, connectors=connectors)
+    internals = InternalsView(checkpoints=CHECKPOINTS)
     policies = FlowPolicies(flow_config(), CanaryCarrier.HEARTBEATS)
     runner: Any = SimpleNamespace(
         flow=policies.flow, policies=policies, internals=lambda: internals
     )
-    scope = FlowWatchScope(lambda: [runner], lambda: ExporterConfig(**exporter))
+    scope = FlowWatchScope(lambda: [runner])
     existing = ["new", "app", "connect-mirror"]
     assert scope.groups_of(alias, existing) == groups
 
@@ -55,7 +45,7 @@ def test_scope_of_a_cluster_covers_flows_of_all_its_aliases() -> None:
     )
 
     def scope(*aliases: str) -> FlowWatchScope:
-        return FlowWatchScope(lambda: [runner], ExporterConfig, lambda _alias: set(aliases))
+        return FlowWatchScope(lambda: [runner], lambda _alias: set(aliases))
 
     source = scope("shop", "us").topics_of("shop", topics)
     assert source == scope("us").topics_of("us", topics)

@@ -11,7 +11,7 @@ from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.group_readiness import BlockReason, ReadinessLimits
+from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_tracker import FlowTracker
@@ -191,7 +191,7 @@ def test_group_is_judged_by_target_as_it_is_while_source_is_away(scene: Scene) -
     away = SourceAway(scene)
     scene.logs[PARTITION].target_start = 85
     (state,) = away.judge(1600.0)
-    assert [each.reason for each in state.readiness.blocked] == [BlockReason.CHECKPOINT_EXPIRED]
+    assert [each.reason for each in state.readiness.blocked] == [BlockReason.TARGET_OFFSET_EXPIRED]
     scene.missing_copies.add("orders")
     (state,) = away.judge(1605.0)
     assert [each.reason for each in state.readiness.blocked] == [BlockReason.TARGET_TOPIC_MISSING]
@@ -210,9 +210,11 @@ def test_group_without_readable_commits_is_blocked_and_keeps_their_age(scene: Sc
     ("commit", "active", "expected"),
     [
         (80, False, []),
-        (79, False, [BlockReason.TARGET_OFFSET_BEHIND]),
-        (None, False, [BlockReason.TARGET_OFFSET_BEHIND]),
+        (79, False, []),
+        (91, False, [BlockReason.WOULD_SKIP_RECORDS]),
+        (None, False, [BlockReason.NOT_SYNCED_YET]),
         (79, True, [BlockReason.TARGET_GROUP_ACTIVE]),
+        (91, True, [BlockReason.TARGET_GROUP_ACTIVE]),
     ],
 )
 def test_synced_group_offsets_are_compared_with_target_commits(
@@ -226,6 +228,48 @@ def test_synced_group_offsets_are_compared_with_target_commits(
     scene.target["group_offsets"] = {} if commit is None else {"app": {COPY: commit}}
     scene.target["group_states"] = {"app": "stable" if active else "empty"}
     assert reasons(scene) == expected
+
+
+def test_target_commit_is_compared_with_commits_that_were_read_after_it(scene: Scene) -> None:
+    """A sync between both readings is no skip: the group had moved on the source before it."""
+    judge, reading = GroupJudge(ReadinessLimits()), iter(range(1, 1000))
+
+    def after(*, source: int | None = None, target: int | None = None) -> tuple[str, ...]:
+        for side, partition, commit in (
+            (scene.target, COPY, target),
+            (scene.source, PARTITION, source),
+        ):
+            if commit is not None:
+                side["group_offsets"] = {"app": {partition: commit}}
+                side["groups_read_at"] = {"app": 900.0 + next(reading)}
+        (state,) = judge.judge(*read(scene))
+        return tuple(blocked.reason for blocked in state.readiness.blocked)
+
+    assert after(source=90, target=80) == ()
+    for position in range(91, 99):
+        assert after(target=position) == (), "the source's newer commit is not read yet"
+        assert after(source=position) == ()
+    assert after(target=99) == ()
+    assert after(source=98) == (BlockReason.WOULD_SKIP_RECORDS,)
+
+
+def test_commit_beyond_end_of_source_blocks_until_it_is_within_the_log(scene: Scene) -> None:
+    scene.source["group_offsets"] = {"app": {PARTITION: 130}}
+    scene.source["groups_read_at"] = {"app": 999.0}
+    (state,) = judge(scene)
+    expected = Blocked(BlockReason.SOURCE_COMMIT_BEYOND_END, PARTITION, 30)
+    assert state.readiness.blocked == (expected,)
+    scene.logs[PARTITION].live(140, 140)
+    assert reasons(scene) == []
+    # Commits that were read after the end offsets prove nothing.
+    scene.logs[PARTITION].live(100, 100)
+    scene.source["groups_read_at"] = {"app": 1001.0}
+    assert reasons(scene) == []
+
+
+def test_groups_are_not_judged_before_those_of_the_target_were_read(scene: Scene) -> None:
+    scene.target["groups_complete"] = False
+    assert judge(scene) == ()
 
 
 def test_group_offsets_pair_commits_with_checkpoints(scene: Scene) -> None:

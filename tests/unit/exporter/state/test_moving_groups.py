@@ -86,7 +86,7 @@ def judged(
             unreadable_groups=unreadable,
             groups_read_at={"app": READ_AT},
         ),
-        target=ClusterView(),
+        target=ClusterView(groups_complete=True),
         internals=InternalsView(
             offset_map=lambda _partition: SameOffsets(),
             checkpoints={"app": {COPY: checkpoint}},

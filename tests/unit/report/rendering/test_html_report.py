@@ -103,7 +103,7 @@ def test_status_page_contains_report_values() -> None:
     assert "Prometheus keeps 15 d" in text
     assert "stopped" in text
     assert "1 of 3 consumer groups would resume correctly" in text
-    assert "checkpoint stale, checkpoint expired" in text
+    assert "checkpoint stale, would skip records (12 to 40 skipped)" in text
     assert "90,000 to 91,400" in text
     assert "8811204" in text
     assert "us.audit-log (authorization: Describe was refused)" in text

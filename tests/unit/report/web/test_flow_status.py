@@ -44,6 +44,8 @@ mm2_failover_blocked{{{_OF},group="bad \\"}} \\\\ \\n one",reason="checkpoint_st
 mm2_failover_blocked{{{_OF},group="bad \\"}} \\\\ \\n one",reason="no_checkpoint"}} 0
 mm2_failover_redelivery_records{{{_OF},group="orders",bound="lower"}} 3
 mm2_failover_redelivery_records{{{_OF},group="orders",bound="upper"}} 8
+mm2_failover_skipped_records{{{_OF},group="bad \\"}} \\\\ \\n one",bound="lower"}} 0
+mm2_failover_skipped_records{{{_OF},group="bad \\"}} \\\\ \\n one",bound="upper"}} 7
 mm2_failover_unreplicated_records{{{_OF}}} 1183
 mm2_failover_unreplicated_seconds{{{_OF}}} 20.5
 mm2_failover_unreplicated_age_seconds{{{_OF}}} 0.5
@@ -68,7 +70,7 @@ REPLICA = [
     f'mm2_flow_state{{{_OF},state="unknown"}} 1',
     f"mm2_flow_lag_records{{{_OF}}} 20",
     f'mm2_failover_ready{{{_OF},group="orders"}} 0',
-    f'mm2_failover_blocked{{{_OF},group="orders",reason="checkpoint_expired"}} 1',
+    f'mm2_failover_blocked{{{_OF},group="orders",reason="target_offset_expired"}} 1',
     f'mm2_checkpoint_lag_records{{{_OF},group="orders",topic="a"}} 6',
 ]
 
@@ -84,7 +86,10 @@ def test_flow_view_is_parsed_from_metrics() -> None:
 
 def test_group_views_are_parsed_from_metrics() -> None:
     assert group_views(parse_samples(PAGE)) == (
-        GroupView(flow=FLOW, group=BAD, ready=False, reasons=("checkpoint_stale",)),
+        GroupView(
+            flow=FLOW, group=BAD, ready=False, reasons=("checkpoint_stale",), skipped_lower=0,
+            skipped_upper=7,
+        ),
         GroupView(
             flow=FLOW, group="orders", ready=True, checkpoint_lag=9, redelivery_lower=3,
             redelivery_upper=8, commits_age=12.5, unreplicated_records=29, unreplicated_seconds=7.5,
@@ -105,7 +110,7 @@ def test_worst_replica_wins_and_failing_replica_is_skipped() -> None:
         (flow,) = both.flows()
         assert (flow.state, flow.lag_records) == ("running", 20)
         orders = both.groups()[1]
-        assert (orders.ready, orders.reasons) == (False, ("checkpoint_expired",))
+        assert (orders.ready, orders.reasons) == (False, ("target_offset_expired",))
         assert orders.checkpoint_lag == 11
     with pytest.raises(SliSourceError, match="did not respond"):
         ExporterFlowStatus(["down"], fetch).groups()
@@ -220,12 +225,14 @@ def test_readiness_lists_groups_that_are_not_ready_first(service: ServiceFixture
         {
             "group": BAD, "ready": False, "reasons": ["checkpoint_stale"],
             "checkpoint_lag_records": None, "redelivery_records": {"lower": None, "upper": None},
+            "skipped_records": {"lower": 0, "upper": 7},
             "commits_age_seconds": None, "unreplicated": {"records": None, "seconds": None},
             "lag": {side: {"records": None, "seconds": None} for side in ("source", "target")},
         },
         {
             "group": "orders", "ready": True, "reasons": [], "checkpoint_lag_records": 9,
             "redelivery_records": {"lower": 3, "upper": 8}, "commits_age_seconds": 12.5,
+            "skipped_records": {"lower": None, "upper": None},
             "unreplicated": {"records": 29, "seconds": 7.5},
             "lag": {
                 "source": {"records": 42, "seconds": 1.5}, "target": {"records": 8, "seconds": None}
