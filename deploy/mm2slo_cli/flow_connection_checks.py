@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.scope.topic_reader import read_to_end
+from mm2slo_audit.scope.running_settings import commits_in_transactions, read_connectors
 from mm2slo_core.config import CanaryCarrier, Config, FlowConfig
 from mm2slo_core.connection_checks.check_result import CheckResult, listed
 from mm2slo_core.connection_checks.flow_resources import FlowResources
@@ -26,12 +26,11 @@ from mm2slo_core.mm2_config.observed_settings import (
     overridden_settings,
     setting_differences,
 )
-from mm2slo_core.records import DecodeError
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 from mm2slo_core.timeline_size import timeline_estimate
 from mm2slo_core.topic_selection import TopicRole, replication_policy
-from mm2slo_exporter.readers.connector_configs import ConnectorConfigs
 from mm2slo_exporter.service.flow_policies import FlowPolicies
+from mm2slo_kafka.connector_configs import ConnectorConfigs
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 if TYPE_CHECKING:
@@ -40,7 +39,10 @@ if TYPE_CHECKING:
     from mm2slo_core.internal_topics import InternalTopics
     from mm2slo_kafka.cluster_inspection import ClusterInspection
 
-_INTERNAL = {Role.HEARTBEATS, Role.OFFSET_SYNCS, Role.CHECKPOINTS, Role.OFFSETS, Role.STATES}
+_INTERNAL = {
+    *(Role.HEARTBEATS, Role.OFFSET_SYNCS, Role.CHECKPOINTS, Role.OFFSETS, Role.CONFIGS),
+    Role.STATES,
+}
 
 
 def check_flow(
@@ -70,7 +72,10 @@ def check_flow(
         own = _connectors(clusters[target], configs, topics[target])
         others = _connectors(clusters[source], policies.heartbeat_configs, topics[source])
         heartbeats = others.by_name.get(policies.heartbeat_connector)
-        running = RunningConnectors(own.by_name, heartbeats, transactional=bool(own.fenced))
+        transactional = False
+        with suppress(KafkaOperationError, TimeoutError):
+            transactional = commits_in_transactions(flow, clusters[target].client, own)
+        running = RunningConnectors(own.by_name, heartbeats, transactional)
     canaries = {CanaryCarrier.TOPIC: flow.canary.topic, CanaryCarrier.HEARTBEATS: HEARTBEATS_TOPIC}
     resources = FlowResources(
         flow.flow,
@@ -149,14 +154,10 @@ def _connectors(
 ) -> ConnectorConfigs:
     """The connectors in the configuration topic; none if it cannot be read."""
     read = Access("topic", topic, "Read")
-    found = ConnectorConfigs()
-    if topic not in existing or not cluster.answers([read]).get(read, True):
-        return found
-    with suppress(TimeoutError):
-        for record in read_to_end(cluster.client, topic):
-            with suppress(DecodeError):
-                found.apply(record)
-    return found
+    if topic in existing and cluster.answers([read]).get(read, True):
+        with suppress(TimeoutError):
+            return read_connectors(cluster.client, topic)
+    return ConnectorConfigs()
 
 
 def _setting_results(

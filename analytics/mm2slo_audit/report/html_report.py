@@ -119,6 +119,7 @@ def _facts(report: RunReport) -> str:
         "Complete up to": "unknown" if until is None else format_utc(until),
         "Coverage": format_coverage(report),
         "Run": f"{report.run_id}, took {format_duration(report.finished_at - report.started_at)}",
+        "Running connectors": "; ".join(report.notes),
         "Versions": ", ".join(f"{name} {number}" for name, number in report.versions.items()),
     }
     rows = "".join(

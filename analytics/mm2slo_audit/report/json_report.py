@@ -55,6 +55,7 @@ def build_document(report: RunReport) -> dict[str, Any]:
             "bytes_read": report.bytes_read,
             "config_hash": report.config_hash,
             "versions": dict(report.versions),
+            "notes": list(report.notes),
         },
         "verdict": {
             "result": conclusion.result.value,

@@ -37,6 +37,7 @@ def _lines(report: RunReport) -> Iterator[str]:
     yield f"- window: {format_window(report)}"
     yield f"- {format_coverage(report)}"
     yield f"- run: {report.run_id}"
+    yield from (f"- {_escape(note)}" for note in report.notes)
     if topics:
         yield from _figures("Flow", compute_flow_figures(report))
         yield from _figures("Topic", [each.figures for each in topics])

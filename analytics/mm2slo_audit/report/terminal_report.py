@@ -72,6 +72,7 @@ def _title(report: RunReport) -> Text:
         f"  {format_window(report)}",
         (f"\n{format_coverage(report)}", "dim"),
         (f"\nrun {report.run_id}, took {took}", "dim"),
+        *((f"\n{note}", "yellow") for note in report.notes),
     )
 
 

@@ -31,6 +31,8 @@ class RunScope:
     """Opaque data for the engine."""
     restarting_completion: Collection[int] = ()
     """Indexes of scopes whose sources have no records before the window any more."""
+    notes: tuple[str, ...] = ()
+    """Sentences on running connectors that differ from the configuration."""
 
 
 class ScopeReader(Protocol):

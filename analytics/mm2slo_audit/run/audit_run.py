@@ -71,7 +71,7 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
     with ExitStack() as leases:
         scoped = _lease(scoped, run_id, leases, ports, wait=options.wait)
         if not scoped.scopes:
-            report = _report(header, (), scoped.not_audited, options, ports)
+            report = _report(header, (), scoped, options, ports)
             _publish(report, header, (), ports)
             return report
         for scope in scoped.scopes if options.sample.sliced else ():
@@ -97,8 +97,8 @@ def _run_announced(
         landed = engine.land(scoped, sample, header.id, ports.progress.read)
         ports.progress.stage(Stage.JUDGING)
         units, failed = _judge(landed, engine, sample, ports.store)
-        not_audited = (*scoped.not_audited, *landed.failed, *failed)
-        report = _report(header, units, not_audited, options, ports, bytes_read=landed.bytes_read)
+        scoped = replace(scoped, not_audited=(*scoped.not_audited, *landed.failed, *failed))
+        report = _report(header, units, scoped, options, ports, bytes_read=landed.bytes_read)
         superseded = _publish(report, header, scoped.restarting_completion, ports)
     except BaseException as error:
         # A signal may arrive just after the result was stored.
@@ -202,7 +202,7 @@ def _unit(outcome: UnitOutcome, landed: Landed, sample: Sample) -> UnitReport:
 def _report(
     header: RunHeader,
     units: Sequence[UnitReport],
-    not_audited: Sequence[NotAudited],
+    scoped: RunScope,
     options: AuditOptions,
     ports: Ports,
     *,
@@ -217,14 +217,15 @@ def _report(
         finished_at=ports.clock(),
         conclusion=conclude(
             [unit.outcome for unit in units],
-            not_audited,
+            scoped.not_audited,
             sample=options.sample,
             duplicates=options.duplicates,
         ),
         units=tuple(units),
-        not_audited=tuple(not_audited),
+        not_audited=scoped.not_audited,
         config_hash=header.config_hash,
         versions=header.versions,
+        notes=scoped.notes,
         bytes_read=bytes_read,
     )
 

@@ -64,6 +64,7 @@ class KafkaScopeReader:
             scopes=found.scopes,
             not_audited=found.not_audited,
             detail=found,
+            notes=found.notes,
             restarting_completion=frozenset(
                 scope.index for scope in found.scopes if _covers_log_start(scope)
             ),

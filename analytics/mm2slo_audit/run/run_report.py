@@ -40,6 +40,8 @@ class RunReport:
     not_audited: tuple[NotAudited, ...] = ()
     config_hash: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """As in `RunScope`."""
     bytes_read: int = 0
     """As in `Landed`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mm2slo_core.name_filters import TopicFilter
@@ -37,6 +37,11 @@ class Unit:
     def flows(self) -> tuple[Flow, ...]:
         """The flows that feed it."""
         return tuple(feed.flow.flow for feed in self.feeds)
+
+    def with_flows(self, flows: Mapping[str, FlowConfig]) -> Unit:
+        """The unit with other configurations of its flows, by label."""
+        feeds = (Feed(flows.get(feed.flow.label, feed.flow), feed.topic) for feed in self.feeds)
+        return replace(self, feeds=tuple(feeds))
 
     @property
     def shared(self) -> bool:

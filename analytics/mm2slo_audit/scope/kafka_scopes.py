@@ -34,6 +34,8 @@ class KafkaScopes:
     """Per scope."""
     copies: tuple[Mapping[CopyKey, CopyMap], ...] = field(default=(), repr=False)
     """Per scope: data to recompute its bounds when retention moves log starts."""
+    notes: tuple[str, ...] = ()
+    """Sentences on running connectors that differ from the configuration."""
 
     @property
     def planned(self) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.tailed_topic import TailState
 from mm2slo_kafka.topic_tail import TopicTail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.partition_offsets import Isolation
@@ -25,10 +26,12 @@ def read_to_end(
     *,
     start: Start = "start",
     isolation: Isolation = "read_uncommitted",
+    on_end: Callable[[Mapping[int, int | None]], None] = lambda _positions: None,
 ) -> Iterator[TailRecord]:
     """The records of *topic* in order; none if it does not exist.
 
-    Raises KafkaOperationError or TimeoutError if the cluster returns nothing for 20 seconds.
+    *on_end* gets the offset up to which each partition was read. Raises KafkaOperationError if
+    reading is denied, and it or TimeoutError if the cluster returns nothing for 20 seconds.
     """
     tail = TopicTail(client, topic, start=start, isolation=isolation)
     deadline = time.monotonic() + _TIMEOUT_SECONDS
@@ -39,8 +42,10 @@ def read_to_end(
                 deadline = time.monotonic() + _TIMEOUT_SECONDS
                 yield from batch.records
             if tail.caught_up or tail.state is TailState.ABSENT:
+                on_end(tail.position)
                 return
-            if batch.problem is not None and time.monotonic() > deadline:
+            denied = batch.problem is not None and batch.problem.kind is ErrorKind.AUTHORIZATION
+            if batch.problem is not None and (denied or time.monotonic() > deadline):
                 raise batch.problem
             if time.monotonic() > deadline:
                 raise TimeoutError(

@@ -137,6 +137,7 @@ class FlowResources:
                 Role.CHECKPOINTS: (internal.checkpoints.topic,),
                 Role.OFFSETS: (internal.connect_offsets.topic,),
                 Role.HEARTBEAT_CONFIGS: (internal.heartbeat_configs.topic,),
+                Role.CONFIGS: (internal.connect_configs.topic,),
                 Role.STATES: (internal.connect_status.topic, internal.connect_configs.topic),
             }
         return names

@@ -35,6 +35,7 @@ class Role(Enum):
     CHECKPOINTS = "`*.checkpoints.internal`"
     OFFSETS = "`mm2-offsets.*.internal`"
     HEARTBEAT_CONFIGS = "`mm2-configs.*.internal` of the opposite flow"
+    CONFIGS = "`mm2-configs.*.internal`"
     STATES = "`mm2-status.*.internal`, `mm2-configs.*.internal`"
     CANARY = "`heartbeats` or the canary topic"
     STATE = "`mm2slo.state.internal`"
@@ -115,6 +116,8 @@ REQUIRED_PERMISSIONS = (
          "missing records below the committed position are unauditable"),
     _row("audit target OFFSETS Read", "committed positions",
          "missing records are pending, then overdue, never lost"),
+    _row("audit target CONFIGS Read", "settings of running connectors",
+         "isolation and exactly-once as configured"),
     _row("audit target TIMELINE Read", "arrival times", "no latency"),
     _row("audit target ARRIVALS Read", "arrival times of the last 24 hours",
          "latency within the poll interval instead of 300 ms"),

@@ -71,6 +71,7 @@ SAFE_SETTINGS = frozenset(
         "heartbeats.replication.enabled",
         "consumer.isolation.level",
         "source.consumer.isolation.level",
+        "transforms",
     }
 )
 """Settings that are decoded; none is a credential."""

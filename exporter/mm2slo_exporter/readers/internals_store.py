@@ -24,9 +24,9 @@ from mm2slo_core.records import (
 from mm2slo_core.state_record import StateKey, decode_state
 from mm2slo_core.transactional_commits import TransactionalCommits
 from mm2slo_exporter.observation import InternalsView
-from mm2slo_exporter.readers.connector_configs import ConnectorConfigs
 from mm2slo_exporter.readers.offset_syncs import OffsetSyncs
 from mm2slo_exporter.state_records.saved_state import SavedState
+from mm2slo_kafka.connector_configs import ConnectorConfigs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -172,14 +172,8 @@ class InternalsStore:
 
     @property
     def _is_transactional(self) -> bool:
-        """Whether the worker has exactly-once support.
-
-        Fenced tasks are a hint only: the record remains when it is switched off.
-        """
-        return (
-            self._detects_transactions
-            and self._source_connector in self._configs.fenced
-            and self._commits.found is True
+        return self._detects_transactions and self._configs.is_transactional(
+            self._source_connector, self._commits
         )
 
     def _apply_committed(self, record: TailRecord) -> None:

@@ -54,6 +54,8 @@ class AuditResult:
     conclusion: Conclusion
     seconds: dict[str, float]
     """Duration by stage."""
+    notes: tuple[str, ...] = ()
+    """Where running connectors differ from the configuration."""
     unstamped: dict[str, UnitOutcome] = field(default_factory=dict)
     """Topics with append times on the target, judged again without these."""
 

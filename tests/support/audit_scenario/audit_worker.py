@@ -81,6 +81,7 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
         not_audited=not_audited,
         conclusion=conclude(judged, not_audited, sample=sample),
         seconds=stages.seconds,
+        notes=kafka_scopes.notes,
         unstamped=_by_topic(unstamped),
     )
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from mm2slo_cli import check_connect, flow_connection_checks
+from mm2slo_audit.scope import running_settings
+from mm2slo_cli import check_connect
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.config import load_config
 from mm2slo_core.connection_checks.acl_patterns import AclPattern
@@ -113,7 +114,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeCluster]:
     }
     monkeypatch.setattr(check_connect, "read_config", lambda _source: CONFIG)
     monkeypatch.setattr(check_connect, "ClusterInspection", lambda alias, _: found[alias])
-    monkeypatch.setattr(flow_connection_checks, "read_to_end", lambda _client, _topic: RUNNING)
+    monkeypatch.setattr(running_settings, "read_to_end", lambda _client, _topic: RUNNING)
     monkeypatch.setenv("COLUMNS", "80")
     return found
 
@@ -174,7 +175,7 @@ def test_table_has_80_columns_and_a_remedy_per_problem(
         " us->eu   ok      exporter: Describe on topic heartbeats, orders of us",
     ]
     assert " us->eu   fix     audit is denied Read on topic orders: the topic is not" in lines
-    assert lines[-1] == "3 to fix, 0 unknown, 39 ok"
+    assert lines[-1] == "3 to fix, 0 unknown, 40 ok"
 
 
 def test_json_has_all_results_and_no_secret(
@@ -185,7 +186,7 @@ def test_json_has_all_results_and_no_secret(
     printed = capsys.readouterr().out
     assert "hunter2" not in printed
     found = json.loads(printed)
-    assert found["counts"] == {"ok": 42, "unknown": 1}
+    assert found["counts"] == {"ok": 43, "unknown": 1}
     assert found["results"][0] == {
         "where": "eu",
         "check": "connection",
@@ -268,7 +269,7 @@ def test_settings_that_differ_are_reported(
         stored("MirrorCheckpointConnector", sync_group_offsets_enabled="true"),
         TailRecord(0, 1, None, b"connector-other", b"no JSON", None),
     ]
-    monkeypatch.setattr(flow_connection_checks, "read_to_end", lambda _client, _topic: running)
+    monkeypatch.setattr(running_settings, "read_to_end", lambda _client, _topic: running)
     results = diagnose(clusters)
     assert to_fix(results) == [
         (
@@ -286,9 +287,8 @@ def test_settings_are_unknown_without_the_connector(
     clusters: dict[str, FakeCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deleted = TailRecord(0, 1, None, b"connector-MirrorSourceConnector", None, None)
-    monkeypatch.setattr(
-        flow_connection_checks, "read_to_end", lambda _client, _topic: [*RUNNING, deleted]
-    )
+    everything = [*RUNNING, deleted]
+    monkeypatch.setattr(running_settings, "read_to_end", lambda _client, _topic: everything)
     assert [r.state for r in diagnose(clusters) if r.check == "settings"] == ["unknown"]
 
 

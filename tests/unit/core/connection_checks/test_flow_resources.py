@@ -84,6 +84,7 @@ def test_canaries_and_timeline_add_writes() -> None:
 def test_audit_reads_records_of_both_clusters() -> None:
     assert lines(resources(), "audit") == [
         "eu group spark-kafka-* Read",
+        "eu topic mm2-configs.us.internal Read",
         "eu topic mm2-offsets.us.internal Read",
         "eu topic us.orders DescribeConfigs+Read",
         "us group spark-kafka-* Read",

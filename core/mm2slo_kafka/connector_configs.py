@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container
 
     from mm2slo_core.topology import TopicPartition
+    from mm2slo_core.transactional_commits import TransactionalCommits
     from mm2slo_kafka.tailed_topic import TailRecord
 
 
@@ -63,6 +64,13 @@ class ConnectorConfigs:
         self.by_name.clear()
         self.assignments.clear()
         self._assigned = None
+
+    def is_transactional(self, connector: str, commits: TransactionalCommits) -> bool:
+        """Whether the worker of *connector* has exactly-once support, by its *commits*.
+
+        Fenced tasks are a hint only: the record remains when it is switched off.
+        """
+        return connector in self.fenced and commits.found is True
 
     def assigned(
         self, connector: str, tasks: Collection[int | None]
