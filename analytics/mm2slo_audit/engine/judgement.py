@@ -43,7 +43,7 @@ from mm2slo_audit.engine.slice_records import select_repeated
 from mm2slo_audit.engine.unit_columns import Units, judges_order
 from mm2slo_audit.engine.unit_ledger import UnitLedger
 from mm2slo_audit.engine.unmasked_records import judge_unmasked
-from mm2slo_audit.engine.unmatched_records import claim_moved_copies, find_unmatched
+from mm2slo_audit.engine.unmatched_records import claim_copies_elsewhere, find_unmatched
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.record_verdict import UNREMARKABLE, Verdict
 from mm2slo_core.audit.unit_outcome import EVIDENCE_CAP
@@ -136,9 +136,11 @@ class _Judgement:
         if latest_units:
             leftover.append(self._latest(latest_units))
         if leftover:
-            over = self._keep(claim_moved_copies(_union(leftover), self.units))
+            over = self._keep(_union(leftover))
+            if exact or flags & UNEXPLAINED:
+                over = self._keep(claim_copies_elsewhere(over, in_records, self.units))
             found.append(judge_leftover(self.spark, over, self.units))
-            if exact or flags & DUPLICATED or (flags & MISSING and flags & UNEXPLAINED):
+            if exact or flags & (DUPLICATED | UNEXPLAINED):
                 compared = Units((*fast.scopes, *exact.scopes))
                 found.append(
                     judge_duplicates(

@@ -78,7 +78,7 @@ def verdict_rows(
 
 def judge_leftover(spark: SparkSession, leftover: DataFrame, units: Units) -> DataFrame:
     """Verdicts (`VERDICT_COLUMNS`) on missing and unexplained records, also outside the window."""
-    # A duplicate that is decided was counted as extra before its moved record was found.
+    # A duplicate that is decided was counted as extra before its record was found elsewhere.
     rows = leftover.where(F.col("kind").isin(MISSING, UNEXPLAINED) | F.col("decided"))
     moved = _paired(
         rows, "moved", ("topic", "group_ts", "fp"), units.flag_per_unit(compares_records)

@@ -98,9 +98,13 @@ def _select(
     cap: int | None,
 ) -> None:
     mixed = _mixed(found)
+    several = len(unit.partitions) > 1
     for mark in found:
         if not mark.has(DECIDED):
             selection.add(mark, mark.fine * mark.has(MISSING | UNEXPLAINED | DUPLICATED | REPEATED))
+        elif several and mark.has(UNEXPLAINED):
+            # Its record may be in another partition, replicated or not.
+            selection.add(mark, mark.fine)
         elif mark.has(MISSING | UNEXPLAINED):
             selection.add(mark, mark.fine & mixed.get(mark.coarse, 0))
     if judges_order(unit):

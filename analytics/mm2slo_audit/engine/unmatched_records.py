@@ -89,24 +89,31 @@ def _unpaired(records: DataFrame, units: Units) -> DataFrame:
     return _of_kind(rows.where("not paired"), F.lit(False))
 
 
-def claim_moved_copies(leftover: DataFrame, units: Units) -> DataFrame:
-    """*leftover* with the additional copies of moved records as duplicates, not unexplained.
+def claim_copies_elsewhere(leftover: DataFrame, records: DataFrame, units: Units) -> DataFrame:
+    """*leftover* with copies of records of another partition as duplicates, not unexplained.
 
-    A moved record has a copy in another partition; the copies beyond that are duplicates.
+    The copies of a missing record are first paired with it: it moved. *leftover* is read twice.
     """
     alike = Window.partitionBy("topic", "group_ts", "fp")
     missing, unexplained = F.col("kind") == MISSING, F.col("kind") == UNEXPLAINED
     place = Window.partitionBy("topic", "group_ts", "fp", "kind").orderBy("partition", "offset")
-    rows = leftover.withColumns(
-        {
-            "absent": F.count(F.when(missing, 1)).over(alike),
-            "moved_owner": F.min(F.when(missing, _home())).over(alike),
-            "k": F.row_number().over(place),
-        }
+    compared = units.where(lambda each: compares_records(each) and len(each.partitions) > 1)
+    if not compared:
+        return leftover
+    wanted = compared.of(leftover).where(unexplained & units.judged).select("topic", "fp")
+    sources = compared.of(records).where(F.col("side") == SOURCE)
+    owners = (
+        sources.join(wanted.distinct(), on=["topic", "fp"], how="left_semi")
+        .withColumn("group_ts", compared.group_ts)
+        .groupBy("topic", "group_ts", "fp")
+        .agg(F.min(_home()).alias("elsewhere"))
     )
-    moves = units.flag_per_unit(compares_records) & unexplained
-    again = moves & (F.col("absent") > 0) & (F.col("k") > F.col("absent"))
-    owner = F.when(again, F.col("moved_owner"))
+    rows = leftover.withColumns(
+        {"absent": F.count(F.when(missing, 1)).over(alike), "k": F.row_number().over(place)}
+    ).join(owners, on=["topic", "group_ts", "fp"], how="left")
+    surplus = unexplained & units.judged & (F.col("k") > F.col("absent"))
+    owner = F.when(surplus, F.col("elsewhere"))
+    again = owner.isNotNull()
     return rows.withColumns(
         {
             "kind": F.when(again, DUPLICATED).otherwise(F.col("kind")),

@@ -23,8 +23,8 @@ Definitions beyond those of `record_verdict`:
   group is then paired in three rounds, each with the records left by the previous ones: within each
   bucket, within buckets 0-1, 2-3, ..., and within buckets 1-2, 3-4, ... Of all records that the
   rounds paired, the k-th matches the k-th.
-- Of several copies in other partitions, those after the ones paired as MOVED are duplicates of the
-  first moved record.
+- Copies in other partitions, those after the ones paired as MOVED, are duplicates of the first
+  source record of equal identity, if they are judged.
 - ALTERED needs timestamps: without them in the identity, the record is lost and its copy extra. For
   KEYS, a record without a key is altered by timestamp alone.
 - Duplicates are counted, and listed in evidence, by flow and partition of the first source record

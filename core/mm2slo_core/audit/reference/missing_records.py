@@ -30,18 +30,27 @@ class MissingJudged(NamedTuple):
 
     verdicts: list[MissingVerdict]
     duplicates: list[Pair]
-    """Additional copies of moved records: the first record of the group, and the copy."""
+    """Copies in another partition: the first source record of equal identity, and the copy."""
     unexplained: list[AuditRecord]
 
 
 def missing_verdicts(
-    missing: Sequence[AuditRecord], unexplained: Sequence[AuditRecord], scope: UnitScope
+    missing: Sequence[AuditRecord],
+    unexplained: Sequence[AuditRecord],
+    sources: Iterable[AuditRecord],
+    scope: UnitScope,
 ) -> MissingJudged:
-    """Judge all *missing* records, by the *unexplained* ones on the target."""
+    """Judge all *missing* records, by the *unexplained* ones on the target.
+
+    *sources* are all source records, missing or not: unexplained copies of them are duplicates.
+    """
     found: list[MissingVerdict] = []
     duplicates: list[Pair] = []
+    moved_trait = _moved_trait(scope)
+    first = {moved_trait(record): record for record in sorted(sources, key=place, reverse=True)}
+    first.pop(None, None)
     for verdict, trait in (
-        (Verdict.MOVED, _moved_trait(scope)),
+        (Verdict.MOVED, moved_trait),
         (Verdict.ALTERED, _altered_trait(scope)),
     ):
         pairs = _paired(missing, unexplained, trait)
@@ -50,8 +59,11 @@ def missing_verdicts(
         missing = [each for each in missing if id(each) not in settled]
         unexplained = [each for each in unexplained if id(each) not in settled]
         if verdict is Verdict.MOVED:
-            first = {trait(record): record for record, _ in reversed(pairs)}
-            duplicates = [(first[of], copy) for copy in unexplained if (of := trait(copy)) in first]
+            duplicates = [
+                (first[of], copy)
+                for copy in unexplained
+                if (of := trait(copy)) in first and scope.window.contains(copy.timestamp)
+            ]
             again = {id(copy) for _, copy in duplicates}
             unexplained = [each for each in unexplained if id(each) not in again]
     partitions = {

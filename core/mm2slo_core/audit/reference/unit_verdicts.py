@@ -99,7 +99,7 @@ class _Ledger:
                 self._bytes[record.flow, record.partition] += record.size
 
     def add_pairing(
-        self, pairing: Pairing, records: Iterable[AuditRecord], *, census: bool
+        self, pairing: Pairing, records: Sequence[AuditRecord], *, census: bool
     ) -> None:
         latest = self._scope.comparison is Comparison.LATEST
         for source, copy in pairing.matched:
@@ -111,7 +111,8 @@ class _Ledger:
                     self._add(Verdict.LATE, source, counterpart=copy)
         for source in pairing.deleted:
             self._add(Verdict.MATCHED, source)
-        missing = missing_verdicts(pairing.missing, pairing.unexplained, self._scope)
+        sources = (each for each in records if each.side is Side.SOURCE)
+        missing = missing_verdicts(pairing.missing, pairing.unexplained, sources, self._scope)
         for source, verdict, counterpart in missing.verdicts:
             self._add(verdict, source, counterpart=counterpart)
         duplicates = (*pairing.duplicates, *missing.duplicates)

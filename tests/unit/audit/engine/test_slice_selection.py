@@ -92,6 +92,16 @@ def test_select_slices_with_leftovers_on_both_sides_reads_possibly_moved_records
     assert selection.oldest == {0: FINE}
 
 
+def test_select_slices_extra_records_are_read_where_another_partition_may_have_their_record() -> (
+    None
+):
+    found = [mark(EXTRA, at, 0b11, low=at) for at in range(10)]
+    selection = select_slices(found, SLICES, cap=2)
+    assert dict(selection.masks) == {(0, 0, at): 0b11 for at in range(10)}
+    alone = TimeSlices(Units((unit((1,)),)))
+    assert set(select_slices(found, alone, cap=2).masks) == {(0, 0, 0), (0, 0, 1)}
+
+
 def test_select_slices_overtaken_records_adds_their_ranges() -> None:
     found = [mark(OVERTAKEN, 0, 1, 5, high=9), mark(OVERTAKEN | DUPLICATED, 3, 4, 8, high=20)]
     selection = select_slices(found, SLICES, cap=1)

@@ -52,6 +52,16 @@ def test_further_copies_of_a_moved_record_are_duplicates() -> None:
     assert outcome.counts == {Verdict.MOVED: 3, Verdict.REPLAY: 3}
 
 
+def test_further_copy_of_a_matched_record_in_another_partition_is_a_duplicate() -> None:
+    outcome = found([src(1, 7, key=5), dst(3, 7, key=5), dst(4, 7, key=5, partition=1)])
+    assert outcome.counts == {Verdict.MATCHED: 1, Verdict.DUPLICATE: 1}
+    (duplicate,) = outcome.evidence
+    assert (duplicate.flow, duplicate.partition, duplicate.offset) == (0, 1, 4)
+    # Rather than the altered copy of a missing record.
+    records = [src(1, 7, key=5), src(2, 8, key=5), dst(3, 7, key=5), dst(4, 7, key=5, partition=1)]
+    assert counts(records) == {Verdict.MATCHED: 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}
+
+
 def test_missing_record_prefers_moved_then_altered() -> None:
     unit = scope(source={"known_from": 50})
     moved = [src(1, 7, key=5), dst(3, 7, key=5, partition=1)]
