@@ -227,7 +227,7 @@ class Reporter:
             if known is None or window.end - window.start > known.end - known.start:
                 spans[each.flow] = Span(window.start, window.end)
         found = self.facts.audit_facts(spans)
-        return {flow: confirmation(found[flow]) for flow in spans}
+        return {flow: confirmation(found[flow], span.end) for flow, span in spans.items()}
 
 
 def _is_silent(counts: Mapping[Span, SpanCounts] | SliSourceError, recent: Span) -> bool:

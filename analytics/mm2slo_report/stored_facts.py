@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.audit_confirmation import AuditedUnit
 
@@ -65,9 +67,18 @@ class StoreFacts:
 
 def _fact(unit: StoredUnit, run: Run) -> AuditedUnit:
     bound = next((each.upper for each in unit.bounds if each.name == _LOSS), None)
+    opened = unit.oldest_open
+    complete = unit.window.end if opened is None else min(unit.window.end, opened)
+    has_overdue = unit.counts.get(Verdict.OVERDUE, 0) > 0
     return AuditedUnit(
         run_id=unit.run_id,
-        complete_up_to=run.complete_up_to,
+        complete_up_to=None if run.complete_up_to is None else complete,
         counts=unit.counts,
         loss_below=None if run.header.sample_rate >= 1 else bound or None,
+        topic=unit.key.target_topic,
+        started_at=run.header.started_at,
+        window=unit.window,
+        sample=Sample(run.header.sample_rate, run.header.salt),
+        oldest_open=opened,
+        overdue_since=opened + unit.max_pending if opened is not None and has_overdue else None,
     )

@@ -106,10 +106,16 @@ class AuditQueries(OpenStore):
     ) -> tuple[StoredUnit, ...]:
         """Summaries of units, in order of window, topic and run."""
         columns = schema.units.c
-        # The scope can be large, and no summary needs it.
+        # The scope can be large.
         selected = [column for column in columns if column is not columns.scope]
+        max_pending = columns.scope["max_pending"].as_integer()
         query = (
-            select(*selected, schema.unit_flows.c.label, schema.unit_flows.c.source_topic)
+            select(
+                *selected,
+                func.coalesce(max_pending, 0).label("max_pending"),
+                schema.unit_flows.c.label,
+                schema.unit_flows.c.source_topic,
+            )
             .join(schema.unit_flows, _same_unit(schema.unit_flows))
             .order_by(
                 columns.window_start,

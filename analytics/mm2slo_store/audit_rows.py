@@ -212,6 +212,8 @@ class StoredUnit:
     """Fingerprints are keyed (HMAC): comparable only between runs that used the same key."""
     oldest_open: int | None
     order_judged: bool
+    max_pending: int = 0
+    """Age in ms at which an open record was overdue."""
     slices: int = 0
     """As in `UnitOutcome`."""
 

@@ -21,6 +21,7 @@ from report_service_fixture import (
 from store_specs.sample_results import AP_EU, US_EU, header, judged, orders_outcome, run_of
 
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import PartitionOutcome
 from mm2slo_core.objectives.exclusion import Exclusion, Span
 from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.audit_confirmation import AuditedUnit
@@ -198,3 +199,26 @@ def test_store_facts_returns_units_of_each_flow_span(tmp_path: Path) -> None:
         # A sample of 1 % has a loss bound; the audit is complete up to the end of its window.
         assert (fact.complete_up_to, fact.loss_below, fact.counts[Verdict.LOST]) == (3_000, 3e-4, 2)
         assert facts.audit_facts({}) == {}
+
+
+def test_overdue_records_that_a_later_audit_finds_are_no_fault_any_more(tmp_path: Path) -> None:
+    stopped, arrived = Window(0, 400_000), Window(5_000, 900_000)
+    counts = {stopped: {Verdict.MATCHED: 9, Verdict.OVERDUE: 28}, arrived: {Verdict.LATE: 28}}
+    span, statuses = Span(0, 900_000), []
+    with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
+        for window, oldest_open in ((stopped, 5_000), (arrived, None)):
+            outcome = orders_outcome(
+                window,
+                partitions=(PartitionOutcome(0, 1, counts[window]),),
+                oldest_open=oldest_open,
+            )
+            store.publish(run_of(f"run-{window.end}", judged(outcome), started_at=window.end))
+            (fact, *_later) = StoreFacts(store).audit_facts({US_EU: span})[US_EU]
+            facts = MemoryFacts(facts={FLOW: StoreFacts(store).audit_facts({US_EU: span})[US_EU]})
+            found = reporter(facts=facts).report()
+            (latency,) = (each for each in found.entries if each.id == "us-to-eu-latency-10s")
+            statuses.append((latency.status, latency.reason))
+    # Due when they were as old as the unit's max_pending of two minutes.
+    assert fact.overdue_since == 125_000
+    assert statuses[0] == (Status.AT_RISK, Reason.AUDIT_FAULTS)
+    assert statuses[1][0] is Status.MET

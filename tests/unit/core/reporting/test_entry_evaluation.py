@@ -392,7 +392,11 @@ def test_past_period_has_no_exhaustion_time() -> None:
 def test_confirmation_combines_several_audits() -> None:
     facts = [
         AuditedUnit(
-            run_id=name, complete_up_to=up_to, counts={Verdict.MATCHED: count}, loss_below=below
+            run_id=name,
+            topic=name,
+            complete_up_to=up_to,
+            counts={Verdict.MATCHED: count},
+            loss_below=below,
         )
         for name, up_to, count, below in (("a", NOW, 1000, 0.003), ("b", NOW - HOUR_MS, 500, 0.006))
     ]
