@@ -12,10 +12,13 @@ from mm2slo_core.audit.latency_histogram import (
     PERCENTILES,
     Bracket,
     average,
+    lower_bound_ms,
     merge,
     minimum_n,
     observed,
     percentile,
+    percentile_name,
+    upper_bound_ms,
 )
 from mm2slo_core.audit.record_verdict import ADDITIONAL, SURPLUS, Verdict
 from mm2slo_core.audit.unit_outcome import AffinityOutcome
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 P99: Final = 0.99
+_ARRIVALS_APART_MS: Final = 300
+"""Between two readings of a target of up to 1,000 partitions; see docs/audit.md."""
+_BUCKETS_APART: Final = 0.09
+"""Both bounds are rounded to buckets, up to 4.4 % each."""
 _Sampled = tuple["PartitionOutcome", float]
 """With the share of its records that was compared."""
 
@@ -221,6 +228,7 @@ def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str
             f"{figures.end_to_end.negative:,} records arrived before they were sent: the clocks"
             " of producers and clusters disagree"
         )
+    yield from _wide_brackets(outcome, figures.end_to_end, sample)
     few = figures.end_to_end.records
     if 0 < few < minimum_n(P99):
         yield f"{few:,} records are too few for a p99: it requires {minimum_n(P99)}"
@@ -231,6 +239,47 @@ def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str
         yield "partition counts differ: records are compared across partitions"
     elif scope.comparison is Comparison.LATEST:
         yield "compacted: only the newest value of each key is compared"
+
+
+def _wide_brackets(outcome: UnitOutcome, found: Latency, sample: Sample) -> Iterable[str]:
+    """Which percentiles have wide bounds, and why."""
+    wide = [
+        percentile_name(q)
+        for q, each in found.percentiles.items()
+        if each and (each.lower is None or each.upper - each.lower > _width(each.upper))
+    ]
+    if not wide:
+        return
+    cells = merge(part.end_to_end for part in outcome.partitions).cells
+    unknown = sum(count for (lower, _upper), count in cells.items() if lower is None)
+    apart = {
+        (lower, upper): lower_bound_ms(upper) - upper_bound_ms(lower)
+        for lower, upper in cells
+        if lower is not None
+    }
+    far = {each: ms for each, ms in apart.items() if ms > _ARRIVALS_APART_MS}
+    causes = []
+    if far:
+        causes.append(
+            f"{sum(cells[each] for each in far):,} of {found.records:,} records arrived between"
+            f" readings of the target that are up to {max(far.values()) / 1000:,.1f} s apart (the"
+            " exporter was behind or paused, their partition was new to it, or they are older than"
+            " the arrivals that it keeps)"
+        )
+    if unknown:
+        causes.append(
+            f"{unknown:,} of {found.records:,} records arrived before the exporter's first reading"
+            " of their partition"
+        )
+    if not sample.census:
+        causes.append("those of a sample hold for all records")
+    if causes:
+        yield f"the bounds of end to end {', '.join(wide)} are wide: {'; '.join(causes)}"
+
+
+def _width(upper: float) -> float:
+    """The width in ms that arrival times and the buckets of latencies explain."""
+    return _ARRIVALS_APART_MS + _BUCKETS_APART * upper
 
 
 def _of_slices(outcome: UnitOutcome, plan: SlicePlan) -> Iterable[str]:

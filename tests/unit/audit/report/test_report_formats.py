@@ -16,6 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from mm2slo_audit.report import terminal_report
+from mm2slo_audit.report.audit_figures import compute_topic_figures
 from mm2slo_audit.report.html_report import render_html
 from mm2slo_audit.report.json_report import build_document, render_json
 from mm2slo_audit.report.markdown_report import render_markdown
@@ -25,9 +26,10 @@ from mm2slo_audit.run.stated_bounds import compute_stated_bounds
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.key_cells import pool_key_cells
+from mm2slo_core.audit.latency_histogram import bucket
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell, PartitionOutcome
+from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell, LatencyCells, PartitionOutcome
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -35,6 +37,8 @@ from mm2slo_store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from mm2slo_audit.run.run_report import UnitReport
 
 EVIL = "us.<script>alert('x')</script>&[red]|"
 FAULTS = Faults(
@@ -103,6 +107,55 @@ def test_terminal_report_shows_all_verdicts_and_topics_not_audited(report: RunRe
         assert heading in text
     assert "Overdue" not in text
     assert EVIL in text  # [red] is not interpreted as a style
+
+
+def with_arrivals(report: RunReport, *arrivals: tuple[int | None, int, int]) -> UnitReport:
+    """The first unit with records of these latencies: at least, at most (ms), number."""
+    (unit, *_others) = report.units
+    cells = {
+        (None if lower is None else bucket(lower), bucket(upper)): count
+        for lower, upper, count in arrivals
+    }
+    count = sum(cells.values())
+    part = PartitionOutcome(0, 0, {Verdict.MATCHED: count}, end_to_end=LatencyCells(cells))
+    return replace(unit, outcome=replace(unit.outcome, partitions=(part,)))
+
+
+def width_notes(unit: UnitReport, sample: Sample) -> list[str]:
+    found = compute_topic_figures(unit, sample).quality
+    return [line.partition(" are wide: ")[2] for line in found if "are wide" in line]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "rate", "expected"),
+    [
+        ([(100, 350, 9_999)], 1.0, []),
+        ([(8_000, 8_300, 9_999)], 1.0, []),  # both bounds are rounded to buckets
+        (
+            [(100, 350, 9_900), (59, 2_600, 99)],
+            1.0,
+            ["99 of 9,999 records arrived between readings of the target that are up to 2.5 s"],
+        ),
+        (
+            [(100, 350, 4_000), (None, 350, 5_999)],
+            1.0,
+            ["5,999 of 9,999 records arrived before the exporter's first reading of their"],
+        ),
+        (
+            [(10, 50, 5_000), (500, 700, 5)],
+            0.01,
+            ["those of a sample hold for all records"],
+        ),
+    ],
+)
+def test_report_states_why_bounds_of_latency_are_wide(
+    report: RunReport,
+    arrivals: list[tuple[int | None, int, int]],
+    rate: float,
+    expected: list[str],
+) -> None:
+    notes = width_notes(with_arrivals(report, *arrivals), Sample(rate))
+    assert [note[: len(text)] for note, text in zip(notes, expected, strict=True)] == expected
 
 
 class _Reader(HTMLParser):
