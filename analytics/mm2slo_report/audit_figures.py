@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.audit.confidence_bounds import Interval
 from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, percentile
 from mm2slo_core.audit.record_rates import Rate, record_rates
 from mm2slo_core.audit.record_sample import Sample
@@ -20,6 +19,7 @@ from mm2slo_core.catalogue.audit_result_metrics import KeyProperty, LatencyMeasu
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mm2slo_core.audit.confidence_bounds import Interval
     from mm2slo_core.audit.unit_outcome import LatencyCells
     from mm2slo_core.topology import Flow
     from mm2slo_store.audit_rows import Run, StoredUnit
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _NOT_ON_SOURCE: Final = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED}
 """Each source record has one of the other verdicts; unauditable records are on both sides."""
-_BOUND: Final = {Verdict.LOST: "loss", Verdict.DUPLICATE: "duplication"}
-"""Names of stated bounds."""
 
 
 class RateEstimate(NamedTuple):
@@ -74,14 +72,13 @@ def audit_figures(
     for unit in own:
         counts.update(unit.counts)
         kept.update(evidence.get(unit.unit, {}))
-    sample = sample_of(run)
-    census = sample.of_records.census
+    census = sample_of(run).census
     return AuditFigures(
         run=run,
         counts={verdict: counts[verdict] for verdict in Verdict},
         unaudited=sum(unit.not_audited is not None for unit in own),
         record_size=_record_size(own),
-        records=_records(own, sample),
+        records=_records(own, census=census),
         keys=_keys(own, census=census),
         latency={
             measure: percentiles(flow_latency(flow, own, measure), run)
@@ -98,31 +95,18 @@ def audit_figures(
 
 def sample_of(run: Run) -> Sample:
     """The sample of *run*."""
-    return Sample(run.header.sample_rate, by=run.header.sample_by)
+    return Sample(run.header.sample_rate)
 
 
-def _records(units: Sequence[StoredUnit], sample: Sample) -> Mapping[Verdict, RateEstimate]:
-    """In a sample by slices, a record of one represents `Sample.every` records of its topic."""
+def _records(units: Sequence[StoredUnit], *, census: bool) -> Mapping[Verdict, RateEstimate]:
     counts: Counter[Verdict] = Counter()
-    copied_again = 0
     for unit in units:
-        weight = sample.every if unit.slices else 1
-        counts.update({verdict: weight * count for verdict, count in unit.counts.items()})
-        copied_again += weight * unit.copied_again
-    census = sample.of_records.census
+        counts.update(unit.counts)
+    copied_again = sum(unit.copied_again for unit in units)
     return {
-        verdict: RateEstimate(
-            rate.estimate,
-            _stated(units, verdict) if sample.sliced else rate.interval(census=census),
-        )
+        verdict: RateEstimate(rate.estimate, rate.interval(census=census))
         for verdict, rate in record_rates(counts, copied_again, census=census).items()
     }
-
-
-def _stated(units: Sequence[StoredUnit], verdict: Verdict) -> Interval | None:
-    """The bounds of the only topic: slices of several topics are draws of different sizes."""
-    bounds = [bound for unit in units for bound in unit.bounds if bound.name == _BOUND.get(verdict)]
-    return Interval(bounds[0].lower, bounds[0].upper) if len(bounds) == 1 else None
 
 
 def _record_size(units: Sequence[StoredUnit]) -> float | None:
@@ -146,10 +130,10 @@ def flow_latency(flow: Flow, units: Sequence[StoredUnit], measure: LatencyMeasur
 
 
 def percentiles(cells: LatencyCells, run: Run) -> Mapping[float, LatencyBounds]:
-    """By quantile, widened for a *run* with a sample by hash; omits those of too few records."""
+    """By quantile, widened for a *run* with a sample; omits those of too few records."""
     found: dict[float, LatencyBounds] = {}
     for q in PERCENTILES:
-        bracket = percentile(cells, q, sampled=not sample_of(run).of_records.census)
+        bracket = percentile(cells, q, sampled=not sample_of(run).census)
         if bracket is not None:
             lower = None if bracket.lower is None else bracket.lower / 1000
             found[q] = LatencyBounds(lower, bracket.upper / 1000)

@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.audit.record_sample import SampleBy
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -56,7 +54,6 @@ class RunHeader:
     config_hash: str
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions by program, such as {"mm2slo": "0.1.0", "spark": "4.0.5"}."""
-    sample_by: SampleBy = SampleBy.HASH
 
 
 class RunPlace(NamedTuple):
@@ -214,8 +211,6 @@ class StoredUnit:
     order_judged: bool
     max_pending: int = 0
     """Age in ms at which an open record was overdue."""
-    slices: int = 0
-    """As in `UnitOutcome`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.latency_histogram import merge
-from mm2slo_core.audit.record_sample import SampleBy
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.unit_outcome import (
     AffinityOutcome,
@@ -58,7 +57,6 @@ _MEMBERS: Final = {
     "comparison": Comparison,
     "target_time": TimestampType,
     "state": RunState,
-    "sample_by": SampleBy,
 }
 _LATENCY: Final = (json_encoding.encode_latency, json_encoding.decode_latency)
 _CODECS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
@@ -140,7 +138,6 @@ def judged_rows(judged: JudgedUnit) -> UnitRows:
         "keyed": scope.identity.hmac_key is not None,
         "counts": outcome.counts,
         "copied_again": outcome.copied_again,
-        "slices": outcome.slices,
         "source_bytes": sum(each.source_bytes for each in partitions),
         "without_bracket": sum(each.without_bracket for each in partitions),
         "end_to_end": merge(each.end_to_end for each in partitions),
@@ -174,7 +171,6 @@ def unjudged_rows(unjudged: UnjudgedUnit) -> UnitRows:
         "keyed": False,
         "counts": {},
         "copied_again": 0,
-        "slices": 0,
         "source_bytes": 0,
         "without_bracket": 0,
         "end_to_end": LatencyCells(),
@@ -217,7 +213,6 @@ def header_row(header: RunHeader, state: RunState) -> Row:
         "started_at": header.started_at,
         "finished_at": None,
         "sample_rate": header.sample_rate,
-        "sample_by": header.sample_by.value,
         "salt": header.salt,
         "config_hash": header.config_hash,
         "versions": dict(header.versions),

@@ -22,7 +22,7 @@ from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.lab_terminal import parse_key_values, show_steps
 from mm2slo_core.audit.conclusion import DuplicateLimit
-from mm2slo_core.audit.record_sample import Sample, SampleBy
+from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.config import Config
 from mm2slo_core.config.durations import parse_duration
 from mm2slo_core.user_errors import UserError
@@ -81,13 +81,6 @@ def run(  # noqa: PLR0913 - one parameter per option
         str | None,
         typer.Option(metavar="SHARE", help="Share of records to audit; 100% is a census."),
     ] = None,
-    sample_by: Annotated[
-        SampleBy,
-        typer.Option(
-            help="How a sample is drawn: by hash (reads all records; needed for keys), or in slices"
-            " of source offsets (reads only them)."
-        ),
-    ] = SampleBy.HASH,
     salt: Annotated[
         int, typer.Option(help="Salt of the sample; change it to draw another sample.")
     ] = 0,
@@ -149,7 +142,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         flows=tuple(flow or ()),
         topics=tuple(topic or ()),
         span=Span.parse(since, start, end),
-        sample=_sample(sample, loaded, salt, sample_by),
+        sample=_sample(sample, loaded, salt),
         max_pending=None if max_pending is None else _seconds("--max-pending", max_pending),
         duplicates=DuplicateLimit(
             loaded.audit.max_duplicate_ratio, fails=FailOn.DUPLICATES in (fail_on or ())
@@ -231,10 +224,10 @@ def prepare(
     write_summary(Console(), done)
 
 
-def _sample(text: str | None, config: Config, salt: int, by: SampleBy) -> Sample:
+def _sample(text: str | None, config: Config, salt: int) -> Sample:
     try:
         found = Sample(config.audit.sample) if text is None else Sample.parse(text)
-        return replace(found, salt=salt, by=by)
+        return replace(found, salt=salt)
     except ValueError as error:
         raise UserError(f"--sample: {error}") from None
 

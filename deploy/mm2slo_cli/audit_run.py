@@ -123,7 +123,7 @@ def open_ports(
         if long_lived:
             log_to_file("repl-analytics")
         yield Ports(
-            scope_reader=KafkaScopeReader(config, options.max_pending, options.sample),
+            scope_reader=KafkaScopeReader(config, options.max_pending),
             engine=engine,
             store=store,
             clock=lambda: time.time_ns() // 1_000_000,

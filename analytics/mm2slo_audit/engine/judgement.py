@@ -82,9 +82,7 @@ def judge(
     if not units:
         return []
     if split is None:
-        # Slices are small, and their window has no end.
-        whole = units.where(lambda each: is_plain_unit(each) and not each.slices)
-        split = plan_parts(whole, spark.sparkContext.defaultParallelism)
+        split = plan_parts(units.where(is_plain_unit), spark.sparkContext.defaultParallelism)
     with ExitStack() as kept:
         kept.enter_context(limit_shuffle_partitions(spark))
         judgement = _Judgement(
@@ -267,18 +265,14 @@ class _Judgement:
                 self.ledgers[row.topic].add_replay(row)
 
     def _judge_keys(self, paired: DataFrame | None) -> None:
-        # Slices do not have all records of a key.
-        units = self.units.where(lambda each: not each.slices)
-        if not units:
-            return
-        ordered = units.where(judges_order)
+        ordered = self.units.where(judges_order)
         if not self.census and ordered:
             strata = self.records.where("in_keys and kh is not null")
             paired = pair_records(_unbracketed(strata), ordered)
         disordered = None
         if paired is not None and ordered:
             disordered = find_disordered_keys(paired, ordered)
-        found = self._keep(count_by_key(self.spark, self.records, disordered, units))
+        found = self._keep(count_by_key(self.spark, self.records, disordered, self.units))
         broken = False
         for row in tally_affinity(found, by_size=not self.census).collect():
             self.ledgers[row.topic].add_affinity(row)

@@ -32,9 +32,6 @@ CONSUMER: Final[dict[str, str]] = {
     "receive.buffer.bytes": str(1 << 20),
 }
 
-_LEAST_FETCH: Final = 64 << 10
-_FETCHES_PER_SLICE: Final = 16
-
 
 def read_records(
     spark: SparkSession,
@@ -46,8 +43,8 @@ def read_records(
 
     *kafka*: settings of Java's consumer for the cluster.
     """
-    rows = read_rows(spark, scan, kafka, headers=scan.identity.reads_headers, sample=sample)
-    kept = sample_rows(rows, scan.identity, sample.of_records)
+    rows = read_rows(spark, scan, kafka, headers=scan.identity.reads_headers)
+    kept = sample_rows(rows, scan.identity, sample)
     return _placed(spark, kept, scan.places).select(
         F.col("unit").alias("topic"),
         "flow",
@@ -83,22 +80,13 @@ def sample_rows(rows: DataFrame, identity: Identity, sample: Sample) -> DataFram
     return drawn if sample.census else drawn.where("in_records OR in_keys")
 
 
-def consumer_options(sample: Sample) -> dict[str, str]:
-    """Fetch sizes: of slices small, since a fetch reaches beyond the end of its slice."""
-    if not sample.sliced:
-        return CONSUMER
-    fetch = max(_LEAST_FETCH, sample.slice_bytes // _FETCHES_PER_SLICE)
-    return CONSUMER | {"max.partition.fetch.bytes": str(fetch)}
-
-
 def read_rows(
-    spark: SparkSession, scan: Scan, kafka: Mapping[str, str], *, headers: bool, sample: Sample
+    spark: SparkSession, scan: Scan, kafka: Mapping[str, str], *, headers: bool
 ) -> DataFrame:
     """The connector's rows of *scan*."""
-    # A slice in several tasks would be fetched by several consumers, each beyond its end.
-    cores = 1 if sample.sliced else spark.sparkContext.defaultParallelism
+    cores = spark.sparkContext.defaultParallelism
     parts = split_ranges(scan.ranges, min(RECORDS_PER_TASK, -(-scan.offsets // cores)))
-    settings = {**consumer_options(sample), **kafka, "isolation.level": scan.isolation}
+    settings = {**CONSUMER, **kafka, "isolation.level": scan.isolation}
     return range_rows(spark, settings, parts, headers=headers)
 
 

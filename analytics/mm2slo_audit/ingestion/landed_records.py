@@ -220,7 +220,7 @@ class _Landing:
         context = self._spark.sparkContext
         files = max(
             context.defaultParallelism * _FILES_PER_CORE,
-            math.ceil(offsets * self._sample.of_records.rate / _ROWS_PER_FILE),
+            math.ceil(offsets * self._sample.rate / _ROWS_PER_FILE),
         )
         self._jobs += 1
         tasks = min(files, sum(len(each.ranges) for each in planned))
@@ -234,7 +234,7 @@ class _Landing:
         rows, size = int(counted.get["rows"]), int(counted.get["bytes"] or 0)
         self.rows += rows
         self.offsets += offsets
-        complete = self._sample.of_records.census
+        complete = self._sample.census
         self.bytes_read += size if complete or not rows else round(size / rows * offsets)
 
 

@@ -6,7 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.audit.source_slices import OffsetRange, slice_ranges
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ class Scan:
     identity: Identity
     places: Mapping[str, Place]
     ranges: tuple[Range, ...]
-    """Of a partition one, or one for each of its slices."""
 
     @property
     def offsets(self) -> int:
@@ -87,7 +85,11 @@ def plan_scans(scopes: Iterable[UnitScope], isolations: Sequence[Isolations]) ->
         while topic in places[key]:
             key = key._replace(repeat=key.repeat + 1)  # noqa: PLW2901 - the first free one
         places[key][topic] = place
-        ranges[key] += [Range(topic, *each) for each in partitions if each.start < each.end]
+        ranges[key] += [
+            Range(topic, each.partition, each.read_from, each.end)
+            for each in partitions
+            if each.read_from < each.end
+        ]
     for key, found in places.items():
         if ranges[key]:
             cluster, side, isolation, identity, _again = key
@@ -96,27 +98,12 @@ def plan_scans(scopes: Iterable[UnitScope], isolations: Sequence[Isolations]) ->
 
 def _topics(
     scopes: Iterable[UnitScope], isolations: Sequence[Isolations]
-) -> Iterator[tuple[_Key, str, Place, Iterable[OffsetRange]]]:
+) -> Iterator[tuple[_Key, str, Place, Sequence[SourcePartition] | Sequence[TargetPartition]]]:
     for scope in scopes:
-        sources, targets = slice_ranges(scope) if scope.slices else (None, None)
         levels = isolations[scope.index]
         for index, flow in enumerate(scope.flows):
             key = _Key(flow.flow.source, Side.SOURCE, levels.sources[index], scope.identity, 0)
-            read = _ranges(flow.partitions, sources)
-            yield key, flow.source_topic, Place(scope.index, index), read
+            yield key, flow.source_topic, Place(scope.index, index), flow.partitions
         target = scope.flows[0].flow.target
         key = _Key(target, Side.TARGET, levels.target, scope.identity, 0)
-        read = _ranges(scope.partitions, targets)
-        yield key, scope.target_topic, Place(scope.index, 0), read
-
-
-def _ranges(
-    partitions: Sequence[SourcePartition] | Sequence[TargetPartition],
-    slices: Iterable[OffsetRange] | None,
-) -> Iterator[OffsetRange]:
-    """All offsets of *partitions*, or those of *slices*: retention may have moved log starts."""
-    whole = {each.partition: (each.read_from, each.end) for each in partitions}
-    if slices is None:
-        slices = (OffsetRange(number, *ends) for number, ends in whole.items())
-    for number, start, end in slices:
-        yield OffsetRange(number, max(start, whole[number][0]), end)
+        yield key, scope.target_topic, Place(scope.index, 0), scope.partitions

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mm2slo_audit.run.run_report import RunReport, UnitReport
-    from mm2slo_core.audit.audit_scope import SlicePlan, UnitScope
+    from mm2slo_core.audit.audit_scope import UnitScope
     from mm2slo_core.audit.record_sample import Sample
     from mm2slo_core.audit.unit_outcome import LatencyCells, PartitionOutcome, UnitOutcome
     from mm2slo_core.topology import Flow
@@ -37,8 +37,6 @@ _ARRIVALS_APART_MS: Final = 300
 """Between two readings of a target of up to 1,000 partitions; see docs/audit.md."""
 _BUCKETS_APART: Final = 0.09
 """Both bounds are rounded to buckets, up to 4.4 % each."""
-_Sampled = tuple["PartitionOutcome", float]
-"""With the share of its records that was compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +97,7 @@ def compute_topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
     scope = outcome.scope
     seconds = (scope.window.end - scope.window.start) / 1000
     ordered = _judges_order(outcome)
-    share = _share(outcome, sample)
-    sampled = [(part, share) for part in outcome.partitions]
-    whole = _figures(scope.target_topic, sampled, sample, seconds, ordered=ordered)
+    whole = _figures(scope.target_topic, outcome.partitions, sample, seconds, ordered=ordered)
     whole = replace(whole, affinity=outcome.affinity)
     return TopicFigures(
         unit=unit,
@@ -109,7 +105,7 @@ def compute_topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
         flows=tuple((each.flow, each.source_topic) for each in scope.flows),
         complete_up_to=complete_up_to(outcome),
         partitions=tuple(
-            _figures(_partition_name(part, unit), [(part, share)], sample, seconds, ordered=ordered)
+            _figures(_partition_name(part, unit), [part], sample, seconds, ordered=ordered)
             for part in sorted(
                 outcome.partitions, key=lambda each: (each.flow is None, each.flow, each.partition)
             )
@@ -124,13 +120,13 @@ def compute_flow_figures(report: RunReport) -> tuple[Figures, ...]:
     Records that are only on the target belong to the flow, or to all flows, that feed the topic.
     """
     seconds = (report.window.end - report.window.start) / 1000
-    parts: dict[str, list[_Sampled]] = {flow.label: [] for flow in report.flows}
+    parts: dict[str, list[PartitionOutcome]] = {flow.label: [] for flow in report.flows}
     ordered = set()
     for outcome in (unit.outcome for unit in report.units):
         labels = [each.flow.label for each in outcome.scope.flows]
         for part in outcome.partitions:
             label = "+".join(labels) if part.flow is None else labels[part.flow]
-            parts.setdefault(label, []).append((part, _share(outcome, report.sample)))
+            parts.setdefault(label, []).append(part)
             if _judges_order(outcome):
                 ordered.add(label)
     return tuple(
@@ -146,14 +142,13 @@ def _judges_order(outcome: UnitOutcome) -> bool:
 
 def _figures(
     name: str,
-    sampled: Sequence[_Sampled],
+    parts: Sequence[PartitionOutcome],
     sample: Sample,
     seconds: float,
     *,
     ordered: bool,
 ) -> Figures:
     counts: Counter[Verdict] = Counter()
-    parts = [part for part, _share in sampled]
     for part in parts:
         counts.update(part.counts)
     return Figures(
@@ -164,15 +159,10 @@ def _figures(
         transfer=_latency(merge(part.transfer for part in parts), sample),
         without_bracket=sum(part.without_bracket for part in parts),
         throughput=Throughput(
-            sum(_sent(part) / share for part, share in sampled) / seconds,
-            sum(part.source_bytes / share for part, share in sampled) / seconds,
+            sum(map(_sent, parts)) / sample.share / seconds,
+            sum(part.source_bytes for part in parts) / sample.share / seconds,
         ),
     )
-
-
-def _share(outcome: UnitOutcome, sample: Sample) -> float:
-    """The share of the unit's records that was compared."""
-    return 1.0 if sample.sliced and not outcome.slices else sample.share
 
 
 def _sent(part: PartitionOutcome) -> int:
@@ -187,7 +177,7 @@ def _latency(cells: LatencyCells, sample: Sample) -> Latency:
     return Latency(
         observed(cells),
         average(cells),
-        {q: percentile(cells, q, sampled=not sample.of_records.census) for q in PERCENTILES},
+        {q: percentile(cells, q, sampled=not sample.census) for q in PERCENTILES},
         cells.negative,
     )
 
@@ -207,7 +197,7 @@ def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str
     # Rates of zero in a census add nothing to the counts.
     yield from (bound.sentence for bound in unit.bounds if bound.upper > 0)
     disorder = figures.counts.get(Verdict.OUT_OF_ORDER, 0)
-    if disorder and not sample.of_records.census:
+    if disorder and not sample.census:
         yield (
             f"{disorder:,} sampled records are out of order in their partition; a rate per"
             " partition requires a census"
@@ -233,8 +223,6 @@ def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str
     if 0 < few < minimum_n(P99):
         yield f"{few:,} records are too few for a p99: it requires {minimum_n(P99)}"
     yield from _limitations(unit, figures)
-    if scope.sampled is not None:
-        yield from _of_slices(outcome, scope.sampled)
     if scope.comparison is Comparison.KEYS:
         yield "partition counts differ: records are compared across partitions"
     elif scope.comparison is Comparison.LATEST:
@@ -280,22 +268,6 @@ def _wide_brackets(outcome: UnitOutcome, found: Latency, sample: Sample) -> Iter
 def _width(upper: float) -> float:
     """The width in ms that arrival times and the buckets of latencies explain."""
     return _ARRIVALS_APART_MS + _BUCKETS_APART * upper
-
-
-def _of_slices(outcome: UnitOutcome, plan: SlicePlan) -> Iterable[str]:
-    if not plan.slices:
-        yield f"read completely, not in slices: {plan.census}"
-        return
-    yield (
-        f"{outcome.slices:,} slices of source offsets were compared, whatever their timestamps:"
-        " order, duplicates and latency are those of their records within the range that was read;"
-        " a copy in another partition counts as lost; key affinity and extra records are not judged"
-    )
-    if unread := len({each.number for each in plan.slices}) - outcome.slices:
-        yield (
-            f"{unread:,} slices are unauditable: neither offset syncs nor the watermark timeline"
-            " show where their copies are"
-        )
 
 
 def _equal_record_criterion(scope: UnitScope) -> str:

@@ -55,13 +55,11 @@ def format_coverage(report: RunReport) -> str:
     sample = report.sample
     if sample.census:
         text = "census: every record of the window was compared"
-    elif sample.sliced:
-        text = f"sample: 1 in {sample.every} slices of source offsets, with their copies"
     else:
         text = (
             f"sample: {sample.rate * 100:g}% of the records, chosen by hash, the same on both sides"
         )
-    about = "" if sample.of_records.census else "about "
+    about = "" if sample.census else "about "
     return f"{text}; {about}{_bytes(report.bytes_read)} read"
 
 

@@ -48,7 +48,7 @@ def hash_options(flows: tuple[FlowConfig, ...], options: AuditOptions) -> str:
     deciding = {
         "flows": [flow.model_dump(mode="json", exclude=_WITHOUT_EFFECT) for flow in flows],
         "topics": options.topics,
-        "sample": [options.sample.rate, options.sample.salt, options.sample.by],
+        "sample": [options.sample.rate, options.sample.salt],
     }
     text = json.dumps(deciding, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

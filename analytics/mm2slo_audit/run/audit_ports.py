@@ -71,7 +71,7 @@ class Landed:
     directories: Mapping[int, tuple[RunDirectory, ...]] = field(default_factory=dict)
     """Directories of landed records by index of the unit."""
     bytes_read: int = 0
-    """Of keys and values on both sides; in a sample by hash estimated from it."""
+    """Of keys and values on both sides; in a sample estimated from its records."""
 
 
 class Engine(Protocol):

@@ -12,7 +12,6 @@ from mm2slo_audit.run.earlier_audits import with_earlier
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.run_progress import Stage
 from mm2slo_audit.run.run_report import RunReport, UnitReport
-from mm2slo_audit.run.slice_notes import describe_slices
 from mm2slo_audit.run.stated_bounds import compute_stated_bounds
 from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason, UnitScope
@@ -64,7 +63,6 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
         window=window,
         started_at=started_at,
         sample_rate=1.0 if options.sample.census else options.sample.rate,
-        sample_by=options.sample.by,
         salt=options.sample.salt,
         config_hash=hash_options(flows, options),
     )
@@ -74,8 +72,6 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
             report = _report(header, (), scoped, options, ports)
             _publish(report, header, (), ports)
             return report
-        for scope in scoped.scopes if options.sample.sliced else ():
-            ports.progress.note(describe_slices(scope))
         ports.progress.stage(Stage.STARTING)
         engine = ports.engine.get(_offsets(scoped.scopes))
         header = replace(header, versions=engine.versions)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from mm2slo_audit.scope import Clients, KafkaScopes
     from mm2slo_core.audit.audit_scope import UnitScope, Window
-    from mm2slo_core.audit.record_sample import Sample
     from mm2slo_core.config import Config, FlowConfig
     from mm2slo_core.topology import Flow
 
@@ -25,11 +24,8 @@ if TYPE_CHECKING:
 class KafkaScopeReader:
     """Reads from the clusters of *config*; clients are open only during a call."""
 
-    def __init__(
-        self, config: Config, max_pending: float | None = None, sample: Sample | None = None
-    ) -> None:
+    def __init__(self, config: Config, max_pending: float | None = None) -> None:
         self._config = config
-        self._sample = sample
         self._max_pending = None if max_pending is None else round(max_pending * 1000)
 
     def list_topics(
@@ -58,7 +54,6 @@ class KafkaScopeReader:
                 window,
                 clients,
                 max_pending=self._max_pending,
-                sample=self._sample,
             )
         return RunScope(
             scopes=found.scopes,

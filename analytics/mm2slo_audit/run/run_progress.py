@@ -54,9 +54,6 @@ class Progress(Protocol):
     def read(self, records: int) -> None:
         """Set the number of records read so far."""
 
-    def note(self, text: str) -> None:
-        """Show a sentence about the run."""
-
     def warn(self, text: str) -> None:
         """Show a problem that does not end the run."""
 
@@ -88,9 +85,6 @@ class LogProgress:
                 extra={"stage": self._stage.name.lower(), "records": records},
             )
 
-    def note(self, text: str) -> None:
-        logger.info("%s", text)
-
     def warn(self, text: str) -> None:
         logger.warning("%s", text)
 
@@ -113,9 +107,6 @@ class BarProgress:
 
     def read(self, records: int) -> None:
         self._bars.update(self._task, completed=records)
-
-    def note(self, text: str) -> None:
-        self.warn(text)
 
     def warn(self, text: str) -> None:
         self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -12,10 +12,8 @@ from mm2slo_audit.run.audit_ports import Landed
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.folder_cleanup import absolute_url, delete_landed_run, delete_run_folder
 from mm2slo_audit.run.spark_calls import call_spark
-from mm2slo_audit.scope.sliced_scopes import bound_scopes
 from mm2slo_audit.session import spark_session
 from mm2slo_audit.session.spark_errors import describe_spark_error, spark_exceptions
-from mm2slo_core.audit.source_slices import conclude_slices
 from mm2slo_store import RunDirectory
 
 if TYPE_CHECKING:
@@ -127,7 +125,7 @@ class SparkEngine:
                 self._spark,
                 lambda: land(
                     self._spark,
-                    bound_scopes(scoped.detail),
+                    scoped.detail,
                     self._config,
                     sample,
                     self._directory,
@@ -143,14 +141,7 @@ class SparkEngine:
         read = {each.index: each for each in found.kafka_scopes.scopes}
         flows = {scope.index: tuple(each.flow for each in scope.flows) for scope in scoped.scopes}
         return Landed(
-            scopes=tuple(
-                each
-                if each.slices
-                # Read completely: retention may have moved log starts.
-                else read[each.index]
-                for each in scoped.scopes
-                if each.index in read
-            ),
+            scopes=tuple(read[each.index] for each in scoped.scopes if each.index in read),
             data=found,
             failed=tuple(replace(each, flows=flows[index]) for index, each in found.failed.items()),
             directories={
@@ -170,8 +161,10 @@ class SparkEngine:
         read = {each.index: each for each in found.kafka_scopes.scopes}
         judged = [replace(read[each.index], earlier=each.earlier) for each in scopes]
         with _one_line_errors("judging"):
-            outcomes = judge(self._spark, found.records, found.polls, judged, sample.of_records)
-        return [conclude_slices(*each) for each in zip(scopes, outcomes, strict=True)]
+            outcomes = judge(self._spark, found.records, found.polls, judged, sample)
+        return [
+            replace(outcome, scope=scope) for scope, outcome in zip(scopes, outcomes, strict=True)
+        ]
 
     def discard(self, run_id: str, window: Window) -> None:
         """See `Engine.discard`."""

@@ -23,25 +23,20 @@ def compute_stated_bounds(outcome: UnitOutcome, sample: Sample) -> tuple[StatedB
 
     In a census both bounds are the rate. Records without a key have only loss and duplication.
     """
-    # Of the records of slices, and of topics without, all are compared.
-    sample = sample.of_records
     return (*_of_records(outcome, sample), *_of_keys(outcome, sample))
 
 
 def _of_records(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
-    slices = outcome.slices
     rates = record_rates(outcome.counts, outcome.copied_again, census=sample.census)
     lost, overdue = (outcome.counts.get(verdict, 0) for verdict in ABSENT)
     if rate := rates.get(Verdict.LOST):
         counted = f"{lost:,} lost" + (f", {overdue:,} overdue" if overdue else "")
-        sentence = statement("loss", *rate, counted=counted, census=sample.census, slices=slices)
-        yield _stated("loss", rate, sentence, sample, slices)
+        sentence = statement("loss", *rate, counted=counted, census=sample.census)
+        yield _stated("loss", rate, sentence, sample)
     if rate := rates.get(Verdict.DUPLICATE):
         counted = f"{rate.events:,} copied again"
-        sentence = statement(
-            "duplication", *rate, counted=counted, census=sample.census, slices=slices
-        )
-        yield _stated("duplication", rate, sentence, sample, slices)
+        sentence = statement("duplication", *rate, counted=counted, census=sample.census)
+        yield _stated("duplication", rate, sentence, sample)
 
 
 def _of_keys(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
@@ -109,6 +104,6 @@ def _per_record(key_property: _KeyProperty, rate: KeyRate) -> StatedBound:
     return StatedBound(key_property.of_records, known.lower, known.upper, sentence)
 
 
-def _stated(name: str, rate: Rate, sentence: str, sample: Sample, slices: int = 0) -> StatedBound:
-    bound = rate.interval(census=sample.census, slices=slices)
+def _stated(name: str, rate: Rate, sentence: str, sample: Sample) -> StatedBound:
+    bound = rate.interval(census=sample.census)
     return StatedBound(name, bound.lower, bound.upper, sentence)

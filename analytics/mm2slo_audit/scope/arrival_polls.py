@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.scope.partition_timeline import PartitionTimeline, Poll
-from mm2slo_audit.scope.sync_history import SyncPoint
 from mm2slo_core.audit.audit_record import ArrivalPoll
 from mm2slo_core.timeline_record import Side
 
@@ -58,17 +57,12 @@ class TopicTimeline:
             start = record.log_starts[index] if record.log_starts else None
             if start is not None:
                 held.add_start(times.answered_at, start)
-            committed, upstream, downstream = (
-                column[index] if column else None
-                for column in (record.committed, record.sync_upstreams, record.sync_downstreams)
-            )
-            copied = [offset for offset in (committed, upstream) if offset is not None]
+            of_flow = (record.committed, record.sync_upstreams)
+            copied = [
+                offset for column in of_flow if column and (offset := column[index]) is not None
+            ]
             if copied:
                 held.add_position(times.answered_at, max(copied) + 1)
-            if committed is not None:
-                held.add_commit(times.answered_at, committed + 1)
-            if upstream is not None and downstream is not None:
-                held.add_sync(SyncPoint(upstream, downstream, times.answered_at))
 
     def count_polls(self) -> int:
         return sum(len(held.polls) for held in self.partitions.values())

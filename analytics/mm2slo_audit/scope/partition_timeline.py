@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from mm2slo_audit.scope.sync_history import SyncHistory, SyncPoint
-
 
 class Poll(NamedTuple):
     """The first poll that saw *end*: its new records arrived within [earliest, latest], epoch ms.
@@ -32,15 +30,13 @@ class PartitionTimeline:
     A poll without a new end brackets no record and can be left out.
     """
 
-    __slots__ = ("_polled_at", "_width", "commits", "polls", "positions", "starts", "syncs")
+    __slots__ = ("_polled_at", "_width", "polls", "positions", "starts")
 
     def __init__(self) -> None:
         self._width = 0
         self.polls: list[Poll] = []
         self.starts: list[TimedValue] = []
         self.positions: list[TimedValue] = []
-        self.commits: list[TimedValue] = []
-        self.syncs = SyncHistory()
         self._polled_at: float | None = None
 
     def add_poll(
@@ -79,16 +75,6 @@ class PartitionTimeline:
     def add_position(self, at: float, next_offset: int) -> None:
         """Add the first offset not known to be copied."""
         _append_change(self.positions, at, next_offset)
-
-    def add_commit(self, at: float, next_offset: int) -> None:
-        """Add the first offset that is not committed."""
-        _append_change(self.commits, at, next_offset)
-
-    def add_sync(self, point: SyncPoint) -> None:
-        """Add the newest offset sync of a poll."""
-        points = self.syncs.points
-        if not points or points[-1][:2] != point[:2]:
-            self.syncs.add(point)
 
 
 @lru_cache(maxsize=16)

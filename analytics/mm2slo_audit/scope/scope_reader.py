@@ -15,9 +15,7 @@ from mm2slo_audit.scope.max_pending_override import override_max_pending
 from mm2slo_audit.scope.not_audited_reasons import not_audited_after
 from mm2slo_audit.scope.offset_snapshot import source_isolation, target_isolation
 from mm2slo_audit.scope.reachable_units import ReachableUnits
-from mm2slo_audit.scope.slice_scope import add_slices
 from mm2slo_audit.scope.unit_assembly import assemble_scope
-from mm2slo_core.timeline_record import Side
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from mm2slo_audit.scope.copy_map import CopyMap
     from mm2slo_audit.scope.scope_bounds import CopyKey
     from mm2slo_core.audit.audit_scope import UnitScope, Window
-    from mm2slo_core.audit.record_sample import Sample
     from mm2slo_core.config import Config
     from mm2slo_kafka.cluster_client import ClusterClient
 
@@ -41,16 +38,15 @@ def read_scopes(
     clients: Mapping[str, ClusterClient],
     *,
     max_pending: int | None = None,
-    sample: Sample | None = None,
     clock: Callable[[], float] = time.time,
     on_progress: Callable[[str], None] = lambda _line: None,
 ) -> KafkaScopes:
     """The scopes of *flows* (labels; empty: all) and *topics* (empty: all) in *window*.
 
     Topics are named as on the source or the target. *max_pending* (ms) overrides that of the flows.
-    *sample* decides whether slices are drawn. *on_progress* gets a line for each step. Topics that
-    cannot be audited are in `not_audited`. Raises UserError for an unknown flow or topic, a window
-    in the future, too few slices, and if no pair of clusters answers.
+    *on_progress* gets a line for each step. Topics that cannot be audited are in `not_audited`.
+    Raises UserError for an unknown flow or topic, a window in the future, and if no pair of
+    clusters answers.
     """
     if max_pending is not None:
         config = override_max_pending(config, max_pending / 1000)
@@ -71,10 +67,6 @@ def read_scopes(
         try:
             scope = add_expired_counts(read, assembled, clients)
             missing = explain_empty_window(scope, clients)
-            if missing is None and sample is not None and sample.sliced:
-                flow = read.unit.feeds[0].flow.flow
-                timeline = survey.timelines.get((flow, Side.TARGET, read.unit.topic))
-                scope = add_slices(read, replace(assembled, scope=scope), timeline, sample, clients)
         except KafkaOperationError as problem:
             not_audited.append(not_audited_after(read.unit.topic, problem, read.unit.flows))
             continue

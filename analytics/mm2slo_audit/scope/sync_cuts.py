@@ -45,7 +45,9 @@ def find_cuts(
     start, end = read
     width = max(min_width, -((start - end) // _MAX_CUTS))
     kept: list[Cut] = []
-    for cut in find_clean_cuts(log_syncs, (end, target_end), (start, width), dense=dense):
+    for cut in _find_clean(
+        _since_created(log_syncs), (end, target_end), (start, width), dense=dense
+    ):
         if cut.upstream <= start:
             kept = [cut]
         elif cut.upstream < end and (not kept or _distance(kept[-1], cut) >= width):
@@ -67,14 +69,10 @@ def _is_new_log(one: SyncPoint, two: SyncPoint) -> bool:
     return two.downstream < one.downstream
 
 
-def find_clean_cuts(
-    log_syncs: Sequence[SyncPoint], ends: tuple[int, int], grid: tuple[int, int], *, dense: bool
+def _find_clean(
+    points: Sequence[SyncPoint], ends: tuple[int, int], grid: tuple[int, int], *, dense: bool
 ) -> Iterator[Cut]:
-    """Syncs that are cuts, and in one-to-one ranges the offsets of *grid* (start, width).
-
-    *ends*: of the source and of the target.
-    """
-    points = _since_created(log_syncs)
+    """Syncs that are cuts, and in one-to-one ranges the offsets of *grid* (start, width)."""
     if not points:
         return
     spans = [_source_range(one, two, dense=dense) for one, two in pairwise(points)]

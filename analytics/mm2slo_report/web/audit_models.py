@@ -8,7 +8,6 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from mm2slo_core.audit.audit_scope import NotAuditedReason
 from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile, percentile_name
-from mm2slo_core.audit.record_sample import SampleBy
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 from mm2slo_core.timeline_record import Side
 from mm2slo_report.rendering.response_model import Instant, MaybeInstant, ResponseModel
@@ -51,10 +50,9 @@ class AuditRun(ResponseModel):
     verdict: Annotated[str | None, Field(description="Of a failed run: why it failed.")]
     complete_up_to: MaybeInstant
     sampled_ratio: float
-    sampled_by: SampleBy
     bytes_read: Annotated[
         int | None,
-        Field(description="Bytes of keys and values read; estimated in a sample by hash."),
+        Field(description="Bytes of keys and values read; estimated in a sample."),
     ]
     superseded_topics: int
     versions: dict[str, str]
@@ -76,7 +74,6 @@ class AuditRun(ResponseModel):
                 "verdict": run.verdict_line,
                 "complete_up_to": run.complete_up_to,
                 "sampled_ratio": header.sample_rate,
-                "sampled_by": header.sample_by,
                 "bytes_read": run.bytes_read,
                 "superseded_topics": run.superseded_units,
                 "versions": dict(header.versions),
@@ -147,9 +144,6 @@ class AuditedTopic(ResponseModel):
     ]
     bounds: tuple[RateBounds, ...]
     order_judged: bool
-    slices: Annotated[
-        int | None, Field(description="Compared ones; null if it was not sampled by slices.")
-    ]
 
     @classmethod
     def of(cls, unit: audit_rows.StoredUnit, sees: Callable[[Flow], bool]) -> Self:
@@ -166,7 +160,6 @@ class AuditedTopic(ResponseModel):
                 "end_to_end_latency_seconds": _latency(unit.end_to_end),
                 "bounds": unit.bounds,
                 "order_judged": unit.order_judged,
-                "slices": unit.slices or None,
             }
         )
 

@@ -77,31 +77,6 @@ class TargetPartition:
     counterpart are unauditable there, not extra."""
 
 
-class SourceSlice(NamedTuple):
-    """A sampled range of source offsets [start, end), and the target range with its copies.
-
-    Slices that cross the end of a partition have several with the same *number*.
-    """
-
-    number: int
-    partition: int
-    start: int
-    end: int
-    target: tuple[int, int] | None = None
-    """[start, end); None: not known, so the slice is unauditable."""
-
-
-@dataclass(frozen=True, slots=True)
-class SlicePlan:
-    """The slices of a unit in a sample by slices."""
-
-    slices: tuple[SourceSlice, ...]
-    record_bytes: float
-    """Mean bytes of key and value, from a probe."""
-    census: str = ""
-    """Why the unit is read completely instead."""
-
-
 class Comparison(StrEnum):
     """The way both sides are compared."""
 
@@ -153,23 +128,10 @@ class UnitScope:
     not replicated; a missing older one may have been cleaned. 0: not known."""
     earlier: tuple[UnitScope, ...] = ()
     """What earlier runs with lost or overdue records have read: their copies are late now."""
-    sampled: SlicePlan | None = None
-    """Only in a sample by slices."""
-
-    @property
-    def slices(self) -> tuple[SourceSlice, ...]:
-        """The slices; empty if the unit is read completely."""
-        return () if self.sampled is None else self.sampled.slices
 
     @property
     def planned(self) -> int:
         """Number of offsets to read on both sides, an upper bound of the records."""
-        if self.slices:
-            return sum(
-                each.end - each.start + each.target[1] - each.target[0]
-                for each in self.slices
-                if each.target is not None
-            )
         sources = sum(each.end - each.read_from for flow in self.flows for each in flow.partitions)
         return sources + sum(each.end - each.read_from for each in self.partitions)
 

@@ -125,8 +125,7 @@ def _parts(
 ) -> Iterable[str]:
     sampled = ""
     if sample is not None and not sample.census:
-        by = " by slices" if sample.sliced else ""
-        sampled = f" in a sample of {sample.rate * 100:g}%{by}"
+        sampled = f" in a sample of {sample.rate * 100:g}%"
     yield f"{counts[Verdict.MATCHED]:,} matched{sampled}"
     if findings := _counted(counts, _FINDINGS):
         yield ", ".join(findings)

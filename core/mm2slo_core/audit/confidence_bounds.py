@@ -51,19 +51,6 @@ def upper_bound(events: int, n: int, confidence: float = CONFIDENCE) -> float:
     return _upper(events, n, 1 - confidence)
 
 
-def slice_interval(events: int, records: int, slices: int) -> Interval:
-    """Return the interval of a rate from *slices* of equal size with *records* in all.
-
-    Losses come in bursts, so a slice counts as one draw: its share of events is between 0 and 1,
-    and of all such draws those of whole slices vary most (Hoeffding 1963). The share is rounded
-    outwards to whole slices. Raises ValueError unless 0 <= events <= records and slices >= 1.
-    """
-    _check_events(events, records)
-    hit = slices * events / records
-    error = (1 - CONFIDENCE) / 2
-    return Interval(_lower(math.floor(hit), slices, error), _upper(math.ceil(hit), slices, error))
-
-
 def order_statistic_ranks(
     n: int, q: float, confidence: float = CONFIDENCE
 ) -> tuple[int | None, int | None]:
@@ -120,21 +107,19 @@ def statement(
     counted: str,
     census: bool,
     of: str = "record",
-    slices: int = 0,
 ) -> str:
     """Return the rate as text, as in "loss is 0.01% (95 %: 0% to 0.04%; ..., 1 lost)".
 
     *what* is measured (`loss`), *counted* are the events by verdict (`1 lost`), *of* is what was
-    drawn, unless in *slices*. A census has no bounds, only counts.
+    drawn. A census has no bounds, only counts.
     """
     if n == 0:
         return f"{what} is unknown: no {of} was compared"
     drawn = f"{n:,} {of}" if n == 1 else f"{n:,} {of}s"
-    if census and not slices:
+    if census:
         return f"{what} is {percent(events / n)} (census of {drawn}, {counted})"
-    found = slice_interval(events, n, slices) if slices else clopper_pearson(events, n)
-    drawn += f" in {slices:,} slices" if slices else " sampled"
-    return f"{what} is {percent(events / n)} (95 %: {spread(found)}; {drawn}, {counted})"
+    found = spread(clopper_pearson(events, n))
+    return f"{what} is {percent(events / n)} (95 %: {found}; {drawn} sampled, {counted})"
 
 
 def spread(interval: Interval) -> str:

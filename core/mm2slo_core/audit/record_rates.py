@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.audit.confidence_bounds import Interval, clopper_pearson, slice_interval
+from mm2slo_core.audit.confidence_bounds import Interval, clopper_pearson
 from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SETTLED: Final = (
 ABSENT: Final = (Verdict.LOST, Verdict.OVERDUE)
 """Verdicts on settled records that have not arrived."""
 _OF_A_CENSUS: Final = Verdict.ALTERED
-"""A sample by hash draws the altered copy independently, so for it the record is lost."""
+"""A sample draws the altered copy independently, so for it the record is lost."""
 
 
 class Rate(NamedTuple):
@@ -38,13 +38,8 @@ class Rate(NamedTuple):
     def estimate(self) -> float:
         return self.events / self.n
 
-    def interval(self, *, census: bool, slices: int = 0) -> Interval:
-        """Return the 95 % confidence interval; for a census the rate itself.
-
-        *slices*: how many were drawn, in a sample by slices.
-        """
-        if slices:
-            return slice_interval(*self, slices)
+    def interval(self, *, census: bool) -> Interval:
+        """Return the 95 % confidence interval; for a census the rate itself."""
         return Interval(self.estimate, self.estimate) if census else clopper_pearson(*self)
 
 

@@ -1,8 +1,7 @@
-"""Sampling by hash, which selects the same records on both sides, or by slices.
+"""Sampling by hash, which selects the same records on both sides.
 
-Slices are ranges of source offsets, see `source_slices`: nothing else is read. By hash all records
-are read, and there are two strata: records by fingerprint (loss, duplicates, latency; independent
-draws) and keys by key hash (order and affinity; all records of a key). A record is kept if
+There are two strata: records by fingerprint (loss, duplicates, latency; independent draws) and keys
+by key hash (order and affinity; all records of a key). A record is kept if
 
     pmod(xxhash64(salt, hash), 2^20) < threshold
 
@@ -14,24 +13,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from mm2slo_core.audit.fingerprint import chained
 
 STEPS: Final = 1 << 20
 """Rates are multiples of 1 in 2^20."""
-
-
-SLICE_BYTES: Final = 8 << 20
-"""Smallest slice: brokers send whole batches, and consumers fetch ahead of a slice's end."""
-
-
-class SampleBy(StrEnum):
-    """How a sample is drawn."""
-
-    HASH = "hash"
-    SLICES = "slices"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +30,6 @@ class Sample:
 
     rate: float
     salt: int = 0
-    by: SampleBy = SampleBy.HASH
-    slice_bytes: int = SLICE_BYTES
-    """Least bytes of a slice."""
 
     def __post_init__(self) -> None:
         if not 0 < self.rate <= 1:
@@ -77,27 +61,12 @@ class Sample:
     @property
     def census(self) -> bool:
         """Whether all records are audited."""
-        return self.every == 1 if self.by is SampleBy.SLICES else self.record_threshold == STEPS
-
-    @property
-    def sliced(self) -> bool:
-        """Whether only slices are read."""
-        return self.by is SampleBy.SLICES and not self.census
-
-    @property
-    def every(self) -> int:
-        """One in so many slices is read, at least *rate* of all; above 50% that is all."""
-        return math.floor(1 / self.rate + 1e-9)
+        return self.record_threshold == STEPS
 
     @property
     def share(self) -> float:
         """The share of records that is compared."""
-        return 1 / self.every if self.sliced else self.record_threshold / STEPS
-
-    @property
-    def of_records(self) -> Sample:
-        """How records are chosen of those that are read: in slices all."""
-        return Sample(1.0, self.salt) if self.sliced else self
+        return self.record_threshold / STEPS
 
     @property
     def record_threshold(self) -> int:

@@ -156,8 +156,6 @@ class UnitOutcome:
     """Timestamp (epoch ms) of the oldest pending or overdue record."""
     order_judged: bool = True
     """False if order is not defined (flows without MirrorMaker 2, no positions)."""
-    slices: int = 0
-    """Slices that were compared; 0: not a sample by slices."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:

@@ -84,8 +84,8 @@ AUDIT_RECORDS_RATIO = gauge(
     "mm2_audit_records_ratio",
     "Share of lost (with overdue), altered and moved records, and of replicated records with "
     "duplicates (including replays), in the latest finished audit of the flow: estimate, and 95 % "
-    "bounds for all records (Clopper-Pearson; equal in a census; by slices, only lost and copied "
-    "records of a single topic). A sample by hash counts altered records as lost.",
+    "bounds for all records (Clopper-Pearson; equal in a census). A sample counts altered records "
+    "as lost.",
     ("verdict", "bound"),
     unit="ratio",
 )

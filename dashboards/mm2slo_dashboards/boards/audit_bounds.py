@@ -59,8 +59,7 @@ def precision_panels() -> tuple[Panel, ...]:
             title="Share of records by verdict",
             description="What share of records was lost, altered, moved or replayed? Of all "
             "records, with 95 % confidence; exact for a census. A lower bound above 0 means "
-            "that it happened. A sample by hash counts altered records as lost; a sample by "
-            "slices has bounds for a single topic.",
+            "that it happened. A sample counts altered records as lost.",
             kind=Kind.TABLE,
             unit=Unit.SHARE,
             no_data=NO_AUDIT_DATA,

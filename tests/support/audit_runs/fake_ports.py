@@ -7,8 +7,6 @@ import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sliced_units import judge_slices
-
 from mm2slo_audit.run.audit_ports import Landed, Ports, RunScope
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
@@ -155,16 +153,14 @@ class ReferenceEngine:
         if any(scope.index in self.broken for scope in scopes):
             raise AuditEngineError("the records of the topic cannot be judged: the disk is full")
         return [
-            judge_slices(scope, self.units[scope.index].records, self.units[scope.index].polls)
-            if scope.slices
-            else judge(
+            judge(
                 [
                     replace(each, topic=scope.index)
-                    for each in _sampled(self.units[scope.index].records, sample.of_records)
+                    for each in _sampled(self.units[scope.index].records, sample)
                 ],
                 [replace(each, topic=scope.index) for each in self.units[scope.index].polls],
                 scope,
-                sample.of_records,
+                sample,
             )
             for scope in scopes
         ]
@@ -208,9 +204,6 @@ class RecordedProgress:
 
     def read(self, records: int) -> None:
         self.records = records
-
-    def note(self, text: str) -> None:
-        self.messages.append(text)
 
     def warn(self, text: str) -> None:
         self.messages.append(text)

@@ -37,8 +37,6 @@ class AuditRequest:
     flows: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     sample: float = 1.0
-    slice_bytes: int = 0
-    """Least bytes of a slice; 0: a sample by hash."""
     max_pending: int | None = None
     """In ms; None: as configured."""
     evidence_cap: int = 100_000

@@ -17,12 +17,10 @@ from audit_scenario.audit_process import AuditRequest, AuditResult
 from mm2slo_audit.engine import judge
 from mm2slo_audit.ingestion import land
 from mm2slo_audit.scope import open_clients, read_scopes
-from mm2slo_audit.scope.sliced_scopes import bound_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
 from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.record_sample import Sample, SampleBy
-from mm2slo_core.audit.source_slices import conclude_slices
+from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.config import load_config
 
 if TYPE_CHECKING:
@@ -53,8 +51,6 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
     """Read scopes, land records, judge and conclude."""
     stages = _Stages()
     config, sample = load_config(request.config), Sample(request.sample)
-    if request.slice_bytes:
-        sample = replace(sample, by=SampleBy.SLICES, slice_bytes=request.slice_bytes)
     with open_clients(config) as clients:
         kafka_scopes = read_scopes(
             config,
@@ -63,17 +59,13 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
             request.window,
             clients,
             max_pending=request.max_pending,
-            sample=sample,
         )
         stages.ended("scopes")
-        read = bound_scopes(kafka_scopes)
-        landed = land(spark, read, config, sample, directory, run="test", clients=clients)
+        landed = land(spark, kafka_scopes, config, sample, directory, run="test", clients=clients)
         stages.ended("landing")
-    judged = _judge(spark, landed, request, sample.of_records, lambda scope: scope)
-    if sample.sliced:
-        judged = list(map(conclude_slices, kafka_scopes.scopes, judged))
+    judged = _judge(spark, landed, request, sample, lambda scope: scope)
     stages.ended("judging")
-    unstamped = _judge(spark, landed, request, sample.of_records, _unstamped)
+    unstamped = _judge(spark, landed, request, sample, _unstamped)
     stages.ended("unstamped")
     not_audited = landed.kafka_scopes.not_audited
     return AuditResult(

@@ -104,7 +104,6 @@ def orders_outcome(
             (KeyCell(2, 8, 8, 4, 1), KeyCell(7, 5_000_000_000, 4_999_999_999)),
         ),
         copied_again=12,
-        slices=60,
         replays=(ReplayEvent(0, 20, 30, 10), ReplayEvent(1, 5, 7, 2)),
         evidence=(
             evidence(Verdict.ALTERED, 7, key_hash=-5, other_partition=1, other_offset=70),

@@ -43,7 +43,6 @@ def stored_outcome(store: Store, run_id: str, unit: int) -> UnitOutcome:
         ),
         affinity=from_row(AffinityOutcome, row),
         copied_again=row["copied_again"],
-        slices=row["slices"],
         replays=tuple(from_row(ReplayEvent, each) for each in replays),
         evidence=tuple(from_row(Evidence, each) for each in evidence),
         oldest_open=row["oldest_open"],

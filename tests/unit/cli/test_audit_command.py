@@ -76,19 +76,6 @@ def test_audit_invalid_option_prints_one_line_and_exits_2(
         assert sorted(each.name for each in folder.iterdir()) == ["mm2slo.yaml"]
 
 
-def test_audit_help_names_both_ways_to_sample(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["mm2slo", "audit", "--help"])
-    monkeypatch.setenv("COLUMNS", "160")
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
-    found = " ".join(capsys.readouterr().out.split())
-    assert "--sample-by <hash|slices>" in found
-    assert "or in slices of source offsets" in found
-
-
 @pytest.mark.long
 def test_audit_unreachable_cluster_exits_2_and_stores_nothing(folder: Path) -> None:
     found = audit(folder, "--since", "10m")

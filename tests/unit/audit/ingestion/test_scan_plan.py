@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,9 +19,7 @@ from mm2slo_audit.scope import Isolations
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
     NotAuditedReason,
-    SlicePlan,
     SourcePartition,
-    SourceSlice,
     TargetPartition,
     UnitScope,
     Window,
@@ -73,21 +70,6 @@ def test_plan_scans_combines_topics_and_skips_empty_partitions() -> None:
     assert (target.cluster, target.side, target.offsets) == ("eu", Side.TARGET, 12)
     assert target.ranges == (Range("us.a", 0, 0, 10), Range("us.b", 0, 2, 4))
     assert target.places == {"us.a": Place(0, 0), "us.b": Place(1, 0)}
-
-
-def test_plan_scans_of_slices_reads_their_offsets_and_copies_above_the_log_start() -> None:
-    slices = (
-        SourceSlice(0, 0, 3, 5, (0, 4)),
-        SourceSlice(1, 0, 20, 25, (3, 6)),
-        SourceSlice(2, 0, 40, 45),
-        SourceSlice(3, 0, 60, 65, (9, 9)),
-    )
-    sampled = replace(
-        unit(0, "us.a", (US_EU, "a", (0, 90)), read=(2, 10)), sampled=SlicePlan(slices, 1.0)
-    )
-    source, target = plan_scans([sampled], [PLAIN])
-    assert source.ranges == (Range("a", 0, 3, 5), Range("a", 0, 20, 25), Range("a", 0, 60, 65))
-    assert target.ranges == (Range("us.a", 0, 2, 6),)
 
 
 def test_split_ranges_has_equal_parts_of_limited_size() -> None:

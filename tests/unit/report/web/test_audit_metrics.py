@@ -12,7 +12,6 @@ from store_specs.sample_results import evidence, orders_outcome
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.latency_histogram import bucket
-from mm2slo_core.audit.record_sample import SampleBy
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.unit_outcome import AffinityOutcome, LatencyCells, PartitionOutcome
 from mm2slo_core.catalogue.audit_result_metrics import AUDITED
@@ -68,7 +67,6 @@ def topic(
             "affinity": AffinityOutcome(),
             "replays": (),
             "evidence": (),
-            "slices": 0,
             **more,
         },
     )
@@ -79,14 +77,13 @@ def publish(
     run_id: str,
     *outcomes: UnitOutcome,
     rate: float = 0.01,
-    by: SampleBy = SampleBy.HASH,
     at: int = NOW - HOUR,
 ) -> None:
     flows = tuple({each.flow for outcome in outcomes for each in outcome.scope.flows})
     window = outcomes[0].scope.window
     store.publish(
         AuditRun(
-            RunHeader(run_id, flows, window, at, rate, 0, "", sample_by=by),
+            RunHeader(run_id, flows, window, at, rate, 0, ""),
             finished_at=at + 500,
             exit_code=0,
             verdict_line="",
@@ -151,16 +148,6 @@ def test_rates_of_census_are_exact(store: Store, service: ServiceFixture) -> Non
     # Order was judged in one topic only.
     assert bounds(found, "keys_ratio", "order") == [0.0, 0.0, 0.0]
     assert found["sampled_ratio",] == 1.0
-
-
-def test_slices_outweigh_a_topic_that_is_read_completely(
-    store: Store, service: ServiceFixture
-) -> None:
-    sliced = topic("t", {Verdict.MATCHED: 9, Verdict.LOST: 1}, slices=30)
-    compacted = topic("u", {Verdict.MATCHED: 1_000})
-    publish(store, "r1", sliced, compacted, by=SampleBy.SLICES)
-    # One of 10 records represents 100 of 1,000, in 2,000 of both topics.
-    assert bounds(published(service), "records_ratio", "lost") == [0.05, None, None]
 
 
 def test_record_size_is_the_mean_over_source_records(store: Store, service: ServiceFixture) -> None:
