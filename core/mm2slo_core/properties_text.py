@@ -1,14 +1,50 @@
-"""Java properties files, readable: only what must be escaped is."""
+"""Java properties files: written with few escapes, and read with line numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import javaproperties
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 _ESCAPED_IN_KEY = {**_ESCAPED, "=": "\\=", ":": "\\:", " ": "\\ ", "#": "\\#", "!": "\\!"}
+
+
+class PropertyLine(NamedTuple):
+    """A property, the number of its first line, and the line as written, if continued joined."""
+
+    number: int
+    key: str
+    value: str
+    source: str
+
+
+class PropertiesError(ValueError):
+    """An invalid escape on *line*; the text has nothing of the file, which may be a secret."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__("has \\u without four hexadecimal digits after it")
+        self.line = line
+
+
+def parse_properties(text: str) -> Iterator[PropertyLine]:
+    """Yield what `java.util.Properties.load` reads from *text*; raises PropertiesError."""
+    for number, line in _logical_lines(text):
+        try:
+            for element in javaproperties.parse(line):
+                if isinstance(element, javaproperties.KeyValue):
+                    # Java encodes half of a surrogate pair as a question mark.
+                    key, value = (
+                        part.encode(errors="replace").decode()
+                        for part in (element.key, element.value)
+                    )
+                    yield PropertyLine(number, key, value, element.source)
+        except javaproperties.InvalidUEscapeError:
+            raise PropertiesError(number) from None
 
 
 def dump_properties(properties: Mapping[str, str]) -> str:
@@ -38,3 +74,19 @@ def _ascii(text: str) -> str:
         )
         for character in text
     )
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers; joins continued lines, which javaproperties does very slowly."""
+    parts: list[str] = []
+    first = 1
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+        first = first if parts else number
+        part = line.lstrip(" \t\f")
+        is_comment = not parts and part.startswith(("#", "!"))
+        continues = not is_comment and (len(part) - len(part.rstrip("\\"))) % 2 == 1
+        parts.append(part[:-1] if continues else part)
+        if not continues:
+            yield first, "".join(parts)
+            parts = []
+    yield first, "".join(parts)

@@ -98,8 +98,8 @@ def read_flows(
     """The flows of *setups*; adds to *notes* what cannot be interpreted."""
     clusters = {alias: each.client for setup in setups for alias, each in setup.clusters.items()}
     found = {}
-    for flow, form in ((flow, setup.form) for setup in setups for flow in setup.flows):
-        section, findings = flow_section(flow, version)
+    for flow, where in ((flow, setup) for setup in setups for flow in setup.flows):
+        section, findings = flow_section(flow, version, providers=where.providers)
         errors = [each for each in findings if each.is_error]
         notes += (
             f"{each.origin}: names of {flow.flow} are not compared: {each.what}" for each in errors
@@ -113,7 +113,7 @@ def read_flows(
             flow.working_connectors,
             None if errors else FlowConfig.model_validate(section),
             kafka_release(version or ""),
-            form,
+            where.form,
             tuple(frozenset(split_list(each.value) if each else ()) for each in servers),
         )
     return found

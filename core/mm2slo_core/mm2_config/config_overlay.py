@@ -84,9 +84,12 @@ class _Builder:
                 continue
             resolved = self._resolve_flow(flow, setup)
             reverse = flows.get(flow.flow.reverse)
-            self.flows[label], findings = flow_section(resolved, kafka_version, reverse=reverse)
+            self.flows[label], findings = flow_section(
+                resolved, kafka_version, reverse=reverse, providers=setup.providers
+            )
             replaced = self.own["flows", label] | self.own["defaults", ""]
-            ignored = {f"custom-{name}" for name in replaced}
+            # References that cannot be resolved have been reported.
+            ignored = {"unknown-value", *(f"custom-{name}" for name in replaced)}
             self.findings += (each for each in findings if each.check not in ignored)
 
     def report_principals(self) -> None:

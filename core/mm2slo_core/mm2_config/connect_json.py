@@ -11,8 +11,6 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import javaproperties
-
 from mm2slo_core.config.yaml_document import parse_document
 from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.mirror_setup import (
@@ -28,6 +26,7 @@ from mm2slo_core.mm2_config.mirror_setup import (
 )
 from mm2slo_core.mm2_config.provider_references import read_providers
 from mm2slo_core.name_filters import split_list
+from mm2slo_core.properties_text import PropertiesError, parse_properties
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
@@ -101,6 +100,8 @@ def _read_file(file: str, text: str, findings: list[Finding]) -> Iterator[Connec
     try:
         # Connect keeps numbers as they are written.
         document = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        # Java encodes half of a surrogate pair as a question mark.
+        document = json.loads(json.dumps(document, ensure_ascii=False).encode(errors="replace"))
     except (json.JSONDecodeError, RecursionError) as error:
         origin = Origin(file, getattr(error, "lineno", None))
         what = f"is not JSON: {getattr(error, 'msg', 'nested too deeply')}"
@@ -158,14 +159,13 @@ def _connector(name: object, config: object, origins: Mapping[str, Origin]) -> C
 
 
 def _read_worker(file: str, content: bytes, findings: list[Finding]) -> Settings:
-    settings, line = {}, 1
+    settings = {}
     try:
-        for element in javaproperties.parse(content):
-            if isinstance(element, javaproperties.KeyValue):
-                settings[element.key] = Setting(element.key, element.value, Origin(file, line))
-            line += element.source.count("\n")
-    except javaproperties.InvalidUEscapeError:
-        findings.append(_finding("missing-worker", Origin(file, line), "invalid \\u escape"))
+        for line in parse_properties(content.decode("iso-8859-1")):
+            settings[line.key] = Setting(line.key, line.value, Origin(file, line.number))
+    except PropertiesError as error:
+        what = f"the file {error}"
+        findings.append(_finding("missing-worker", Origin(file, error.line), what))
     return settings
 
 

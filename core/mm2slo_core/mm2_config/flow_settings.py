@@ -6,21 +6,24 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pydantic import ValidationError
+
 from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.internal_topics import connect_topic
 from mm2slo_core.java_regex import compile_java
 from mm2slo_core.mm2_config.connector_keys import RENAMED, kafka_release
 from mm2slo_core.mm2_config.findings import Finding, Severity
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
+from mm2slo_core.mm2_config.mirror_setup import WORKER_NAMES, ConnectorKind, Setting
+from mm2slo_core.mm2_config.provider_references import REFERENCE
 from mm2slo_core.name_filters import default_topics_exclude, split_list
 from mm2slo_core.offset_sync_store import keeps_offset_syncs
 from mm2slo_core.replication_policy import KafkaVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-    from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, Setting
+    from mm2slo_core.mm2_config.mirror_setup import MirrorFlow
 
 _Value = TypeVar("_Value")
 _PACKAGE: Final = "org.apache.kafka.connect.mirror."
@@ -84,16 +87,21 @@ _FIELDS: Final[Mapping[str, tuple[ConnectorKind | None, str, Callable[[str], obj
 
 
 def flow_section(
-    flow: MirrorFlow, kafka_version: str | None, *, reverse: MirrorFlow | None = None
+    flow: MirrorFlow,
+    kafka_version: str | None,
+    *,
+    reverse: MirrorFlow | None = None,
+    providers: Collection[str] = (),
 ) -> tuple[dict[str, object], tuple[Finding, ...]]:
     """Return what `FlowConfig` accepts, as far as it differs from its defaults, and findings.
 
-    The settings of *flow* have resolved values. *kafka_version* is MirrorMaker 2's; None means the
-    newest, but with old keys. *reverse* writes the heartbeats that *flow* replicates. An error
-    with the check `custom-KEY` does not matter if mm2slo.yaml sets KEY for the flow.
+    Values of *flow* that still refer to one of the config *providers* are not known: errors with
+    the check `unknown-value`. *kafka_version* is MirrorMaker 2's; None means the newest, but with
+    old keys. *reverse* writes the heartbeats that *flow* replicates. An error with the check
+    `custom-KEY` does not matter if mm2slo.yaml sets KEY for the flow.
     """
     version = kafka_release(kafka_version or "")
-    section = _Section(flow, reverse or flow, version, {"flow": flow.flow.label})
+    section = _Section(flow, reverse or flow, version, providers, {"flow": flow.flow.label})
     if (stated := _VERSION.match(kafka_version or "")) and not keeps_offset_syncs(stated[0]):
         section.values["kafka_version"] = stated[0]
     section.add_fields()
@@ -101,8 +109,8 @@ def flow_section(
     section.check_class("groups", _CHECKPOINT, "group.filter.class", "DefaultGroupFilter")
     section.add_policy()
     section.add_canary()
-    if names := dict(_connect_names(flow)):
-        section.values["connect"] = names
+    section.add_connect_names()
+    section.remove_invalid()
     return section.values, tuple(section.findings)
 
 
@@ -130,14 +138,25 @@ class _Section:
     flow: MirrorFlow
     writer: MirrorFlow
     version: KafkaVersion | None
+    providers: Collection[str]
     values: dict[str, object]
     findings: list[Finding] = field(default_factory=list)
+    # Of values that FlowConfig may refuse, by their fields.
+    settings: dict[str, Setting] = field(default_factory=dict)
 
     def setting(self, kind: ConnectorKind | None, key: str) -> Setting | None:
         if kind is None:
-            return self.flow.worker.settings.get(key)
+            return self._known(self.flow.worker.settings.get(key))
         connector = (self.writer if kind is _HEARTBEAT else self.flow).connectors.get(kind)
-        return _find(connector.settings, key) if connector else None
+        return self._known(_find(connector.settings, key)) if connector else None
+
+    def _known(self, setting: Setting | None) -> Setting | None:
+        references = REFERENCE.finditer(setting.value) if setting else ()
+        if setting is None or not any(each[1] in self.providers for each in references):
+            return setting
+        what, why = f"{setting.key} has a reference", "only MirrorMaker 2 knows its value"
+        self._error("unknown-value", setting, what, why, "write the value itself")
+        return None
 
     def add_fields(self) -> None:
         if self.version:
@@ -146,6 +165,7 @@ class _Section:
             setting = self.setting(kind, key)
             if setting is None or self._is_ignored(setting, key):
                 continue
+            self.settings[name] = setting
             try:
                 self._put(name, convert(setting.value))
             except ValueError as error:
@@ -208,29 +228,48 @@ class _Section:
             action = "set canary: {carrier: topic} in mm2slo.yaml"
             self._warn("no-heartbeats", cause, what, "canaries in it would be lost", action)
 
+    def add_connect_names(self) -> None:
+        worker, names = self.flow.worker, dict[str, object]()
+        for kind in ("offsets", "status", "configs"):
+            name = f"{kind}_topic"
+            own = self.setting(_SOURCE, "offsets.storage.topic") if kind == "offsets" else None
+            setting = own or self.setting(None, WORKER_NAMES[name])
+            topic = setting.value if setting else getattr(worker, name)
+            is_unknown = setting is None and WORKER_NAMES[name] in worker.settings
+            if not is_unknown and topic not in {None, connect_topic(kind, self.flow.flow.source)}:
+                names[name] = topic
+                self.settings |= {name: setting} if setting else {}
+        for connector in self.flow.connectors.values():
+            if connector.name != connector.kind:
+                names[f"{connector.kind.name.lower()}_connector"] = connector.name
+        if names:
+            self.values["connect"] = names
+
+    def remove_invalid(self) -> None:
+        """Report and remove what `FlowConfig` refuses."""
+        try:
+            FlowConfig.model_validate(self.values)
+        except ValidationError as invalid:
+            for error in invalid.errors(include_url=False):
+                *path, name = (str(each) for each in error["loc"] if isinstance(each, str))
+                setting = self.settings.get(name)
+                shown = f"{setting.key}: {setting.value[:50]!r}" if setting else name
+                what = f"{shown} {error['msg'].removeprefix('Value error, ')}"
+                place, why = setting or self.flow, "Kafka Connect rejects it"
+                action = f"correct {setting.key if setting else name}"
+                self._error("invalid-value", place, what, why, action)
+                section = self.values[path[0]] if path else self.values
+                if isinstance(section, dict):
+                    section.pop(name, None)
+
     def _custom(self, name: str, setting: Setting, problem: str) -> None:
         what = f"{setting.key}: {setting.value[:200]!r} {problem}"
         why = "mm2slo cannot conclude which names MirrorMaker 2 selects and writes"
         action = f"set {name} of the flow {self.flow.flow} in mm2slo.yaml"
         self._error(f"custom-{name}", setting, what, why, action)
 
-    def _error(self, check: str, setting: Setting, *texts: str) -> None:
-        self.findings.append(Finding(check, Severity.ERROR, setting.origin, *texts))
+    def _error(self, check: str, place: Setting | MirrorFlow, *texts: str) -> None:
+        self.findings.append(Finding(check, Severity.ERROR, place.origin, *texts))
 
     def _warn(self, check: str, setting: Setting, *texts: str) -> None:
         self.findings.append(Finding(check, Severity.WARNING, setting.origin, *texts))
-
-
-def _connect_names(flow: MirrorFlow) -> Iterator[tuple[str, str]]:
-    worker, source = flow.worker, flow.connectors.get(_SOURCE)
-    offsets = source.settings.get("offsets.storage.topic") if source else None
-    for kind, topic in (
-        ("offsets", offsets.value if offsets else worker.offsets_topic),
-        ("status", worker.status_topic),
-        ("configs", worker.configs_topic),
-    ):
-        if topic not in {None, connect_topic(kind, flow.flow.source)}:
-            yield f"{kind}_topic", str(topic)
-    for connector in flow.connectors.values():
-        if connector.name != connector.kind:
-            yield f"{connector.kind.name.lower()}_connector", connector.name

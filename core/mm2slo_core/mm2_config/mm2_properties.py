@@ -6,8 +6,6 @@ import re
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
-import javaproperties
-
 from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.mm2_config import connector_keys, mirror_setup
 from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
@@ -19,10 +17,13 @@ from mm2slo_core.mm2_config.flow_precedence import (
 from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, MirrorSetup, Setting
 from mm2slo_core.mm2_config.provider_references import read_providers
 from mm2slo_core.name_filters import split_list
+from mm2slo_core.properties_text import PropertiesError, parse_properties
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mm2slo_core.properties_text import PropertyLine
 
 _MOST_BYTES: Final = 1 << 20
 _MOST_CLUSTERS: Final = 50  # each pair of clusters has a herder
@@ -108,35 +109,32 @@ class _File:
         self.findings[Finding(check, severity, place, what, why, action or usual_action)] = None
 
     def parse(self, content: bytes) -> None:
-        problem, number = "has no settings", 0
+        problem = "has no settings"
         if len(content) > _MOST_BYTES:
             problem = f"has {len(content):,} bytes; expected at most {_MOST_BYTES:,}"
         elif _CONTROL.search(content):
             problem = "has control characters, so it is not text"
         else:
             try:
-                for number, line in _logical_lines(content.decode("iso-8859-1")):
-                    for element in javaproperties.parse(line):
-                        if isinstance(element, javaproperties.KeyValue):
-                            self._add(element, Origin(self._name, number))
-            except javaproperties.InvalidUEscapeError:
-                # The exception's text may be a part of a secret.
+                for line in parse_properties(content.decode("iso-8859-1")):
+                    self._add(line, Origin(self._name, line.number))
+            except PropertiesError as error:
                 self.properties.clear()
-                problem = f"has \\u without four hexadecimal digits after it on line {number}"
+                problem = f"{error} on line {error.line}"
         if not self.properties:
             self.report("not-properties", "", f"the file {problem}")
 
-    def _add(self, element: javaproperties.KeyValue, origin: Origin) -> None:
-        key = element.key
-        if element.value.startswith("->") or key.endswith("->"):
+    def _add(self, line: PropertyLine, origin: Origin) -> None:
+        key = line.key
+        if line.value.startswith("->") or key.endswith("->"):
             self.report("spaces-in-flow", origin, "the line has a space beside ->")
             return
         if key in self.properties:
             before = self.properties[key].origin.line
             self.report("duplicate-key", origin, f"{_shown(key)} is on line {before} as well")
-        if _REGEX_KEY.search(key) and _LOST_BACKSLASH.search(element.source):
+        if _REGEX_KEY.search(key) and _LOST_BACKSLASH.search(line.source):
             self.report("lost-backslash", origin, f"{_shown(key)} has a single backslash")
-        self.properties[key] = Setting(key, element.value, origin)
+        self.properties[key] = Setting(key, line.value, origin)
 
     def read_aliases(self) -> tuple[str, ...]:
         """The valid aliases of `clusters`."""
@@ -216,22 +214,6 @@ class _File:
             meant = connector_keys.suggest_connector_key(key)
         what = f"{key if meant else _shown(key)} is not a setting that MirrorMaker 2 reads"
         self.report("ignored-key", setting.origin, what, f"write {meant}" if meant else "")
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers; joins continued lines, which javaproperties does very slowly."""
-    parts: list[str] = []
-    first = 1
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
-        first = first if parts else number
-        part = line.lstrip(" \t\f")
-        is_comment = not parts and part.startswith(("#", "!"))
-        continues = not is_comment and (len(part) - len(part.rstrip("\\"))) % 2 == 1
-        parts.append(part[:-1] if continues else part)
-        if not continues:
-            yield first, "".join(parts)
-            parts = []
-    yield first, "".join(parts)
 
 
 def _shown(key: str) -> str:

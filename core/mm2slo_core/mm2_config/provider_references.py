@@ -11,11 +11,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-import javaproperties
-
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.mirror_setup import ProviderKind, Setting
 from mm2slo_core.name_filters import split_list
+from mm2slo_core.properties_text import PropertiesError, parse_properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -124,12 +123,9 @@ def _look_up(kind: ProviderKind, path: str, key: str, files: MirrorFiles) -> str
 def _property(content: bytes, key: str) -> str:
     # FileConfigProvider reads UTF-8, unlike the properties files of Kafka's processes.
     try:
-        properties = javaproperties.loads(_text(content))
-    except javaproperties.InvalidUEscapeError:
-        # The exception's text is part of a value.
-        raise UnresolvedReferenceError(
-            "the file has an invalid \\u escape; expected four hexadecimal digits after \\u"
-        ) from None
+        properties = {line.key: line.value for line in parse_properties(_text(content))}
+    except PropertiesError as error:
+        raise UnresolvedReferenceError(f"the file {error}") from None
     if key not in properties:
         raise UnresolvedReferenceError("the file has no such key")
     return properties[key]

@@ -204,7 +204,8 @@ def test_read_connect_json_without_names_of_worker_reports_them_and_guesses_none
 def test_read_connect_json_with_invalid_escape_in_worker_reports_line() -> None:
     setup = read(post("mirror-src", SOURCE), worker=("w.properties", b"#\n\npw=hunter2\\u1\n"))
 
-    assert found(setup)[0] == ("missing-worker", "w.properties:3", "invalid \\u escape")
+    what = "the file has \\u without four hexadecimal digits after it"
+    assert found(setup)[0] == ("missing-worker", "w.properties:3", what)
     assert "hunter2" not in "".join(map(str, setup.findings))
 
 

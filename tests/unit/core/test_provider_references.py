@@ -145,7 +145,7 @@ def test_resolve_settings_with_trailing_newline_keeps_it_and_warns(
         ),
         (
             "${file:/opt/mm2/broken.properties:pw}",
-            "the file has an invalid \\u escape; expected four hexadecimal digits after \\u",
+            "the file has \\u without four hexadecimal digits after it",
             "copy /opt/mm2/broken.properties here and add --path /opt/mm2/broken.properties=COPY",
         ),
         (
