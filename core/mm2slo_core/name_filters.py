@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mm2slo_core.java_regex import compile_java
+from mm2slo_core.java_values import split_list
 from mm2slo_core.replication_policy import DEFAULT_VERSION, KafkaVersion
 
 if TYPE_CHECKING:
@@ -26,12 +27,6 @@ def default_topics_exclude(version: KafkaVersion = DEFAULT_VERSION) -> tuple[str
     """Return MirrorMaker 2's default of `topics.exclude`; KIP-1074 narrowed it in 4.0."""
     internal = r"mm2.*\.internal" if version >= _KIP_1074 else r".*[\-\.]internal"
     return (internal, r".*\.replica", "__.*")
-
-
-def split_list(text: str) -> tuple[str, ...]:
-    """Split a list as Kafka's `ConfigDef` does, at every comma, also inside `a{1,3}`."""
-    trimmed = text.strip()
-    return tuple(entry.strip() for entry in trimmed.split(",")) if trimmed else ()
 
 
 @dataclass(frozen=True, slots=True)

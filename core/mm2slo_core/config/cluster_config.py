@@ -1,7 +1,6 @@
 """`clusters:`, the connections to the Kafka clusters."""
 
-import re
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
@@ -9,9 +8,7 @@ from mm2slo_core.client_security import librdkafka_properties
 from mm2slo_core.cluster_security import Security
 from mm2slo_core.config.field_types import Properties, Section
 from mm2slo_core.config.invalid_value import InvalidValueError
-
-_SERVER: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:,\[\]/]+):(?P<port>\d{1,5})")
-_HIGHEST_PORT: Final = 65_535
+from mm2slo_core.java_values import read_servers, split_list
 
 
 def _bootstrap_servers(value: object) -> str:
@@ -20,16 +17,15 @@ def _bootstrap_servers(value: object) -> str:
         value = ",".join(value)
     if not isinstance(value, str):
         raise InvalidValueError("is not text", expected=expected)
-    servers = [part.strip() for part in value.split(",")]
-    for server in servers:
-        match = _SERVER.fullmatch(server)
-        if match is None or not 0 < int(match["port"]) <= _HIGHEST_PORT:
+    servers = [each for each in split_list(value) if each]
+    for server in servers or [value]:
+        if read_servers(server) is None:
             raise InvalidValueError(
                 f"contains the invalid server {server!r}",
                 expected=expected,
                 next_step="write IPv6 addresses in brackets, as in [::1]:9092",
             )
-    return ",".join(servers)
+    return ",".join(each.rpartition("://")[2] for each in servers)
 
 
 class ClusterConfig(Section):

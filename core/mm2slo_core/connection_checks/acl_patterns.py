@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.name_filters import split_list
+from mm2slo_core.java_values import split_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

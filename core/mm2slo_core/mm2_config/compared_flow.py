@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.internal_topics import internal_topics
+from mm2slo_core.java_values import split_list
 from mm2slo_core.mm2_config.connector_keys import kafka_release
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.mm2_config.setting_effects import effective_values
-from mm2slo_core.name_filters import GroupFilter, split_list
+from mm2slo_core.name_filters import GroupFilter
 from mm2slo_core.replication_policy import DEFAULT_VERSION
 from mm2slo_core.topic_selection import replicated_topics, replication_policy
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.config_layers import BaseConfig, own_keys
 from mm2slo_core.config.config_problems import Path, Problem
+from mm2slo_core.java_values import share_servers
 from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.java_security import read_security
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, resolve_settings
-from mm2slo_core.name_filters import split_list
 
 if TYPE_CHECKING:
     from collections import defaultdict
@@ -133,7 +133,7 @@ class _Builder:
         known = str(self.clusters[alias].setdefault("bootstrap_servers", servers.value))
         path = ("clusters", alias, "bootstrap_servers")
         first = Origin(*self.origins.setdefault(path, astuple(servers.origin)))
-        if set(split_list(known)).isdisjoint(split_list(servers.value)):
+        if not share_servers(known, servers.value):
             self.findings.append(Finding(
                 "conflicting-clusters", Severity.ERROR, servers.origin,
                 f"the cluster {alias!r} has the bootstrap servers {servers.value!r}, but {known!r} "

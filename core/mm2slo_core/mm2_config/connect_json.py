@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.yaml_document import parse_document
+from mm2slo_core.java_values import share_servers
 from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.mirror_setup import (
     WORKER_NAMES,
@@ -25,7 +26,6 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Worker,
 )
 from mm2slo_core.mm2_config.provider_references import read_providers
-from mm2slo_core.name_filters import split_list
 from mm2slo_core.properties_text import PropertiesError, parse_properties
 from mm2slo_core.topology import Flow
 
@@ -200,7 +200,7 @@ def _mirror_flow(
     # A source connector may keep its offsets in its own topic (KIP-618).
     offsets = _value(own, "offsets.storage.topic") or worker.offsets_topic
     worker = replace(worker, offsets_topic=offsets)
-    switched_off = (_value(own, "enabled") or "").strip().lower() == "false"
+    switched_off = "enabled" in own and own["enabled"].is_false
     return MirrorFlow(flow, connectors, worker, origin, source is not None and not switched_off)
 
 
@@ -224,7 +224,7 @@ def _clusters(flows: Iterable[MirrorFlow], findings: list[Finding]) -> dict[str,
         if servers is None:
             continue
         known = clusters.setdefault(alias, MirrorCluster(alias, client, servers.origin))
-        if _servers(known.client["bootstrap.servers"]).isdisjoint(_servers(servers)):
+        if not share_servers(known.servers or "", servers.value):
             what = f"{alias} has other bootstrap.servers than at {known.origin}"
             findings.append(_finding("conflicting-cluster", servers.origin, what))
     return clusters
@@ -232,7 +232,3 @@ def _clusters(flows: Iterable[MirrorFlow], findings: list[Finding]) -> dict[str,
 
 def _value(settings: Settings, key: str) -> str | None:
     return settings[key].value if key in settings else None
-
-
-def _servers(setting: Setting) -> set[str]:
-    return set(split_list(setting.value))

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.suggestion import suggest_typo
+from mm2slo_core.java_values import read_boolean, read_integer, read_servers, trim
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.replication_policy import KafkaVersion
 
@@ -68,6 +69,18 @@ _NOT_DEFINED: Final = {
     *("exactly.once.support", "offsets.storage.topic", "use.defaults.from"),
     *("transaction.boundary", "transaction.boundary.interval.ms"),
 }
+# Values of texts that are not free; the last of them have no default.
+_CHOICES: Final = {
+    "config.action.reload": ("none", "restart"),
+    "errors.tolerance": ("none", "all"),
+    "offset-syncs.topic.location": ("source", "target"),
+    "exactly.once.support": ("requested", "required"),
+    "transaction.boundary": ("poll", "interval", "connector"),
+    "exactly.once.source.support": ("disabled", "preparing", "enabled"),
+}
+_ANY_CASE: Final = {"exactly.once.support", "transaction.boundary", "exactly.once.source.support"}
+_LOWEST: Final = {"tasks.max": 1, "transaction.boundary.interval.ms": 0}
+_NUMBERS: Final = (".ms", ".replication.factor", ".partitions")
 _SASL: Final = """
 client.callback.handler.class jaas.config kerberos.kinit.cmd kerberos.min.time.before.relogin
 kerberos.service.name kerberos.ticket.renew.jitter kerberos.ticket.renew.window.factor
@@ -107,6 +120,36 @@ session.timeout.ms socket.connection.setup.timeout.max.ms socket.connection.setu
 ssl.client.auth status.storage.partitions status.storage.replication.factor status.storage.topic
 task.shutdown.graceful.timeout.ms topic.creation.enable topic.tracking.allow.reset
 topic.tracking.enable worker.sync.timeout.ms worker.unsync.backoff.ms"""
+
+# Of the configurations of Kafka's clients (4.1), beyond CLIENT_KEYS: of all, and of each.
+_ALL_CLIENTS: Final = """
+client.dns.lookup client.id connections.max.idle.ms enable.metrics.push metadata.max.age.ms
+metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy metric.reporters
+metrics.num.samples metrics.recording.level metrics.sample.window.ms receive.buffer.bytes
+reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms retry.backoff.max.ms
+retry.backoff.ms security.providers send.buffer.bytes socket.connection.setup.timeout.max.ms
+socket.connection.setup.timeout.ms auto.include.jmx.reporter"""
+_CLIENTS: Final = {
+    "producer": """
+acks batch.size buffer.memory compression.gzip.level compression.lz4.level compression.type
+compression.zstd.level delivery.timeout.ms enable.idempotence interceptor.classes key.serializer
+linger.ms max.block.ms max.in.flight.requests.per.connection max.request.size metadata.max.idle.ms
+partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.class
+partitioner.ignore.keys retries transaction.timeout.ms transaction.two.phase.commit.enable
+transactional.id value.serializer""",
+    "consumer": """
+allow.auto.create.topics auto.commit.interval.ms auto.offset.reset check.crcs client.rack
+default.api.timeout.ms enable.auto.commit exclude.internal.topics fetch.max.bytes fetch.max.wait.ms
+fetch.min.bytes group.id group.instance.id group.protocol group.remote.assignor
+heartbeat.interval.ms interceptor.classes internal.leave.group.on.close
+internal.throw.on.fetch.stable.offset.unsupported isolation.level key.deserializer
+max.partition.fetch.bytes max.poll.interval.ms max.poll.records partition.assignment.strategy
+session.timeout.ms share.acknowledgement.mode value.deserializer""",
+    "admin": "bootstrap.controllers default.api.timeout.ms retries",
+}
+_CLIENT_KEY: Final = re.compile(
+    r"(?:(?:source|target)\.)?(producer|consumer|admin)\.(?:override\.)?(.+)"
+)
 
 CLIENT_KEYS: Final = frozenset(
     {"bootstrap.servers", "security.protocol"}
@@ -190,14 +233,45 @@ def connector_key(name: str) -> ConnectorKey | None:
     return _FAMILIES[max(families, key=len)] if families else None
 
 
+def unknown_client_key(name: str) -> tuple[str, str | None] | None:
+    """The client that does not know the key *name*, with what was meant; None if one does."""
+    match = _CLIENT_KEY.fullmatch(name)
+    if not match or name in _KEYS or match[2].startswith("config.providers"):
+        return None
+    known = {*_ALL_CLIENTS.split(), *_CLIENTS[match[1]].split(), *CLIENT_KEYS}
+    if match[2] in known:
+        return None
+    meant = suggest_typo(match[2], known)
+    return match[1], meant and name.removesuffix(match[2]) + meant
+
+
+def expected_value(name: str, value: str) -> str | None:
+    """What Kafka expects instead of *value* of a connector or worker; None if it accepts it."""
+    default = _KEYS[name].default if name in _KEYS else None
+    choices, text = _CHOICES.get(name), trim(value)
+    if default in {"true", "false"}:
+        return None if read_boolean(value) is not None else "true or false"
+    if (default or "").isdecimal() or name.endswith(_NUMBERS):
+        bits = 16 if name.endswith(".topic.replication.factor") else 32
+        number = read_integer(value, bits if name.endswith("factor") or name == "tasks.max" else 64)
+        lowest = _LOWEST.get(name, number)
+        is_right = number is not None and lowest is not None and number >= lowest
+        return None if is_right else "a whole number"
+    if choices and (text.lower() if name in _ANY_CASE else text) not in choices:
+        return f"one of {', '.join(choices)}"
+    if name.endswith("bootstrap.servers") and read_servers(value) is None:
+        return "host:port, or several separated by commas"
+    return None
+
+
 def suggest_connector_key(name: str) -> str | None:
     """The key that was probably meant by an unknown or ineffective one."""
     for prefix in _CLUSTER_KINDS:
         if name.startswith(prefix):
-            client_key = suggest(name.removeprefix(prefix), CLIENT_KEYS)
+            client_key = suggest_typo(name.removeprefix(prefix), CLIENT_KEYS)
             return client_key and prefix + client_key
     # Names of other tools and of Kafka's documentation that difflib would not find.
     for guess in (f"{name}.enabled", f"{name}d", re.sub(r"\.(whitelist|include)$", "", name)):
         if guess in _KEYS:
             return guess
-    return suggest(name, (key.name for key in _KEYS.values() if key.removed is None))
+    return suggest_typo(name, (key.name for key in _KEYS.values() if key.removed is None))

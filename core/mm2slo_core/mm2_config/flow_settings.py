@@ -12,11 +12,12 @@ from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.internal_topics import connect_topic
 from mm2slo_core.java_regex import compile_java
+from mm2slo_core.java_values import read_integer, split_list, trim
 from mm2slo_core.mm2_config.connector_keys import RENAMED, kafka_release
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.mirror_setup import WORKER_NAMES, ConnectorKind, Setting
 from mm2slo_core.mm2_config.provider_references import REFERENCE
-from mm2slo_core.name_filters import default_topics_exclude, split_list
+from mm2slo_core.name_filters import default_topics_exclude
 from mm2slo_core.offset_sync_store import keeps_offset_syncs
 from mm2slo_core.replication_policy import KafkaVersion
 
@@ -34,6 +35,7 @@ _POLICIES: Final = {
     "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": "identity",
     "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy": "identity",
 }
+_TOO_LONG: Final = 10**12
 _KIP_690: Final = KafkaVersion(3, 1)  # the separator is part of internal names
 _OLD_KEYS_REMOVED: Final = KafkaVersion(4, 0)
 _VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?", re.ASCII)
@@ -46,29 +48,35 @@ def _patterns(text: str) -> tuple[str, ...]:
     return patterns
 
 
-def _interval(unit: float) -> Callable[[str], float]:
-    def seconds(text: str) -> float:
-        if not re.fullmatch(r"0*[1-9][0-9]{0,11}", text.strip()):
-            raise ValueError(f"{text[:50]!r} is not a whole number above 0")
-        return int(text) * unit
+def _interval(unit: float) -> Callable[[str], float | None]:
+    def seconds(text: str) -> float | None:
+        number = read_integer(text)
+        if number is None or number >= _TOO_LONG:
+            raise ValueError(f"{text[:50]!r} is not a whole number below 10^12")
+        # An interval below 0 switches off what it is for.
+        return None if number < 0 else max(number, 1) * unit
 
     return seconds
 
 
-def _choice(choices: Mapping[str, object]) -> Callable[[str], object]:
+def _choice(choices: Mapping[str, object], *, any_case: bool = True) -> Callable[[str], object]:
     def choose(text: str) -> object:
-        if text.strip().lower() not in choices:
+        name = trim(text).lower() if any_case else trim(text)
+        if name not in choices:
             raise ValueError(f"{text[:50]!r} is not one of {', '.join(choices)}")
-        return choices[text.strip().lower()]
+        return choices[name]
 
     return choose
 
 
-_ISOLATION: Final = _choice({level: level for level in ("read_uncommitted", "read_committed")})
-_LOCATION: Final = _choice({"source": "source", "target": "target"})
+_ISOLATION: Final = _choice(
+    {level: level for level in ("read_uncommitted", "read_committed")}, any_case=False
+)
+_LOCATION: Final = _choice({"source": "source", "target": "target"}, any_case=False)
 _EXACTLY_ONCE: Final = _choice({"enabled": True, "preparing": False, "disabled": False})
 _SWITCH: Final = _choice({"true": True, "false": False})
 _SOURCE, _CHECKPOINT, _HEARTBEAT = ConnectorKind
+_HEARTBEATS: Final = "emit.heartbeats.interval.seconds"
 # Fields of FlowConfig by the keys of a connector, or of the worker (None).
 _FIELDS: Final[Mapping[str, tuple[ConnectorKind | None, str, Callable[[str], object]]]] = {
     "topics": (_SOURCE, "topics", _patterns),
@@ -81,8 +89,8 @@ _FIELDS: Final[Mapping[str, tuple[ConnectorKind | None, str, Callable[[str], obj
     "exactly_once": (None, "exactly.once.source.support", _EXACTLY_ONCE),
     "offset_flush_interval": (None, "offset.flush.interval.ms", _interval(0.001)),
     "checkpoint_interval": (_CHECKPOINT, "emit.checkpoints.interval.seconds", _interval(1.0)),
-    "heartbeat_interval": (_HEARTBEAT, "emit.heartbeats.interval.seconds", _interval(1.0)),
     "emit_heartbeats": (_HEARTBEAT, "emit.heartbeats.enabled", _SWITCH),
+    "heartbeat_interval": (_HEARTBEAT, _HEARTBEATS, _interval(1.0)),
 }
 
 
@@ -121,6 +129,8 @@ def stated_value(settings: Mapping[str, str], name: str) -> object | None:
     """
     _kind, key, convert = _FIELDS[name]
     text = _find(settings, key)
+    if name == "emit_heartbeats" and (read_integer(settings.get(_HEARTBEATS, "")) or 0) < 0:
+        return False
     try:
         return None if text is None else convert(text)
     except ValueError:
@@ -167,7 +177,11 @@ class _Section:
                 continue
             self.settings[name] = setting
             try:
-                self._put(name, convert(setting.value))
+                value = convert(setting.value)
+                if value is not None:
+                    self._put(name, value)
+                elif key == _HEARTBEATS:
+                    self.values["emit_heartbeats"] = False
             except ValueError as error:
                 what, why = f"{setting.key} cannot be used: {error}", "Kafka Connect rejects it"
                 self._error("invalid-value", setting, what, why, f"correct {setting.key}")
@@ -206,12 +220,14 @@ class _Section:
             self._custom("policy", separator, "is empty")
         elif separator and separator.value != ".":
             policy["separator"] = separator.value
-            if (dots and dots.is_false) or (self.version and self.version < _KIP_690):
+            if (dots and dots.value.lower() != "true") or (
+                self.version and self.version < _KIP_690
+            ):
                 policy["internal_separator"] = False
         for side in ("source", "target"):
             setting = self.setting(_SOURCE, f"{side}.cluster.alias")
             alias = getattr(self.flow.flow, side)
-            if setting and setting.value != alias:
+            if setting and trim(setting.value) != alias:
                 self._custom("policy", setting, f"is not {alias}, the alias of the cluster")
         if policy:
             self.values["policy"] = policy
@@ -234,7 +250,7 @@ class _Section:
             name = f"{kind}_topic"
             own = self.setting(_SOURCE, "offsets.storage.topic") if kind == "offsets" else None
             setting = own or self.setting(None, WORKER_NAMES[name])
-            topic = setting.value if setting else getattr(worker, name)
+            topic = trim(setting.value) if setting else getattr(worker, name)
             is_unknown = setting is None and WORKER_NAMES[name] in worker.settings
             if not is_unknown and topic not in {None, connect_topic(kind, self.flow.flow.source)}:
                 names[name] = topic
@@ -261,6 +277,8 @@ class _Section:
                 section = self.values[path[0]] if path else self.values
                 if isinstance(section, dict):
                     section.pop(name, None)
+                if not section:
+                    del self.values[path[0]]
 
     def _custom(self, name: str, setting: Setting, problem: str) -> None:
         what = f"{setting.key}: {setting.value[:200]!r} {problem}"

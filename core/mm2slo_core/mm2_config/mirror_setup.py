@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.java_values import read_boolean, read_integer, trim
+
 if TYPE_CHECKING:
     from mm2slo_core.mm2_config.findings import Finding, Origin
     from mm2slo_core.topology import Flow
@@ -51,7 +53,7 @@ class Setting:
 
     @property
     def is_false(self) -> bool:
-        return self.value.strip().lower() == "false"
+        return read_boolean(self.value) is False
 
 
 # Effective keys, as a connector, worker or Java client has them, without any prefix.
@@ -67,10 +69,10 @@ WORKER_NAMES: Final = {
 """The fields of a worker that name its group and topics, with their keys."""
 
 EMIT: Final = {
-    ConnectorKind.CHECKPOINT: "emit.checkpoints.enabled",
-    ConnectorKind.HEARTBEAT: "emit.heartbeats.enabled",
+    ConnectorKind.CHECKPOINT: ("emit.checkpoints.enabled", "emit.checkpoints.interval.seconds"),
+    ConnectorKind.HEARTBEAT: ("emit.heartbeats.enabled", "emit.heartbeats.interval.seconds"),
 }
-"""The settings that switch connectors off."""
+"""The settings that switch connectors off: false, and an interval below 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,11 @@ class MirrorCluster:
     alias: str
     client: Settings
     origin: Origin
+
+    @property
+    def servers(self) -> str | None:
+        found = self.client.get("bootstrap.servers")
+        return found.value if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,7 @@ class Worker:
     def of(cls, settings: Settings, **defaults: str) -> Worker:
         """The worker group with *settings*, and with *defaults* for names that are not set."""
         set_names = {name: settings.get(key) for name, key in WORKER_NAMES.items()}
-        names = {n: each.value if each else defaults.get(n) for n, each in set_names.items()}
+        names = {n: trim(each.value) if each else defaults.get(n) for n, each in set_names.items()}
         return cls(**names, settings=settings)
 
     @property
@@ -136,9 +143,12 @@ class MirrorFlow:
         found = {}
         for kind in ConnectorKind:
             if connector := self.connectors.get(kind):
-                emit = connector.settings.get(EMIT.get(kind, ""))
-                is_on = emit is None or not emit.is_false
-                if is_on and (self.enabled or kind is ConnectorKind.HEARTBEAT):
+                switch, pace = EMIT.get(kind, ("", ""))
+                emit, interval = map(connector.settings.get, (switch, pace))
+                is_off = (emit and emit.is_false) or (
+                    interval and (read_integer(interval.value) or 0) < 0
+                )
+                if not is_off and (self.enabled or kind is ConnectorKind.HEARTBEAT):
                     found[kind] = connector
         return found
 

@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.java_values import read_boolean, split_list
 from mm2slo_core.mm2_config import connector_keys, mirror_setup
 from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.flow_precedence import (
@@ -16,7 +17,6 @@ from mm2slo_core.mm2_config.flow_precedence import (
 )
 from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, MirrorSetup, Setting
 from mm2slo_core.mm2_config.provider_references import read_providers
-from mm2slo_core.name_filters import split_list
 from mm2slo_core.properties_text import PropertiesError, parse_properties
 from mm2slo_core.topology import Flow
 
@@ -55,9 +55,9 @@ _ERRORS: Final = {
     "invalid-alias": ("topic names contain it", "use only letters, digits, '.', '_' and '-'"),
     "no-bootstrap-servers": (_STOPS, ""),
     "no-flow": ("nothing is replicated", ""),
-    "invalid-value": (_STOPS, "write true or false, and comments on lines of their own"),
 }
 _WARNINGS: Final = {
+    "not-boolean": ("the flow is off", "write true or false, and comments on lines of their own"),
     "duplicate-key": ("only the last one applies", "remove the others"),
     "spaces-in-flow": (_IGNORED, "write flows without spaces, as in us->eu.enabled = true"),
     "lost-backslash": ("Java removes it, which changes the pattern", "write two backslashes"),
@@ -164,10 +164,10 @@ class _File:
     def flows(self, settings: DedicatedSettings) -> Iterator[MirrorFlow]:
         for flow in (Flow(*pair) for pair in permutations(settings.clusters, 2)):
             enabled = settings.of_flow(flow, "enabled")
-            value = enabled.value.strip().lower() if enabled else "false"
-            if enabled and value not in {"true", "false"}:
+            is_enabled = read_boolean(enabled.value) if enabled else False
+            if enabled and is_enabled is None:
                 what = f"{enabled.key} is {enabled.value[:50]!r}; expected true or false"
-                self.report("invalid-value", enabled.origin, what)
+                self.report("not-boolean", enabled.origin, what)
             if settings.has_herder(flow):
                 origin = (enabled or self.properties["clusters"]).origin
                 shared = settings.connector(flow)
@@ -176,7 +176,7 @@ class _File:
                     for kind in mirror_setup.ConnectorKind
                 }
                 yield MirrorFlow(
-                    flow, connectors, settings.worker(flow), origin, enabled=value == "true"
+                    flow, connectors, settings.worker(flow), origin, enabled=bool(is_enabled)
                 )
 
     def check_keys(self, aliases: list[str]) -> None:
@@ -186,7 +186,10 @@ class _File:
         unread = []
         for key, setting in self.properties.items():
             owners = [alias for alias in aliases if key.startswith(f"{alias}.")]
-            if owners and len(owners) + (key in _TOP_LEVEL | _OF_CLUSTERS) > 1:
+            others = key in _TOP_LEVEL | _OF_CLUSTERS
+            if others and owners:  # a key that the cluster does not read has one meaning
+                others = any(_is_cluster_key(key.removeprefix(f"{each}.")) for each in owners)
+            if owners and len(owners) + others > 1:
                 what = f"{key} is also a setting of the cluster {min(owners, key=len)}"
                 self.report("ambiguous-alias", setting.origin, what)
             if not owners and key not in _TOP_LEVEL and not key.startswith(prefixes):
@@ -203,17 +206,17 @@ class _File:
         if scope:
             meant = suggest(scope, labels if "->" in scope else aliases)
             what = f"{key}: {scope} is not in clusters"
-            action = f"write {meant}.{rest}" if meant else ""
+            action = f"did you mean {meant}.{rest}?" if meant else ""
             self.report("unknown-alias", setting.origin, what, action)
             return
+        meant = connector_keys.suggest_connector_key(key)
+        action = f"did you mean {meant}?" if meant and meant not in self.properties else ""
         if _is_cluster_key(key):
-            meant = f"{aliases[-1]}.{key}, with the alias of the cluster"
+            action = f"write {aliases[-1]}.{key}, with the alias of the cluster"
         elif labels and connector_keys.connector_key(key):
-            meant = f"{labels[0]}.{key}, with the flow"
-        else:
-            meant = connector_keys.suggest_connector_key(key)
-        what = f"{key if meant else _shown(key)} is not a setting that MirrorMaker 2 reads"
-        self.report("ignored-key", setting.origin, what, f"write {meant}" if meant else "")
+            action = f"write {labels[0]}.{key}, with the flow"
+        what = f"{key if action else _shown(key)} is not a setting that MirrorMaker 2 reads"
+        self.report("ignored-key", setting.origin, what, action)
 
 
 def _shown(key: str) -> str:
@@ -221,7 +224,8 @@ def _shown(key: str) -> str:
 
 
 def _is_cluster_key(key: str) -> bool:
-    return key in _OF_CLUSTERS or key.startswith(("producer.", "consumer.", "admin."))
+    of_clients = key.startswith(("producer.", "consumer.", "admin."))
+    return key in _OF_CLUSTERS or (of_clients and not connector_keys.unknown_client_key(key))
 
 
 def _scope(key: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import FlowConfig, Isolation, SettingsSource
 from mm2slo_core.connection_checks.required_permissions import SYNC_GROUP_OFFSETS
+from mm2slo_core.java_values import split_list
 from mm2slo_core.mm2_config.findings import Origin
 from mm2slo_core.mm2_config.flow_settings import flow_section, stated_value
 from mm2slo_core.mm2_config.mirror_setup import (
@@ -20,7 +21,6 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Setting,
     Worker,
 )
-from mm2slo_core.name_filters import split_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

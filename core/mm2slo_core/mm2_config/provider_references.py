@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.java_values import split_list
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.mirror_setup import ProviderKind, Setting
-from mm2slo_core.name_filters import split_list
 from mm2slo_core.properties_text import PropertiesError, parse_properties
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ def render_properties(setups: Sequence[MirrorSetup]) -> Rendered:
 def _connectors(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, str]]:
     """The settings of a flow, which all of its connectors share."""
     yield "enabled", str(ConnectorKind.SOURCE in flow.connectors).lower()
-    yield from ((key, "false") for kind, key in EMIT.items() if kind not in flow.connectors)
+    yield from ((keys[0], "false") for kind, keys in EMIT.items() if kind not in flow.connectors)
     connectors = flow.connectors.values()
     for each in connectors:
         setup.check_name(each, each.kind)

@@ -9,9 +9,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.flow_config import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+from mm2slo_core.java_values import split_list
 from mm2slo_core.mm2_config.connector_keys import RENAMED, connector_key
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Form
-from mm2slo_core.name_filters import default_topics_exclude, split_list
+from mm2slo_core.name_filters import default_topics_exclude
 from mm2slo_core.replication_policy import DEFAULT_VERSION, KafkaVersion
 
 if TYPE_CHECKING:

@@ -164,12 +164,12 @@ def test_read_properties_chain_with_mistakes_reports_each_with_a_suggestion() ->
     assert [flow.flow.label for flow in setup.enabled_flows] == ["edge->region", "region->core"]
     assert len(setup.flows) == 6
     assert _findings(setup) == [
-        ("unknown-alias", 9, "write region->core.groups"),
-        ("unknown-alias", 10, "write edge.security.protocol"),
+        ("unknown-alias", 9, "did you mean region->core.groups?"),
+        ("unknown-alias", 10, "did you mean edge.security.protocol?"),
         ("ignored-key", 12, "write core.offset.flush.interval.ms, with the alias of the cluster"),
         ("spaces-in-flow", 13, "write flows without spaces, as in us->eu.enabled = true"),
         ("ignored-key", 14, "write edge->region.transforms.route.type, with the flow"),
-        ("ignored-key", 15, "write tasks.max"),
+        ("ignored-key", 15, "did you mean tasks.max?"),
         ("lost-backslash", 16, "write two backslashes"),
     ]
 
@@ -177,15 +177,15 @@ def test_read_properties_chain_with_mistakes_reports_each_with_a_suggestion() ->
 def test_read_properties_template_reports_what_cannot_be_used() -> None:
     setup = _read("template.properties")
     errors = [each for each in setup.findings if each.severity is Severity.ERROR]
-    assert [(each.check, each.origin.line) for each in errors] == [
-        ("no-flow", 2),
-        ("invalid-value", 9),
-    ]
-    assert "'{{ .Values.enabled | default true }}'" in errors[1].what
+    assert [(each.check, each.origin.line) for each in errors] == [("no-flow", 2)]
+    (flag,) = (each for each in setup.findings if each.check == "not-boolean")
+    assert "'{{ .Values.enabled | default true }}'" in flag.what
+    assert flag.origin.line == 9
     assert setup.clusters["target"].client["bootstrap.servers"].value == "<TARGET BROKERS>"
     assert {each.check for each in setup.findings} - {each.check for each in errors} == {
         "duplicate-key",
         "ignored-key",
+        "not-boolean",
     }
 
 
@@ -214,9 +214,9 @@ def test_read_properties_template_reports_what_cannot_be_used() -> None:
         ("sasl.jaas.config = x", []),
         ("task.shutdown.graceful.timeout.ms = 1", []),
         ("config.providers = vault", ["unknown-config-provider"]),
-        ("us->eu.enabled = yes", ["no-flow", "duplicate-key", "invalid-value"]),
-        ("us->eu.enabled = true # for now", ["no-flow", "duplicate-key", "invalid-value"]),
-        ("us->eu.enabled = ${env:X}", ["no-flow", "duplicate-key", "invalid-value"]),
+        ("us->eu.enabled = yes", ["no-flow", "duplicate-key", "not-boolean"]),
+        ("us->eu.enabled = true # for now", ["no-flow", "duplicate-key", "not-boolean"]),
+        ("us->eu.enabled = ${env:X}", ["no-flow", "duplicate-key", "not-boolean"]),
         ("us->eu.enabled = false", ["no-flow", "duplicate-key"]),
         ("enabled = true", []),
         ("clusters = us", ["no-flow", "duplicate-key", "unknown-alias", "unknown-alias"]),
@@ -225,8 +225,14 @@ def test_read_properties_template_reports_what_cannot_be_used() -> None:
         ("clusters = us, eu, {{ more }}", ["invalid-alias", "duplicate-key"]),
         ("clusters = us, eu, us.x\nus.x.bootstrap.servers = x",
          ["duplicate-key", "ambiguous-alias"]),
-        ("clusters = us, eu, topics\ntopics.exclude = x\nbootstrap.servers = y",
-         ["duplicate-key", "ambiguous-alias"]),
+        ("clusters = us, eu, offset\noffset.storage.topic = x\nbootstrap.servers = y",
+         ["duplicate-key"]),
+        ("clusters = us, eu, admin\nadmin.timeout.ms = 1\nbootstrap.servers = y",
+         ["duplicate-key"]),
+        ("clusters = us, eu, access\naccess.control.allow.methods = x\nbootstrap.servers = y",
+         ["duplicate-key"]),
+        ("clusters = us, eu, rest\nrest.listeners = x\nbootstrap.servers = y",
+         ["duplicate-key"]),
     ],
 )  # fmt: skip
 def test_read_properties_line_gives_checks(line: str, checks: list[str]) -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.java_regex import compile_java
-from mm2slo_core.name_filters import GroupFilter, TopicFilter, default_topics_exclude, split_list
+from mm2slo_core.java_values import split_list
+from mm2slo_core.name_filters import GroupFilter, TopicFilter, default_topics_exclude
 from mm2slo_core.replication_policy import KafkaVersion
 
 

@@ -35,6 +35,7 @@ class ClusterFacts:
     brokers: int
     partitions: Mapping[str, int]
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,13 @@ class LintFlow:
 
     def servers(self, alias: str) -> str | None:
         cluster = self.setup.clusters.get(alias)
-        servers = cluster.client.get("bootstrap.servers") if cluster else None
-        return servers.value if servers else None
+        return cluster.servers if cluster else None
+
+    def written_servers(self, kind: ConnectorKind) -> Setting | None:
+        """The servers to which the producer of a connector writes: its own, or its worker's."""
+        connector = self.setting(kind, "producer.override.bootstrap.servers")
+        keys = ("producer.bootstrap.servers", "bootstrap.servers")
+        return connector or next(filter(None, (self.setting(None, key) for key in keys)), None)
 
     def setting(self, kind: ConnectorKind | None, key: str) -> Setting | None:
         """A setting of a connector, or of the workers."""

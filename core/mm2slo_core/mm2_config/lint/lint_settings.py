@@ -132,7 +132,7 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
     if form is Form.PROPERTIES and not (rest and rest.value.strip().lower() == "true"):
         yield Hit("no-internal-rest", Origin(origin.file), "the internal REST server is off")
     switches = (
-        each.connectors[_HEARTBEAT].settings.get(EMIT[_HEARTBEAT])
+        each.connectors[_HEARTBEAT].settings.get(EMIT[_HEARTBEAT][0])
         for setup in lint.setups
         for each in setup.flows
         if each.flow.target == flow.flow.source and _HEARTBEAT in each.connectors
