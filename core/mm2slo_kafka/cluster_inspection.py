@@ -66,6 +66,9 @@ class ClusterInspection:
         """The partition count of each topic."""
         return self.client.topics().partition_counts
 
+    def cluster_id(self) -> str | None:
+        return self.client.topics().cluster_id
+
     def groups(self) -> frozenset[str]:
         return frozenset(each.group for each in self.client.groups().groups)
 

@@ -53,6 +53,11 @@ def check_flow(
 ) -> Iterator[CheckResult]:
     """All results of *flow*. Raises KafkaOperationError if a cluster stops answering."""
     source, target = flow.flow.source, flow.flow.target
+    ids = {clusters[alias].cluster_id() for alias in (source, target)}
+    if len(ids) == 1 and None not in ids:
+        finding = f"{source} and {target} are one cluster, with the id {ids.pop()}"
+        remedy = "use one alias for each cluster; MirrorMaker 2 copies its copies without end"
+        yield CheckResult(flow.label, "one-cluster", "fix", finding, remedy)
     carrier = config.carrier(flow)
     opposite = next((each for each in config.flows if each.flow == flow.flow.reverse), None)
     policies = FlowPolicies(flow, carrier, opposite)

@@ -79,6 +79,7 @@ class ClusterView:
     """Kafka's states in lower case, such as stable and empty, or unknown; of all groups."""
     group_members: Mapping[str, int] = field(default_factory=empty_mapping)
     topics_read_at: float | None = None
+    cluster_id: str | None = None
 
     def is_active(self, group: str) -> bool:
         """Whether *group* may have members; also if its state is not known to the client."""

@@ -138,7 +138,11 @@ class ClusterReader:
         if counts == self.view.topics:
             counts = self.view.topics  # the same object, so that caches keyed by it stay valid
         self.view = replace(
-            self.view, topics=counts, hidden=frozenset(hidden), topics_read_at=self._clock()
+            self.view,
+            topics=counts,
+            hidden=frozenset(hidden),
+            topics_read_at=self._clock(),
+            cluster_id=listing.cluster_id,
         )
 
     def _hidden(self, listed: Mapping[str, int]) -> Mapping[str, int]:

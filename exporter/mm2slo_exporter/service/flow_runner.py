@@ -145,6 +145,14 @@ class FlowRunner:
             for sequence, present in self._probes.take_lookup_results():
                 self.tracker.canaries.ledger.looked_up(sequence, present=present)
         report = self.tracker.update(seen)
+        if report.shared_cluster != self.report.shared_cluster is None:
+            logger.error(
+                "%s: source and target are one cluster, with the id %s; MirrorMaker 2 copies its "
+                "copies without end. Use one alias for each cluster",
+                self.flow.label,
+                report.shared_cluster,
+                extra={"flow": self.flow.label},
+            )
         if report.overridden and report.overridden != self.report.overridden:
             self._log_overridden(report.overridden)
         self._read_as(self.tracker.flow.isolation)

@@ -222,6 +222,8 @@ class FlowReport:
     slis: Mapping[SliKey, SliCount] = field(default_factory=dict)
     overridden: tuple[SettingDifference, ...] = ()
     """Settings with which MirrorMaker 2 runs and which the configuration has differently."""
+    shared_cluster: str | None = None
+    """The id of the cluster that is both source and target, under two aliases."""
     lag_records: int | None = None
     lag_seconds: float | None = None
     recovery_point: RecoveryPoint | None = None

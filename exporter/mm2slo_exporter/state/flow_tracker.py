@@ -174,6 +174,9 @@ class FlowTracker:
             flow=self.flow.flow,
             info=self.info,
             overridden=overridden_settings(self._configured, self.flow),
+            shared_cluster=(
+                seen.source.cluster_id if seen.source.cluster_id == seen.target.cluster_id else None
+            ),
             at=seen.at,
             state=state.name,
             state_reason=state.reason,

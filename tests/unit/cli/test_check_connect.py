@@ -49,6 +49,7 @@ class FakeCluster:
     rules: list[AclRule] | KafkaOperationError = field(default_factory=list)
     clock: tuple[float, float] | KafkaOperationError = (0.0, 0.01)
     client: Any = None
+    id: str | None = None
 
     def listeners(self, servers: Iterable[str]) -> list[CheckResult]:
         ok = (CheckResult(self.alias, "connection", "ok", f"{each} answers") for each in servers)
@@ -58,6 +59,9 @@ class FakeCluster:
         if self.unreachable:
             raise self.unreachable
         return [f"{self.alias}:9092", f"{self.alias}-2:9092"]
+
+    def cluster_id(self) -> str | None:
+        return self.id or f"id-of-{self.alias}"
 
     def topics(self) -> Mapping[str, int]:
         return dict.fromkeys(self.names, 6)
@@ -127,6 +131,16 @@ def test_timeline_size_of_the_flows_partitions_is_estimated(
         "12 moving partitions write about 0.0149 GB a day to mm2slo.watermarks.internal"
     )
     assert "GB a day to mm2slo.arrivals.internal" in found.finding
+
+
+def test_two_aliases_of_one_cluster_are_to_fix(clusters: dict[str, FakeCluster]) -> None:
+    clusters["us"].id = clusters["eu"].id = "x1"
+    assert to_fix(diagnose(clusters))[0] == (
+        "us->eu",
+        "one-cluster",
+        "us and eu are one cluster, with the id x1",
+        "use one alias for each cluster; MirrorMaker 2 copies its copies without end",
+    )
 
 
 def diagnose(

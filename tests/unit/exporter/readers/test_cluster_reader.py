@@ -177,6 +177,7 @@ def test_first_read_fills_view() -> None:
         group_states={"app": "stable", "old": "empty"},
         group_members={"app": 3, "old": 0},
         topics_read_at=100.0,
+        cluster_id="id",
     )
 
 

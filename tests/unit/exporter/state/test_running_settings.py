@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -68,6 +69,20 @@ def test_configured_settings_stay_if_flow_says_so() -> None:
     scene.internals["connectors"] = RunningConnectors(transactional=True)
     assert partition(flow, scene, 1000.0).quality is PositionQuality.LIVE
     assert flow.update(scene.look(1005.0)).overridden == ()
+
+
+@pytest.mark.parametrize(
+    ("ids", "shared"), [(("x", "x"), "x"), (("x", "y"), None), ((None, None), None)]
+)
+def test_two_aliases_of_one_cluster_are_reported(
+    ids: tuple[str | None, str | None], shared: str | None
+) -> None:
+    seen = exactly_once_scene().look(1000.0)
+    source, target = (
+        replace(seen.source, cluster_id=ids[0]),
+        replace(seen.target, cluster_id=ids[1]),
+    )
+    assert tracker().update(replace(seen, source=source, target=target)).shared_cluster == shared
 
 
 def test_read_committed_consumer_is_compared_with_last_stable_offset() -> None:
