@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mm2slo_core.mm2_config.provider_references import MirrorFiles
 
 _WHY: Final = "mm2slo connects to the clusters as MirrorMaker 2 does"
+_OWN: Final = "set clusters.<alias>.security in mm2slo.yaml to what mm2slo can use"
 _ELSE: Final = ", or set clusters.<alias>.security in mm2slo.yaml"
 _STRIMZI_HANDLER: Final = "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"
 _PACKAGE: Final = OAUTH_HANDLER.rpartition(".")[0]
@@ -117,9 +118,8 @@ class _Reader:
         # GSSAPI is Kafka's default.
         name = self._text("sasl.mechanism") or "GSSAPI"
         if name not in set(Mechanism):
-            expected = f"use one of {', '.join(Mechanism)}{_ELSE}"
-            what = f"sasl.mechanism {name} is not supported"
-            raise UnusableError("sasl-mechanism", what, expected, "sasl.mechanism")
+            what = f"mm2slo cannot use sasl.mechanism {name}"
+            raise UnusableError("unsupported-mechanism", what, _OWN, "sasl.mechanism")
         mechanism = Mechanism(name)
         options = self._options(mechanism)
         if mechanism is Mechanism.OAUTHBEARER:
@@ -127,8 +127,8 @@ class _Reader:
         if mechanism is Mechanism.AWS_MSK_IAM:
             region = _AWS_REGION.search(self._text(_SERVERS))
             if region is None:
-                what = "bootstrap.servers names no AWS region"
-                raise UnusableError("aws-region", what, f"use AWS's names{_ELSE}", _SERVERS)
+                what = "mm2slo finds no AWS region in bootstrap.servers"
+                raise UnusableError("unsupported-region", what, _OWN, _SERVERS)
             role = options.get("awsRoleArn")
             return Sasl(mechanism=mechanism, aws_region=region[1], aws_role_arn=role)
         if not (options.get("username") and options.get("password")):
@@ -141,11 +141,15 @@ class _Reader:
             module = parse_jaas(self._values.get("sasl.jaas.config", ""))
         except JaasError as error:
             raise _bad_jaas(str(error), 'write CLASS required name="value" ...;') from None
+        if module.name not in LOGIN_MODULES.values():
+            what = f"mm2slo cannot use the login module {module.name}"
+            raise UnusableError("unsupported-class", what, _OWN)
         if module.name != LOGIN_MODULES[mechanism]:
             raise _bad_jaas(f"has the login module {module.name}", f"use that of {mechanism}")
         for name in _REFUSED_OPTIONS:
             if name in module.options:
-                raise _bad_jaas(f"has {name}, which is not supported", "remove it")
+                what = f"mm2slo cannot use {name} of sasl.jaas.config"
+                raise UnusableError("unsupported-option", what, _OWN)
         return module.options
 
     def _oauth(self, options: Mapping[str, str]) -> OAuth:
@@ -217,8 +221,8 @@ class _Reader:
         for key in self._values:
             name = self._text(key)
             if key.startswith(prefix) and key.endswith(".class") and name not in {"", *_CLASSES}:
-                what = f"{key}={name} is not supported"
-                raise UnusableError("class", what, f"remove it{_ELSE}", key)
+                what = f"mm2slo cannot use {key}={name}"
+                raise UnusableError("unsupported-class", what, _OWN, key)
 
 
 def _bad_jaas(what: str, action: str) -> UnusableError:

@@ -66,7 +66,9 @@ def read_store(content: bytes, path: str, password: str | None, key_password: st
         source, target = shlex.quote(path), shlex.quote(f"{path.removesuffix('.jks')}.p12")
         action = f"convert it: keytool -importkeystore -srckeystore {source} -srcstoretype JKS"
         action += f" -destkeystore {target} -deststoretype PKCS12"
-        raise UnusableError("store-jks", f"{path} is a JKS store, which only Java can read", action)
+        raise UnusableError(
+            "unsupported-store", f"{path} is a JKS store, which only Java reads", action
+        )
     try:
         found = pkcs12.load_pkcs12(content, password.encode() if password else None)
     except (ValueError, UnsupportedAlgorithm):

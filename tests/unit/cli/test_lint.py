@@ -136,7 +136,7 @@ class FakeClient:
     def __exit__(self, *_exception: object) -> None: ...
 
     def topics(self) -> TopicListing:
-        return TopicListing("id", 1, {self._topic: 2}, {}, {})
+        return TopicListing(self.alias, 1, {self._topic: 2}, {}, {})
 
     def topic_configs(self, topics: Iterable[str], *, defaults_of: object) -> ConfigReading:
         assert "retention.ms" in str(defaults_of)
@@ -188,7 +188,7 @@ def test_lint_connect_incomplete_connection_exits_with_2(run: Run) -> None:
     code, out, err = run(text, "--connect")
     assert (code, out) == (2, "")
     assert err.startswith(
-        "mm2.properties: 1 problem\nmm2.properties:11: sasl.mechanism GSSAPI is not supported; "
+        "mm2.properties: 1 problem\nmm2.properties:11: mm2slo cannot use sasl.mechanism GSSAPI; "
     )
 
 

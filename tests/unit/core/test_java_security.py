@@ -220,19 +220,21 @@ def test_read_security_returns_settings_with_content(
 PLAIN_MODULE = f"{PACKAGE}.plain.PlainLoginModule"
 REFUSED: dict[str, tuple[dict[str, str], str, int, str]] = {
     "an unknown protocol": ({"security.protocol": "TLS"}, "security-protocol", 1, "TLS"),
-    "Kerberos": (sasl("GSSAPI", "x"), "sasl-mechanism", 2, "GSSAPI"),
-    "Kerberos by default": ({"security.protocol": "SASL_SSL"}, "sasl-mechanism", 1, "GSSAPI"),
+    "Kerberos": (sasl("GSSAPI", "x"), "unsupported-mechanism", 2, "GSSAPI"),
+    "Kerberos by default": (
+        {"security.protocol": "SASL_SSL"}, "unsupported-mechanism", 1, "GSSAPI"),
     "no JAAS line": ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"},
         "sasl-jaas-config", 2, "does not start with"),
-    "another login module": (sasl("PLAIN", "com.example.Vault required;"), "sasl-jaas-config", 3,
+    "another login module": (sasl("PLAIN", "com.example.Vault required;"), "unsupported-class", 3,
         "com.example.Vault"),
     "no password": (sasl("PLAIN", f'{PLAIN_MODULE} required username="u";'), "sasl-jaas-config", 3,
         "no password"),
     "a delegation token": (sasl("SCRAM-SHA-512",
         f"{PACKAGE}.scram.ScramLoginModule required username=u password=p tokenauth=true;"),
-        "sasl-jaas-config", 3, "tokenauth"),
+        "unsupported-option", 3, "tokenauth"),
     "a callback handler": (sasl("PLAIN", f"{PLAIN_MODULE} required;",
-        sasl_login_callback_handler_class="com.example.H"), "class", 4, "com.example.H"),
+        sasl_login_callback_handler_class="com.example.H"),
+        "unsupported-class", 4, "com.example.H"),
     "unsecured tokens": (oauth("", 'unsecuredLoginStringClaim_sub="mm2"'), "class", 4,
         "unsecured tokens"),
     "a token of a file": (oauth(HANDLER, 'clientId="mm2" clientSecret="s3cret"',
@@ -241,17 +243,19 @@ REFUSED: dict[str, tuple[dict[str, str], str, int, str]] = {
         "oauth-option", 3, "client secret"),
     "an assertion of Apache": (oauth(HANDLER, "",
         sasl_oauthbearer_jwt_retriever_class=f"{PACKAGE}.oauthbearer.JwtBearerJwtRetriever"),
-        "class", 4, "JwtBearerJwtRetriever"),
+        "unsupported-class", 4, "JwtBearerJwtRetriever"),
     **{f"Strimzi's {option}": (oauth(STRIMZI_HANDLER,
-        f'{STRIMZI_OPTIONS} oauth.{option}="hunter2"'), "sasl-jaas-config", 3,
-        f"oauth.{option}, which is not supported") for option in ("refresh.token", "access.token",
+        f'{STRIMZI_OPTIONS} oauth.{option}="hunter2"'), "unsupported-option", 3,
+        f"mm2slo cannot use oauth.{option}") for option in ("refresh.token", "access.token",
         "access.token.location", "client.assertion", "password.grant.username")},
     "MSK without a region": (sasl("AWS_MSK_IAM", f"{AWS}.IAMLoginModule required;",
-        bootstrap_servers="msk:9098"), "aws-region", 4, "no AWS region"),
-    "an engine factory": (ssl(engine_factory_class="com.example.F"), "class", 2, "com.example.F"),
+        bootstrap_servers="msk:9098"), "unsupported-region", 4, "no AWS region"),
+    "an engine factory": (ssl(engine_factory_class="com.example.F"),
+        "unsupported-class", 2, "com.example.F"),
     "a missing file": (ssl(truststore_location="gone.jks"), "store-missing", 2,
         "gone.jks does not exist"),
-    "a JKS store": (ssl(keystore_location="old.jks"), "store-jks", 2, "old.jks is a JKS store"),
+    "a JKS store": (ssl(keystore_location="old.jks"),
+        "unsupported-store", 2, "old.jks is a JKS store"),
     "a wrong store password": (ssl(truststore_location="trust.jks", truststore_password="hunter3"),
         "store-unreadable", 2, "trust.jks cannot be read as PKCS12 with its password"),
     "no store password": (ssl(truststore_location="trust.jks"), "store-unreadable", 2,
@@ -287,6 +291,10 @@ def test_read_security_unsupported_settings_are_errors_with_line(
     assert (finding.check, finding.severity) == (check, "error")
     assert finding.origin == Origin("mm2.properties", line)
     assert what in finding.what
+    # What only Java can do is no mistake in MirrorMaker 2's file.
+    of_ours = finding.what.startswith("mm2slo") or "only Java" in finding.what
+    assert check.startswith("unsupported-") == of_ours
+    assert "remove" not in finding.action
 
 
 def test_read_security_reports_all_parts() -> None:
@@ -298,8 +306,8 @@ def test_read_security_reports_all_parts() -> None:
         "ssl.engine.factory.class": "com.example.F",
     }
     assert [(each.check, each.origin.line) for each in read(properties)[1]] == [
-        ("sasl-mechanism", 2),
-        ("class", 6),
+        ("unsupported-mechanism", 2),
+        ("unsupported-class", 6),
         ("store-missing", 4),
         ("key-store-without-key", 5),
     ]
