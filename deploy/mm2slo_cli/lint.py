@@ -73,7 +73,10 @@ def _read_clusters(base: BaseConfig, title: str) -> Iterator[tuple[str, ClusterF
             topic: {key: entry.value for key, entry in each.items() if entry.value is not None}
             for topic, each in read.configs.items()
         }
-        yield alias, ClusterFacts(topics.broker_count, topics.partition_counts, settings)
+        yield (
+            alias,
+            ClusterFacts(topics.broker_count, topics.partition_counts, settings, topics.cluster_id),
+        )
 
 
 def _print(findings: Sequence[Finding]) -> None:

@@ -9,13 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.suggestion import suggest_typo
 from mm2slo_core.mm2_config import mirror_setup
-from mm2slo_core.mm2_config.connector_keys import RENAMED
+from mm2slo_core.mm2_config.connector_keys import RENAMED, WORKER_KEYS, connector_key
 from mm2slo_core.mm2_config.flow_precedence import client_settings
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, MirrorSetup, ProviderKind, Setting
 from mm2slo_core.mm2_config.provider_references import read_providers
-from mm2slo_core.mm2_config.strimzi_resource import Authentication, written_keys
+from mm2slo_core.mm2_config.strimzi_resource import (
+    Authentication,
+    Cluster,
+    ConnectorSpec,
+    Mirror,
+    Spec,
+    Target,
+    written_keys,
+)
 from mm2slo_core.mm2_config.strimzi_security import cluster_settings
 from mm2slo_core.topology import Flow
 
@@ -24,7 +32,6 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config.config_problems import Path
     from mm2slo_core.mm2_config.resource_text import ResourceText
-    from mm2slo_core.mm2_config.strimzi_resource import Cluster, Mirror, Spec
 
 _BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _WORKER_DEFAULTS: Final = {
@@ -55,6 +62,20 @@ _PATTERNS: Final = {
     "groups.exclude": ("groupsExcludePattern", "groupsBlacklistPattern"),
 }
 _OWN_CONNECTOR_KEYS: Final = {"name", "connector.class", "tasks.max", "connector.plugin.version"}
+# Where keys of the resource belong; later parts win.
+_PLACES: Final = {
+    str(info.alias): place
+    for part, place in (
+        (Authentication, "the authentication of a cluster"),
+        (Cluster, "the source or target of a mirror"),
+        (Target, "spec.target"),
+        (ConnectorSpec, "sourceConnector, checkpointConnector or heartbeatConnector"),
+        (Mirror, "spec.mirrors[]"),
+        (Spec, "spec"),
+    )
+    for info in part.model_fields.values()
+    if str(info.alias) not in {"alias", "type", "config"}
+}
 _REMOVED_IN_V1: Final = {
     "connectCluster": "spec.target",
     "clusters": "spec.target and spec.mirrors[].source",
@@ -108,10 +129,14 @@ class _Reader:
                 self.text.report("removed-key", path, f"{name} was removed in v1", action)
             elif key not in known | part.ignored:
                 # Suggestions for a huge number of keys would take a minute.
-                close = suggest(key, known) if len(self.text.findings) < 100 else None
+                close = suggest_typo(key, known) if len(self.text.findings) < 100 else None
                 action = f"did you mean {close}?" if close else ""
+                place = _PLACES.get(key)
+                if connector_key(key) or key in WORKER_KEYS:
+                    place = "config"
+                action = f"move it to {place}" if place and not close else action
                 # Other text than a field's name may be a part of a secret.
-                shown = f" {key}" if key.isidentifier() else ""
+                shown = f" {key}" if key.isidentifier() or place else ""
                 self.text.report("unknown-key", path, f"unknown key{shown}", action)
 
     def add_clusters(self) -> None:

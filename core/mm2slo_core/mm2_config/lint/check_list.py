@@ -53,6 +53,12 @@ CHECKS: Final = {check.name: check for check in (
     Check("unknown-key", _W, "MirrorMaker 2 ignores it", "remove it, or correct its name"),
     Check("key-without-effect", _W, "nothing reads it there", "remove it"),
     Check("key-of-other-version", _W, "MirrorMaker 2 ignores it", "remove it"),
+    Check("refused-value", _E, "its connector or worker does not start",
+          "correct it; comments need lines of their own"),
+    Check("comment-in-value", _W, "Java reads no comments behind values: it is a part of the value",
+          "move the comment to a line of its own"),
+    Check("quoted-value", _W, "Java reads the quotes as a part of the value", "remove the quotes"),
+    Check("no-refresh", _W, "new topics, partitions or groups are never replicated", "remove it"),
     Check("single-copy", _W, "the failure of one broker stops the flow or loses records",
           "set it to 3, or to -1 for the cluster's default"),
     Check("too-few-brokers", _E, "the topic cannot be created", "set it to -1", connect=True),
@@ -69,8 +75,8 @@ CHECKS: Final = {check.name: check for check in (
           "remove it: the default is earliest"),
     Check("single-task", _I, "one task replicates everything", "size it with mm2slo plan"),
     Check("idle-tasks", _I, "there are fewer partitions than tasks", "lower it", connect=True),
-    Check("connectors-differ", _E, "offset translation fails silently",
-          "give both connectors the same value"),
+    Check("connectors-differ", _E, "connecting or translating offsets fails",
+          "give all connectors the same value"),
     Check("converter", _E, "records or headers are changed on their way",
           "use org.apache.kafka.connect.converters.ByteArrayConverter"),
     Check("acl-sync-without-users", _I, "without an authorizer it only logs errors",
@@ -97,8 +103,14 @@ CHECKS: Final = {check.name: check for check in (
           "keep it as it is for a running flow"),
     Check("separator-in-alias", _E, "copies are not recognised, and are replicated back",
           "choose another alias or separator"),
-    Check("workers-at-source", _W, "producing to a distant cluster is slow and risky",
-          "run the workers on the target"),
+    Check("wrong-target", _E, "producers of connectors write where the workers are",
+          "run the workers on the target, or set producer.override.bootstrap.servers to it"),
+    Check("other-target", _W, "if these servers are another cluster, the target gets no records",
+          "give the workers the servers of the target"),
+    Check("one-cluster", _E, "copies are copied again until the brokers stop answering",
+          "use one alias for each cluster"),
+    Check("shared-offset-syncs", _E, "offsets of consumer groups cannot be translated",
+          "set the same offset-syncs.topic.location for both flows"),
     Check("shared-storage", _E, "they overwrite each other's connectors and offsets",
           "give each worker group its own group.id and topics"),
     Check("storage-not-compacted", _E, "connectors and offsets are lost with their retention",
@@ -111,14 +123,17 @@ _OF_FILES: Final = (
     lint_secrets.check_values,
     lint_secrets.check_certificates,
     lint_flows.check_topology,
+    lint_flows.check_aliases,
 )  # fmt: skip
 _OF_FLOWS: Final = (
     lint_settings.check_keys, lint_settings.check_values, lint_settings.check_connectors,
-    lint_settings.check_factors, lint_flows.check_filters, lint_flows.check_names,
-    lint_flows.check_workers, lint_flows.check_clusters,
+    lint_settings.check_factors, lint_settings.check_texts, lint_flows.check_filters,
+    lint_flows.check_names, lint_flows.check_workers, lint_flows.check_clusters,
 )  # fmt: skip
 # What readers cannot use, but MirrorMaker 2 can; its files may be on another machine.
-_NO_ERRORS: Final = ("unresolved-reference", "store-missing", "conflicting-clusters", "custom-")
+_NO_ERRORS: Final = (
+    *("unresolved-reference", "store-missing", "conflicting-clusters", "custom-", "unsupported-"),
+)
 
 
 def lint(

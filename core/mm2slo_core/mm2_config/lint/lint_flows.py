@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from itertools import product
+from dataclasses import astuple
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.config.flow_checks import check_offset_syncs
 from mm2slo_core.config.flow_config import PolicyKind
+from mm2slo_core.java_values import share_servers
 from mm2slo_core.mm2_config.lint.lint_input import Hit
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.name_filters import TopicFilter
@@ -67,6 +70,9 @@ def check_topology(lint: LintInput) -> Iterator[Hit]:
             for name in samples[one] | samples[other]
         )
 
+    for each in check_offset_syncs(dict(enumerate(configs.values()))):
+        flow = [*configs][int(each.path[1])]
+        yield Hit("shared-offset-syncs", origins[flow], each.what)
     for flow in sorted(identity.flows):
         back = identity.hops(flow.target, flow.source)
         if back and (back > 1 or overlap(flow, flow.reverse)):
@@ -85,18 +91,44 @@ def check_topology(lint: LintInput) -> Iterator[Hit]:
                 yield Hit("double-prefix", origins[two], what)
 
 
+def check_aliases(lint: LintInput) -> Iterator[Hit]:
+    """Clusters that several aliases of one MirrorMaker 2 lead to."""
+    for setup in lint.setups:
+        used = {alias for each in setup.enabled_flows for alias in astuple(each.flow)}
+        clusters = [each for alias, each in setup.clusters.items() if alias in used]
+        for one, other in combinations(clusters, 2):
+            ids = {lint.facts[each.alias].cluster_id for each in (one, other) if lint.facts}
+            is_one = len(ids) == 1 and None not in ids
+            if is_one or share_servers(one.servers or "", other.servers or ""):
+                same = f"cluster id: {ids.pop()}" if is_one else f"servers: {other.servers}"
+                what = f"{one.alias} and {other.alias} have the same {same}"
+                yield Hit("one-cluster", other.origin, what)
+
+
 def check_workers(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
-    servers = flow.setting(None, "bootstrap.servers")
-    source, target = flow.servers(flow.flow.source), flow.servers(flow.flow.target)
-    if servers and source == servers.value != target:
-        what = f"the workers of {flow.flow} use {flow.flow.source}"
-        yield Hit("workers-at-source", servers.origin, what)
+    target = flow.servers(flow.flow.target)
+    written = {flow.written_servers(kind) for kind in flow.mirror.working_connectors}
+    for servers in sorted(filter(None, written), key=lambda each: each.origin):
+        if target is None or "${" in servers.value + target or share_servers(servers.value, target):
+            continue
+        others = sorted(
+            alias
+            for alias, cluster in flow.setup.clusters.items()
+            if share_servers(servers.value, cluster.servers or "")
+        )
+        where = " or ".join(others) or servers.value
+        what = f"records of {flow.flow} are written to {where}, not to {target}"
+        yield Hit("wrong-target" if others else "other-target", servers.origin, what)
     for other in lint.flows:
         # Each resource of Strimzi has workers of its own.
         group, theirs = (each.mirror.worker.group_id for each in (flow, other))
         shared = sorted(flow.storage & other.storage)
         is_same = flow.setup is other.setup and group == theirs
-        if shared and not is_same and other.servers(other.flow.target) == target:
+        if (
+            shared
+            and not is_same
+            and share_servers(other.servers(other.flow.target) or "", target or "")
+        ):
             what = f"the workers of {flow.flow} and {other.flow} both use {shared[0]}"
             yield Hit("shared-storage", flow.mirror.origin, what)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mm2slo_core.mm2_config.lint.lint_input import LintInput
     from mm2slo_core.mm2_config.mirror_setup import MirrorSetup, Setting
 
-_SECRET: Final = re.compile(
+SECRET: Final = re.compile(
     r"(?:password|passphrase|secret|keystore\.key|(?:access|refresh)\.?token)$", re.IGNORECASE
 )
 _REFERENCE: Final = re.compile(r"\$\{[^}:]+:[^}]*\}")
@@ -35,7 +35,7 @@ def check_values(lint: LintInput) -> Iterator[Hit]:
         if key.endswith("endpoint.identification.algorithm") and not setting.value.strip():
             yield Hit("host-names-not-verified", setting.origin, f"{setting.key} is empty")
         for name, value in _texts(setting, key).items():
-            is_secret, rest = bool(_SECRET.search(name)), _REFERENCE.sub("", value.strip())
+            is_secret, rest = bool(SECRET.search(name)), _REFERENCE.sub("", value.strip())
             # A password may contain such characters.
             search = _PLACEHOLDER.fullmatch if is_secret else _PLACEHOLDER.search
             if is_secret and not value.strip():

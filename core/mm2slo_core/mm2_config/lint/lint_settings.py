@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.suggestion import suggest_typo
 from mm2slo_core.internal_topics import OffsetSyncsLocation
 from mm2slo_core.mm2_config import connector_keys
 from mm2slo_core.mm2_config.findings import Origin
 from mm2slo_core.mm2_config.flow_precedence import WORKER_PREFIXES
 from mm2slo_core.mm2_config.lint.lint_input import Hit
+from mm2slo_core.mm2_config.lint.lint_secrets import SECRET
 from mm2slo_core.mm2_config.mirror_setup import EMIT, ConnectorKind, Form
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ _VALUES: Final = (
     ("single-task", _SOURCE, "tasks.max", {"1"}),
     ("records-skipped", _SOURCE, "source.consumer.auto.offset.reset", {"latest", "none"}),
     ("records-skipped", _SOURCE, "consumer.auto.offset.reset", {"latest", "none"}),
+    ("no-refresh", _SOURCE, "refresh.topics.enabled", {"false"}),
+    ("no-refresh", _CHECKPOINT, "refresh.groups.enabled", {"false"}),
 )
 _SAME_IN_BOTH: Final = (
     "replication.policy.class", "replication.policy.separator", "topic.filter.class",
@@ -43,28 +48,51 @@ _FACTORS: Final = {
 }
 _CLUSTER_KEYS: Final = connector_keys.CLIENT_KEYS | connector_keys.WORKER_KEYS
 _CLUSTER_PREFIXES: Final = (*WORKER_PREFIXES, "admin.", "consumer.", "producer.", "sasl.", "ssl.")
+# Their classes may read other keys of a client.
+_CLASSES: Final = ("interceptor.classes", "metric.reporters", "partitioner.class", ".handler.class")
+_COMMENT: Final = re.compile(r"\s#")
+_QUOTED: Final = re.compile(r"""(["']).*\1""", re.DOTALL)
+# Where a key of the workers belongs, by form.
+_WORKERS: Final = {
+    Form.PROPERTIES: "as {flow.target}.{name}",
+    Form.STRIMZI: "in spec.target.config, or before v1 in the config of connectCluster",
+    Form.CONNECT_JSON: "in connect-distributed.properties",
+}
+_STRIMZI_PLACES: Final = {
+    _SOURCE: "sourceConnector.config",
+    _CHECKPOINT: "checkpointConnector.config",
+    _HEARTBEAT: "heartbeatConnector.config",
+}
 
 
 def check_keys(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
+    form, has_classes = flow.setup.form, any(key.endswith(_CLASSES) for key, *_ in _keys(flow))
     for name, setting, alias in _keys(flow):
         known, key, origin = connector_keys.connector_key(name), setting.key, setting.origin
-        if alias is not None:
+        unknown = None if has_classes else connector_keys.unknown_client_key(name)
+        if unknown:
+            action = unknown[1] and f"did you mean {key.removesuffix(name)}{unknown[1]}?"
+            what = f"{key} is not a setting of Kafka's {unknown[0]}"
+            yield Hit("unknown-key", origin, what, action)
+        elif alias is not None:
             if name not in _CLUSTER_KEYS and not name.startswith(_CLUSTER_PREFIXES):
-                close = suggest(name, _CLUSTER_KEYS)
-                meant = f"{flow.flow}.{name}" if known else close and f"{alias}.{close}"
-                action = meant and f"write {meant}"
+                close = suggest_typo(name, _CLUSTER_KEYS)
+                action = close and f"did you mean {alias}.{close}?"
+                action = f"write {flow.flow}.{name}" if known else action
                 yield Hit("unknown-key", origin, f"{key} is not a setting", action)
         elif known is None and name in connector_keys.WORKER_KEYS:
-            action = f"set it for the workers, as {flow.flow.target}.{name} in dedicated mode"
+            place = _WORKERS[form].format(flow=flow.flow, name=name)
+            action = f"set it for the workers, {place}"
             yield Hit("key-without-effect", origin, f"{key} has no effect here", action)
         elif known is None:
             close = connector_keys.suggest_connector_key(name)
-            action = close and f"write {key.removesuffix(name)}{close}"
+            action = close and f"did you mean {key.removesuffix(name)}{close}?"
             yield Hit("unknown-key", origin, f"{key} is not a setting", action)
         elif known.kinds.isdisjoint(
             kind for kind, c in flow.mirror.connectors.items() if c.settings.get(name) == setting
         ):
-            places: list[str] = sorted(known.kinds)
+            kinds = [each for each in ConnectorKind if each in known.kinds]
+            places = [_STRIMZI_PLACES[each] if form is Form.STRIMZI else each for each in kinds]
             if name in connector_keys.CLIENT_KEYS:
                 places = [f"source.cluster.{name}", f"target.cluster.{name}"]
             action = f"move it to {' or '.join(places)}" if places else None
@@ -73,6 +101,26 @@ def check_keys(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
             action = known.new_name and f"write {known.new_name}"
             what = f"{key} is not a setting of Kafka {flow.version.major}.{flow.version.minor}"
             yield Hit("key-of-other-version", origin, what, action)
+
+
+def check_texts(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
+    """Values that Kafka refuses, and comments and quotes that become a part of a value."""
+    parts = [each.settings for each in flow.mirror.connectors.values()]
+    for name, setting in chain(*(each.items() for each in (*parts, flow.mirror.worker.settings))):
+        key, value = setting.key, setting.value.strip()
+        if SECRET.search(name) or name.endswith("jaas.config") or "${" in value:
+            continue
+        if name.startswith(("transforms.", "predicates.")):
+            continue
+        is_known = name in connector_keys.WORKER_KEYS or connector_keys.connector_key(name)
+        expected = connector_keys.expected_value(name, value) if is_known else None
+        if expected and not (name == "enabled" and flow.setup.form is Form.PROPERTIES):
+            what = f"{key} = {value[:50]}; expected {expected}"
+            yield Hit("refused-value", setting.origin, what)
+        elif _COMMENT.search(value):
+            yield Hit("comment-in-value", setting.origin, f"{key} has a # in its value")
+        elif _QUOTED.fullmatch(value):
+            yield Hit("quoted-value", setting.origin, f"{key} has quotes around its value")
 
 
 def check_values(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
@@ -116,6 +164,8 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
         if here.rpartition(".")[2] != there.rpartition(".")[2]:
             what = f"{key} is {here} for the source connector, {there} for the other"
             yield flow.hit("connectors-differ", _CHECKPOINT, key, what=what)
+    for side in ("source", "target"):
+        yield from _logins(flow, side)
     for key in ("key.converter", "value.converter", "header.converter"):
         kind = _SOURCE if flow.setting(_SOURCE, key) else None
         # Connect's default converts headers; others must be set.
@@ -141,6 +191,21 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
         yield Hit("heartbeats-missing", origin, f"no flow emits heartbeats to {flow.flow.source}")
 
 
+def _logins(flow: LintFlow, side: str) -> Iterator[Hit]:
+    """Connectors without a login to a cluster to which others have one."""
+    protocol, jaas = f"{side}.cluster.security.protocol", f"{side}.cluster.sasl.jaas.config"
+    with_sasl = [
+        each
+        for each in flow.mirror.connectors.values()
+        if protocol in each.settings and "SASL" in each.settings[protocol].value.upper()
+    ]
+    other = next((each.name for each in with_sasl if jaas in each.settings), None)
+    for each in with_sasl:
+        if other and jaas not in each.settings:
+            what = f"{each.name} has no {jaas}, but {other} has"
+            yield Hit("connectors-differ", each.settings[protocol].origin, what)
+
+
 def _keys(flow: LintFlow) -> Iterator[tuple[str, Setting, str | None]]:
     """Keys of connectors, and those of clusters with the alias; others are the reader's."""
     is_dedicated = flow.setup.form is Form.PROPERTIES
@@ -150,6 +215,9 @@ def _keys(flow: LintFlow) -> Iterator[tuple[str, Setting, str | None]]:
             own = setting.key.startswith(f"{flow.flow}.") if is_dedicated else setting.key == key
             if own:
                 yield key, setting, None
-            for alias in (flow.flow.source, flow.flow.target) if is_dedicated else ():
+            is_top = setting.key in connector_keys.TOP_LEVEL_KEYS
+            for alias in (
+                (flow.flow.source, flow.flow.target) if is_dedicated and not is_top else ()
+            ):
                 if setting.key.startswith(f"{alias}."):
                     yield setting.key.removeprefix(f"{alias}."), setting, alias

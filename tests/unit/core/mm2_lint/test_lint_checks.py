@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connect_json import read_connect_json
+from mm2slo_core.mm2_config.connector_keys import RENAMED, TOP_LEVEL_KEYS
 from mm2slo_core.mm2_config.file_form import FileForm, file_form
 from mm2slo_core.mm2_config.lint import check_list
 from mm2slo_core.mm2_config.lint.check_list import CHECKS
@@ -85,7 +86,43 @@ CONNECTOR: Final = """\
   "header.converter": {}
 }}}}
 """
+LOGINS: Final = """\
+[{{"name": "mirror", "config": {{
+  "connector.class": "MirrorSource",
+  "source.cluster.alias": "us", "source.cluster.bootstrap.servers": "us-1:9092",
+  "target.cluster.alias": "eu", "target.cluster.bootstrap.servers": "eu-1:9092",
+  "source.cluster.security.protocol": "SASL_SSL", "source.cluster.sasl.jaas.config": "x"
+}}}}, {{"name": "checkpoints", "config": {{
+  "connector.class": "MirrorCheckpoint",
+  "source.cluster.alias": "us", "source.cluster.bootstrap.servers": "us-1:9092",
+  "target.cluster.alias": "eu", "target.cluster.bootstrap.servers": "eu-1:9092",
+  "source.cluster.security.protocol": "SASL_SSL"{}
+}}}}]
+"""
+BEFORE_V1: Final = """\
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaMirrorMaker2
+metadata: {{name: mirror}}
+spec:
+  connectCluster: {}
+  clusters:
+    - alias: us
+      bootstrapServers: us-1:9092
+    - alias: eu
+      bootstrapServers: eu-1:9092
+  mirrors:
+    - sourceCluster: us
+      targetCluster: eu
+      sourceConnector: {{}}
+      checkpointConnector: {{}}
+"""
 BYTES: Final = '"org.apache.kafka.connect.converters.ByteArrayConverter"'
+
+
+def override(servers: str) -> str:
+    """A connector with a producer of its own."""
+    key = f'"producer.override.bootstrap.servers":\n"{servers}",\n"header.converter"'
+    return CONNECTOR.format(BYTES).replace('"header.converter"', key)
 
 
 def facts(
@@ -235,8 +272,61 @@ CASES: Final = (
          BASE + "replication.policy.separator = _\n", BASE),
     Case("separator-in-alias", 4, "the alias us.west contains the separator .",
          DOTTED, DOTTED + "replication.policy.separator = _\n"),
-    Case("workers-at-source", 1, "the workers of us->eu use us",
-         CONNECTOR.format(BYTES), BASE, worker="us-1:9092"),
+    Case("wrong-target", 1, "records of us->eu are written to us, not to eu-1:9092",
+         CONNECTOR.format(BYTES), override("EU-1:9092,"), worker="us-1:9092"),
+    Case("wrong-target", 5, "records of us->eu are written to us, not to eu-1:9092",
+         override("us-2:9092, us-1:9092"), override("eu-1:9092")),
+    Case("wrong-target", 5, "records of us->eu are written to us, not to eu-1:9092",
+         BASE + "eu.producer.bootstrap.servers = us-1:9092\n",
+         BASE + "eu.producer.bootstrap.servers = eu-1:9092\n"),
+    Case("wrong-target", 5, "records of us->eu are written to us, not to eu-1:9092",
+         BASE + "us->eu.producer.override.bootstrap.servers = us-1:9092\n", BASE),
+    Case("wrong-target", 8, "records of us->eu are written to us, not to eu-1:9092",
+         BEFORE_V1.format("us"), BEFORE_V1.format("eu")),
+    Case("other-target", 1, "records of us->eu are written to gw-1:9092, not to eu-1:9092",
+         CONNECTOR.format(BYTES), CONNECTOR.format(BYTES).replace("eu-1", "gw-1"),
+         worker="gw-1:9092"),
+    Case("one-cluster", 3, "us and eu have the same servers: x:1, US-1:9092",
+         BASE.replace("= us-1:9092", "= us-1:9092, x:2").replace("= eu-1:9092", "= x:1, US-1:9092"),
+         BASE),
+    Case("one-cluster", 3, "us and eu have the same cluster id: x1", BASE,
+         BASE.replace("us->eu", "us->gw"),
+         {alias: ClusterFacts(3, {}, {}, "x1") for alias in ("us", "eu")}),
+    Case("shared-offset-syncs", 5,
+         "the flows eu->us, us->eu share the topic 'mm2-offset-syncs.us.internal' on 'eu'",
+         BASE + "eu->us.enabled = true\nus->eu.offset-syncs.topic.location = target\n",
+         BASE + "eu->us.enabled = true\noffset-syncs.topic.location = target\n"),
+    Case("refused-value", 5, "us->eu.replication.factor = 3 # three; expected a whole number",
+         BASE + "us->eu.replication.factor = 3 # three\n",
+         BASE + "us->eu.replication.factor = +3 \n"),
+    Case("refused-value", 5, "emit.checkpoints.enabled = true # on; expected true or false",
+         BASE + "emit.checkpoints.enabled = true # on\n",
+         BASE + "emit.checkpoints.enabled = TRUE \nemit.heartbeats.interval.seconds = -1\n"),
+    Case("refused-value", 15,
+         "offset-syncs.topic.location = Target; expected one of source, target",
+         STRIMZI.format("{offset-syncs.topic.location: Target}", "{}"),
+         STRIMZI.format(*["{offset-syncs.topic.location: target}"] * 2)),
+    Case("refused-value", 2,
+         "us.bootstrap.servers = =us-1:9092; expected host:port, or several separated by commas",
+         BASE.replace("servers = us", "servers==us"), BASE.replace("us-1:9092", "us-1:9092,")),
+    Case("refused-value", 5, "eu.offset.flush.interval.ms = 1 s; expected a whole number",
+         BASE + "eu.offset.flush.interval.ms = 1 s\n", BASE + "eu.client.id = 1 s\n"),
+    Case("comment-in-value", 5, "us->eu.topics has a # in its value",
+         BASE + "us->eu.topics = orders # all\n", BASE + "us->eu.topics = orders#all\n"),
+    Case("quoted-value", 5, "us->eu.topics has quotes around its value",
+         BASE + 'us->eu.topics = "orders", "stock"\n', BASE + "us->eu.topics = orders\n"),
+    Case("no-refresh", 5, "refresh.topics.enabled = false",
+         BASE + "refresh.topics.enabled = false\n", BASE + "refresh.topics.enabled = true\n"),
+    Case("no-refresh", 5, "us->eu.refresh.groups.enabled = false",
+         BASE + "us->eu.refresh.groups.enabled = false\n", BASE),
+    Case("unknown-key", 5,
+         "eu.producer.transactions.enabled is not a setting of Kafka's producer",
+         BASE + "eu.producer.transactions.enabled = true\n",
+         BASE + "eu.producer.transactions.enabled = true\n"
+         "eu.producer.interceptor.classes = com.example.Reads\n"),
+    Case("connectors-differ", 10,
+         "checkpoints has no source.cluster.sasl.jaas.config, but mirror has",
+         LOGINS.format(""), LOGINS.format(', "source.cluster.sasl.jaas.config": "x"')),
     Case("shared-storage", 14, "the workers of us->eu and ap->eu both use mirror-configs",
          STRIMZI.format("{}", "{}") + "---\n" + STRIMZI.format("{}", "{}").replace("us", "ap"),
          STRIMZI.format("{}", "{}") + "---\n"
@@ -348,6 +438,13 @@ def test_lint_findings_are_unique_and_in_the_order_of_lines(files: MirrorFiles) 
         # Neither is wrong for MirrorMaker 2.
         ("store-missing", 7, "info", BASE + TLS.format("/elsewhere.pem")),
         ("custom-policy", 5, "info", BASE + "replication.policy.class = com.example.Policy\n"),
+        ("unsupported-class", 8, "info",
+         BASE + "us.security.protocol = SASL_SSL\nus.sasl.mechanism = OAUTHBEARER\n"
+         f"us.sasl.jaas.config = {MODULE.replace('plain.Plain', 'oauthbearer.OAuthBearer')};\n"
+         "us.sasl.login.callback.handler.class = com.example.GcpLoginCallbackHandler\n"),
+        ("not-boolean", 5, "warning", BASE + "eu->us.enabled = false # passive\n"),
+        ("unknown-key", 14, "warning", STRIMZI.format("{}", "{}").replace(
+            "    - source:", "    - tasksMax: 3\n      source:")),
     ],
 )  # fmt: skip
 def test_lint_output_has_findings_of_readers(
@@ -378,6 +475,70 @@ def test_lint_never_shows_a_secret(files: MirrorFiles) -> None:
     shown = [str(each) for text in texts for each in lint(read(text), files)]
     assert sum("in plain text" in each for each in shown) >= 4
     assert not [each for each in shown if "hunter2" in each or "wordfish" in each]
+
+
+@pytest.mark.parametrize(
+    ("line", "action"),
+    [
+        # A typo is a question; other keys have no likeness to what was meant.
+        ("us->eu.sync.topic.acl.enabled = x", "did you mean us->eu.sync.topic.acls.enabled?"),
+        ("eu.producer.linger.msec = 1", "did you mean eu.producer.linger.ms?"),
+        ("topcis = x", "did you mean topics?"),
+        ("heartbeats.topic.retention.ms = 1", "remove"),
+        ("us->eu.heartbeats.topic.retention.ms = 1", "remove"),
+        ("offset.metadata.max.bytes = 1", "remove"),
+        ("eu.offset.metadata.max.bytes = 1", "remove"),
+        ("auto.create.topics.enable = true", "remove"),
+        ("us->eu.auto.create.topics.enable = true", "remove"),
+        ("us->eu.zzz = 1", "remove"),
+    ],
+)
+def test_lint_suggests_only_what_a_typo_explains(
+    line: str, action: str, files: MirrorFiles
+) -> None:
+    findings = lint(read(f"{BASE}{line}\n"), files)
+    actions = [each.action for each in findings if each.origin.line == 5]
+    assert [each for each in actions if not each.startswith(action)] == []
+    assert actions
+
+
+def test_lint_misplaced_key_of_strimzi_names_its_place(files: MirrorFiles) -> None:
+    text = STRIMZI.format("{sync.group.offsets.enabled: true, group.id: x}", "{}").replace(
+        "    - source:", "    - tasksMax: 3\n      tasks.max: 3\n      groupId: g\n      source:"
+    )
+    actions = {each.action for each in lint(read(text), files) if "move" in each.action}
+    assert actions == {
+        "move it to checkpointConnector.config",
+        "move it to config",
+        "move it to spec.target",
+        "move it to sourceConnector, checkpointConnector or heartbeatConnector",
+    }
+
+
+def test_lint_alias_that_is_a_prefix_of_a_key_leaves_it_a_setting(files: MirrorFiles) -> None:
+    text = """\
+clusters = source, target
+source.bootstrap.servers = us-1:9092
+target.bootstrap.servers = eu-1:9092
+source->target.enabled = true
+source.cluster.alias =
+"""
+    findings = lint(read(text), files)
+    # The names of the copies are not known to mm2slo.
+    assert [each.check for each in findings if each.origin.line == 5] == ["custom-policy"]
+
+
+@pytest.mark.parametrize("aliases", [("us", "eu"), ("source", "target"), ("topics", "sync")])
+def test_lint_says_of_no_key_that_kafka_reads_that_nothing_reads_it(
+    aliases: tuple[str, str], files: MirrorFiles
+) -> None:
+    text = BASE.replace("clusters = us, eu", f"clusters = {', '.join(aliases)}")
+    for old, new in zip(("us", "eu"), aliases, strict=True):
+        text = text.replace(f"\n{old}", f"\n{new}").replace(f">{old}.", f">{new}.")
+    keys = sorted(TOP_LEVEL_KEYS - RENAMED.keys())
+    wrong = {"ignored-key", "unknown-key", "unknown-alias", "ambiguous-alias"}
+    findings = lint(read(text + "".join(f"{key} = 1\n" for key in keys)), files)
+    assert [each for each in findings if each.check in wrong] == []
 
 
 @pytest.mark.property
