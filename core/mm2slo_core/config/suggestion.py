@@ -21,24 +21,14 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggest_typo(name: str, known: Iterable[str]) -> str | None:
-    """The one of *known* that differs from *name* by what a typo explains: two edits at most."""
-    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.75)
-    distances = {each: _edits(name, each) for each in close}
-    best = min(close, key=distances.__getitem__, default=None)
-    return best if best and distances[best] <= min(2, len(name) // 3) else None
+    """The one of *known* that differs from *name* by what a typo explains.
 
-
-def _edits(one: str, other: str) -> int:
-    """How many characters are added, removed, replaced or swapped with the next."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, left in enumerate(one, 1):
-        earlier, before, row = before, row, [i]
-        for j, right in enumerate(other, 1):
-            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (left != right)))
-            if i > 1 and j > 1 and (left, one[i - 2]) == (other[j - 2], right):
-                row[-1] = min(row[-1], earlier[j - 2] + 1)
-    return row[-1]
+    That is one character replaced or swapped with the next, or up to two added or removed.
+    """
+    close = next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)), "")
+    blocks = difflib.SequenceMatcher(None, name, close).get_matching_blocks()
+    same = sum(block.size for block in blocks)
+    return close if close and len(name) + len(close) - 2 * same <= 2 else None
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -26,7 +26,6 @@ from mm2slo_core.internal_topics import PlacedTopic, internal_topics
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.mm2_config.portable_setup import portable_setup
-from mm2slo_core.mm2_config.provider_references import REFERENCE
 from mm2slo_core.mm2_config.rendered_strimzi import resource, resource_name
 from mm2slo_core.mm2_config.setting_effects import default_value
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
@@ -124,19 +123,14 @@ def _implying(grant: AclGrant) -> Iterator[AclGrant]:
 
 
 def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
-    section, findings = flow_section(
-        flow, setup.kafka_version, providers=setup.references.providers
-    )
+    providers = setup.references.providers
+    section, findings = flow_section(flow, setup.kafka_version, providers=providers)
     setup.findings.extend(findings)
     config = FlowConfig.model_validate(section)
     policy, (_, *topics) = replication_policy(config), flow.worker.names.values()
     internal = internal_topics(flow.flow, policy, config.offset_syncs_location)
     names = zip(("connect_offsets", "connect_configs", "connect_status"), topics, strict=True)
-    placed = {
-        field: PlacedTopic(flow.flow.target, topic)
-        for field, topic in names
-        if topic and not REFERENCE.search(topic)
-    }
+    placed = {k: PlacedTopic(flow.flow.target, t) for k, t in names if t and "${" not in t}
     canaries = HEARTBEATS_TOPIC if config.canary.carrier is CanaryCarrier.HEARTBEATS else None
     return FlowResources(
         flow.flow, policy, config.topics, config.groups, replace(internal, **placed),

@@ -80,6 +80,7 @@ _CHOICES: Final = {
 }
 _ANY_CASE: Final = {"exactly.once.support", "transaction.boundary", "exactly.once.source.support"}
 _LOWEST: Final = {"tasks.max": 1, "transaction.boundary.interval.ms": 0}
+_BITS: Final = {".topic.replication.factor": 16, "replication.factor": 32, "tasks.max": 32}
 _NUMBERS: Final = (".ms", ".replication.factor", ".partitions")
 _SASL: Final = """
 client.callback.handler.class jaas.config kerberos.kinit.cmd kerberos.min.time.before.relogin
@@ -252,10 +253,10 @@ def expected_value(name: str, value: str) -> str | None:
     if default in {"true", "false"}:
         return None if read_boolean(value) is not None else "true or false"
     if (default or "").isdecimal() or name.endswith(_NUMBERS):
-        bits = 16 if name.endswith(".topic.replication.factor") else 32
-        number = read_integer(value, bits if name.endswith("factor") or name == "tasks.max" else 64)
-        lowest = _LOWEST.get(name, number)
-        is_right = number is not None and lowest is not None and number >= lowest
+        number = read_integer(
+            value, next((n for end, n in _BITS.items() if name.endswith(end)), 64)
+        )
+        is_right = number is not None and number >= _LOWEST.get(name, number)
         return None if is_right else "a whole number"
     if choices and (text.lower() if name in _ANY_CASE else text) not in choices:
         return f"one of {', '.join(choices)}"

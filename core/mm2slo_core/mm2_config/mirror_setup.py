@@ -145,9 +145,8 @@ class MirrorFlow:
             if connector := self.connectors.get(kind):
                 switch, pace = EMIT.get(kind, ("", ""))
                 emit, interval = map(connector.settings.get, (switch, pace))
-                is_off = (emit and emit.is_false) or (
-                    interval and (read_integer(interval.value) or 0) < 0
-                )
+                below_0 = interval and (read_integer(interval.value) or 0) < 0
+                is_off = below_0 or (emit and emit.is_false)
                 if not is_off and (self.enabled or kind is ConnectorKind.HEARTBEAT):
                     found[kind] = connector
         return found

@@ -10,20 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.suggestion import suggest_typo
-from mm2slo_core.mm2_config import mirror_setup
+from mm2slo_core.mm2_config import mirror_setup, strimzi_resource
 from mm2slo_core.mm2_config.connector_keys import RENAMED, WORKER_KEYS, connector_key
 from mm2slo_core.mm2_config.flow_precedence import client_settings
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, MirrorSetup, ProviderKind, Setting
 from mm2slo_core.mm2_config.provider_references import read_providers
-from mm2slo_core.mm2_config.strimzi_resource import (
-    Authentication,
-    Cluster,
-    ConnectorSpec,
-    Mirror,
-    Spec,
-    Target,
-    written_keys,
-)
+from mm2slo_core.mm2_config.strimzi_resource import Authentication, written_keys
 from mm2slo_core.mm2_config.strimzi_security import cluster_settings
 from mm2slo_core.topology import Flow
 
@@ -32,6 +24,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config.config_problems import Path
     from mm2slo_core.mm2_config.resource_text import ResourceText
+    from mm2slo_core.mm2_config.strimzi_resource import Cluster, Mirror, Spec
 
 _BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _WORKER_DEFAULTS: Final = {
@@ -67,11 +60,14 @@ _PLACES: Final = {
     str(info.alias): place
     for part, place in (
         (Authentication, "the authentication of a cluster"),
-        (Cluster, "the source or target of a mirror"),
-        (Target, "spec.target"),
-        (ConnectorSpec, "sourceConnector, checkpointConnector or heartbeatConnector"),
-        (Mirror, "spec.mirrors[]"),
-        (Spec, "spec"),
+        (strimzi_resource.Cluster, "the source or target of a mirror"),
+        (strimzi_resource.Target, "spec.target"),
+        (
+            strimzi_resource.ConnectorSpec,
+            "sourceConnector, checkpointConnector or heartbeatConnector",
+        ),
+        (strimzi_resource.Mirror, "spec.mirrors[]"),
+        (strimzi_resource.Spec, "spec"),
     )
     for info in part.model_fields.values()
     if str(info.alias) not in {"alias", "type", "config"}

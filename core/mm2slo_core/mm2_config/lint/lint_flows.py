@@ -111,11 +111,8 @@ def check_workers(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
     for servers in sorted(filter(None, written), key=lambda each: each.origin):
         if target is None or "${" in servers.value + target or share_servers(servers.value, target):
             continue
-        others = sorted(
-            alias
-            for alias, cluster in flow.setup.clusters.items()
-            if share_servers(servers.value, cluster.servers or "")
-        )
+        known = {each.alias: each.servers or "" for each in flow.setup.clusters.values()}
+        others = sorted(alias for alias in known if share_servers(servers.value, known[alias]))
         where = " or ".join(others) or servers.value
         what = f"records of {flow.flow} are written to {where}, not to {target}"
         yield Hit("wrong-target" if others else "other-target", servers.origin, what)
@@ -124,11 +121,8 @@ def check_workers(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
         group, theirs = (each.mirror.worker.group_id for each in (flow, other))
         shared = sorted(flow.storage & other.storage)
         is_same = flow.setup is other.setup and group == theirs
-        if (
-            shared
-            and not is_same
-            and share_servers(other.servers(other.flow.target) or "", target or "")
-        ):
+        there = other.servers(other.flow.target)
+        if shared and not is_same and share_servers(there or "", target or ""):
             what = f"the workers of {flow.flow} and {other.flow} both use {shared[0]}"
             yield Hit("shared-storage", flow.mirror.origin, what)
 

@@ -58,11 +58,6 @@ _WORKERS: Final = {
     Form.STRIMZI: "in spec.target.config, or before v1 in the config of connectCluster",
     Form.CONNECT_JSON: "in connect-distributed.properties",
 }
-_STRIMZI_PLACES: Final = {
-    _SOURCE: "sourceConnector.config",
-    _CHECKPOINT: "checkpointConnector.config",
-    _HEARTBEAT: "heartbeatConnector.config",
-}
 
 
 def check_keys(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
@@ -91,8 +86,9 @@ def check_keys(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
         elif known.kinds.isdisjoint(
             kind for kind, c in flow.mirror.connectors.items() if c.settings.get(name) == setting
         ):
-            kinds = [each for each in ConnectorKind if each in known.kinds]
-            places = [_STRIMZI_PLACES[each] if form is Form.STRIMZI else each for each in kinds]
+            places: list[str] = sorted(known.kinds)
+            if form is Form.STRIMZI:  # sourceConnector.config
+                places = [f"{each[6].lower()}{each[7:]}.config" for each in places]
             if name in connector_keys.CLIENT_KEYS:
                 places = [f"source.cluster.{name}", f"target.cluster.{name}"]
             action = f"move it to {' or '.join(places)}" if places else None
@@ -194,11 +190,8 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
 def _logins(flow: LintFlow, side: str) -> Iterator[Hit]:
     """Connectors without a login to a cluster to which others have one."""
     protocol, jaas = f"{side}.cluster.security.protocol", f"{side}.cluster.sasl.jaas.config"
-    with_sasl = [
-        each
-        for each in flow.mirror.connectors.values()
-        if protocol in each.settings and "SASL" in each.settings[protocol].value.upper()
-    ]
+    connectors = flow.mirror.connectors.values()
+    with_sasl = [each for each in connectors if "SASL" in flow.value(each.kind, protocol).upper()]
     other = next((each.name for each in with_sasl if jaas in each.settings), None)
     for each in with_sasl:
         if other and jaas not in each.settings:
@@ -215,9 +208,8 @@ def _keys(flow: LintFlow) -> Iterator[tuple[str, Setting, str | None]]:
             own = setting.key.startswith(f"{flow.flow}.") if is_dedicated else setting.key == key
             if own:
                 yield key, setting, None
-            is_top = setting.key in connector_keys.TOP_LEVEL_KEYS
-            for alias in (
-                (flow.flow.source, flow.flow.target) if is_dedicated and not is_top else ()
-            ):
+            for alias in (flow.flow.source, flow.flow.target) if is_dedicated else ():
+                if setting.key in connector_keys.TOP_LEVEL_KEYS:
+                    continue
                 if setting.key.startswith(f"{alias}."):
                     yield setting.key.removeprefix(f"{alias}."), setting, alias
