@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -31,11 +31,6 @@ class ErrorKind(StrEnum):
     INVALID_CONFIG = "invalid_config"
     OTHER = "other"
 
-
-CLUSTER_AWAY: Final = frozenset(
-    {ErrorKind.AUTHENTICATION, ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT, ErrorKind.TLS}
-)
-"""The cluster as a whole cannot be used now; other kinds concern a topic or a request."""
 
 _CODES: dict[ErrorKind, tuple[str, ...]] = {
     ErrorKind.AUTHENTICATION: (

@@ -27,10 +27,15 @@ class ArrivalReader:
         self._receivers: list[Receiver] = []
 
     def add(self, receiver: Receiver) -> None:
-        """Read the topics of *receiver*, whose earlier canaries were reported."""
-        for stream in receiver.streams:
+        """Read the heartbeats of *receiver*."""
+        for stream in receiver.heartbeats:
             self._shared.follow(stream)
         self._receivers.append(receiver)
+
+    def add_canaries(self, receiver: Receiver) -> None:
+        """Read the canaries of *receiver*, whose earlier ones were reported."""
+        for stream in receiver.canaries:
+            self._shared.follow(stream)
 
     def run(self, stopping: threading.Event) -> None:
         # MirrorMaker 2 may use transactions: aborted records never arrived.

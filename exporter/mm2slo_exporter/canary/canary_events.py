@@ -46,9 +46,8 @@ class ProduceFailed(NamedTuple):
 class Arrived(NamedTuple):
     """A canary of this instance was read on the target, for the first time or again.
 
-    Before `RestoreFinished`, the record already existed when reading started: `at` is then the
-    time of the read, not of the arrival. *reread*: it may have been read before, because the copy
-    is read from its start again.
+    *reread*: the record existed when reading started, so `at` is the time of the read, not of the
+    arrival. It may have been read before, if the copy is read from its start again.
     """
 
     flow: str

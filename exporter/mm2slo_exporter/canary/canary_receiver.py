@@ -21,7 +21,6 @@ from mm2slo_exporter.canary.canary_events import (
     TargetReadRestarted,
 )
 from mm2slo_exporter.collection_health import Stage
-from mm2slo_kafka.kafka_errors import CLUSTER_AWAY
 from mm2slo_kafka.shared_tail import TakenOffsets
 from mm2slo_kafka.tailed_topic import TailState
 
@@ -37,38 +36,32 @@ _REPORT_SECONDS = 0.5
 
 
 class CopyStream:
-    """One topic on the target, and which of its records a flow takes."""
+    """One topic on the target, of whose records a flow takes the canaries or the heartbeats."""
 
-    def __init__(
-        self, receiver: Receiver, topic: str, start: float, *, heartbeats: bool, canaries: bool
-    ) -> None:
+    def __init__(self, receiver: Receiver, topic: str, start: float, *, canaries: bool) -> None:
         self.topic = topic
         self.start = start
-        self.heartbeats = heartbeats
         self.canaries = canaries
-        self.rereads = False
-        """Whether it is read from its start again, and has not caught up."""
+        self.is_history = True
+        """Whether its records existed when reading started, from `start` or later from the start
+        of the topic: their arrival was not observed."""
         self.tailed: TailedTopic | None = None
         self._receiver = receiver
         self._taken = TakenOffsets()
 
     @property
     def is_restored(self) -> bool:
-        """Whether existing records were read, or cannot be.
-
-        An unreachable cluster is waited for: they must not count as new.
-        """
+        """Whether existing records were read, or the cluster answered that there are none."""
         if self.tailed is None:
             return False
-        problem = self.tailed.problem
-        is_denied = problem is not None and problem.kind not in CLUSTER_AWAY
-        return self.tailed.caught_up or self.tailed.state is TailState.ABSENT or is_denied
+        return self.tailed.caught_up or self.tailed.state is TailState.ABSENT
 
     def take(self, tailed: TailedTopic, batch: Batch) -> None:
         self.tailed = tailed
         new = self._taken.new_of(tailed, batch)
+        self.is_history |= new.restarted is not None
         self._receiver.receive(self, new, time.time())
-        self.rereads &= not tailed.caught_up
+        self.is_history &= not tailed.caught_up
 
 
 class Receiver:
@@ -87,7 +80,16 @@ class Receiver:
         self.since = time.time() - spec.restore_seconds
         self.copy_partitions: int = 0
         """How many partitions the copy has; 0 as long as it is not read."""
-        self.streams: Sequence[CopyStream] = self._streams()
+        self.canaries: Sequence[CopyStream] = ()
+        self.heartbeats: Sequence[CopyStream] = ()
+        """Apart from canaries, although the topic may be the same: they do not wait for the name
+        of this replica and for earlier canaries, which an unreachable source holds back."""
+        beats = spec.heartbeats_topic_on_target
+        if beats is not None:
+            self.heartbeats = (CopyStream(self, beats, self.since, canaries=False),)
+        carrier = {"topic": spec.target_topic, "heartbeats": beats}.get(spec.carrier)
+        if carrier is not None:
+            self.canaries = (CopyStream(self, carrier, self.since, canaries=True),)
 
     @property
     def is_restored(self) -> bool:
@@ -124,37 +126,20 @@ class Receiver:
             self.copy_partitions = len(stream.tailed.positions)
         if stream.canaries and batch.restarted is not None:
             self._outbox.put(TargetReadRestarted(self._spec.flow, at))
-            stream.rereads = True
         for record in batch.records:
-            canary = self._canary(record) if stream.canaries else None
-            if canary is not None:
-                self._outbox.put(
-                    Arrived(self._spec.flow, canary.sequence, record.partition, at, stream.rereads)
-                )
-            elif stream.heartbeats:
-                self._report_heartbeat(record, at)
+            if not stream.canaries:
+                self._report_heartbeat(record, at, replayed=stream.is_history)
+            elif (canary := self._canary(record)) is not None:
+                history, partition = stream.is_history, record.partition
+                self._outbox.put(Arrived(self._spec.flow, canary.sequence, partition, at, history))
 
     def report(self, at: float) -> None:
         """Report the end of the restore, and periodically how far was read, or the failure."""
-        for stream in self.streams:
+        for stream in (*self.canaries, *self.heartbeats):
             self._report(stream, at)
-        if not self.is_restored and all(stream.is_restored for stream in self.streams):
+        if not self.is_restored and all(stream.is_restored for stream in self.canaries):
             self._restored.set()
             self._outbox.put(RestoreFinished(self._spec.flow, at))
-
-    def _streams(self) -> Sequence[CopyStream]:
-        spec = self._spec
-        streams = []
-        if spec.carrier == "topic":
-            streams.append(self._stream(spec.target_topic, heartbeats=False, canaries=True))
-        if spec.heartbeats_topic_on_target is not None:
-            shared = spec.carrier == "heartbeats"
-            topic = spec.heartbeats_topic_on_target
-            streams.append(self._stream(topic, heartbeats=True, canaries=shared))
-        return streams
-
-    def _stream(self, topic: str, *, heartbeats: bool, canaries: bool) -> CopyStream:
-        return CopyStream(self, topic, self.since, heartbeats=heartbeats, canaries=canaries)
 
     def _canary(self, record: TailRecord) -> CanaryRecord | None:
         """The canary in a record; None unless it is of this instance and flow."""
@@ -167,7 +152,7 @@ class Receiver:
         own = (self._named, self._spec.flow)
         return canary if canary is not None and (canary.instance, canary.flow) == own else None
 
-    def _report_heartbeat(self, record: TailRecord, at: float) -> None:
+    def _report_heartbeat(self, record: TailRecord, at: float, *, replayed: bool) -> None:
         try:
             beat = Heartbeat.decode(record.key, record.value)
         except DecodeError as error:
@@ -181,7 +166,7 @@ class Receiver:
                 emitter=beat.source_alias,
                 emitted_at=beat.timestamp_ms / 1000,
                 at=at,
-                replayed=not self.is_restored,
+                replayed=replayed,
             )
         )
 

@@ -86,13 +86,15 @@ class CanaryThreads:
                 copy_partitions=partial(getattr, receiver, "copy_partitions"),
             )
             loop.add_sender(sender)
-            receivers.append((self._reader(spec), receiver))
+            reader = self._reader(spec)
+            reader.add(receiver)
+            receivers.append((reader, receiver))
         earlier = EarlierCanaries(source, topic, [each for _, each in receivers], instance)
 
         def restore(stopping: threading.Event) -> None:
-            earlier.report(stopping)
-            for reader, receiver in receivers:
-                reader.add(receiver)
+            if earlier.report(stopping):
+                for reader, receiver in receivers:
+                    reader.add_canaries(receiver)
 
         self._add("restore", source, restore)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.tailed_topic import TailState
 from mm2slo_kafka.topic_tail import TopicTail
 
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from mm2slo_exporter.canary.canary_receiver import Receiver
     from mm2slo_kafka.cluster_client import ClusterClient
 
-_INSTANCE_TIMEOUT_SECONDS = 25.0
-_READ_TIMEOUT_SECONDS = 15.0
 _POLL_SECONDS = 0.2
+_REPORT_SECONDS = 5.0
 
 
 class EarlierCanaries:
@@ -36,35 +36,32 @@ class EarlierCanaries:
         self._receivers = receivers
         self._instance = instance
 
-    def report(self, stopping: threading.Event) -> None:
-        """Report them to the receivers; without a name after 25 s, or an answer, go on."""
-        name = self._await_instance(stopping)
-        if name is None:
-            return
+    def report(self, stopping: threading.Event) -> bool:
+        """Report them to the receivers; False if *stopping* was set before the source answered.
+
+        That it denies the access is an answer. Going on without one would lose them.
+        """
+        while (name := self._instance()) is None:
+            if stopping.wait(_POLL_SECONDS):
+                return False
         for receiver in self._receivers:
             receiver.report_instance(name)
         start = min(receiver.since for receiver in self._receivers)
         tail = TopicTail(self._source, self._topic, start=start, headers=True)
-        deadline = time.monotonic() + _READ_TIMEOUT_SECONDS
-        problem = None
+        report_at = 0.0
         try:
-            while not stopping.is_set() and time.monotonic() < deadline:
+            while not stopping.is_set():
                 batch = tail.poll(max_records=1000, timeout=_POLL_SECONDS)
-                problem = batch.problem or problem
                 for receiver in self._receivers:
                     receiver.take_earlier(batch.records)
                 if tail.caught_up or tail.state is TailState.ABSENT:
-                    return
+                    return True
+                if batch.problem is not None and time.monotonic() >= report_at:
+                    report_at = time.monotonic() + _REPORT_SECONDS
+                    for receiver in self._receivers:
+                        receiver.report_unread(batch.problem)
+                    if batch.problem.kind is ErrorKind.AUTHORIZATION:
+                        return True
         finally:
             tail.close()
-        if problem is not None:
-            for receiver in self._receivers:
-                receiver.report_unread(problem)
-
-    def _await_instance(self, stopping: threading.Event) -> str | None:
-        """Wait for the name under which an earlier process may have sent canaries."""
-        deadline = time.monotonic() + _INSTANCE_TIMEOUT_SECONDS
-        while (name := self._instance()) is None and time.monotonic() < deadline:
-            if stopping.wait(_POLL_SECONDS):
-                return None
-        return name
+        return False

@@ -21,7 +21,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_exporter.timeline.timeline_schedule import UNCHANGED_INTERVAL_SECONDS
-from mm2slo_kafka.kafka_errors import CLUSTER_AWAY, ErrorKind, KafkaOperationError
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_slice import read_records
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class TimelineHistory:
                 with self._health.stage(self._client.alias, Stage.TIMELINE):
                     chunk, is_oldest = self._read(since)
             except KafkaOperationError as problem:
-                if problem.kind not in CLUSTER_AWAY:
+                if problem.kind is ErrorKind.AUTHORIZATION:
                     return
                 self._stopping.wait(_RETRY_SECONDS)
                 continue

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
 from canary_specs import spec
 
 from mm2slo_core.canary_record import CanaryRecord
@@ -42,8 +45,6 @@ from mm2slo_kafka.topic_metadata import TopicIdentity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
-
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_kafka.cluster_client import ClusterClient
 
@@ -61,7 +62,7 @@ class Topics:
     states: dict[str, TailState] = field(default_factory=dict)
     problems: dict[str, KafkaOperationError] = field(default_factory=dict)
     unanswered: dict[str, int] = field(default_factory=dict)
-    """Polls of a topic before its cluster answers."""
+    """Polls of a topic before its cluster answers; until then they fail with its problem."""
     opened: list[tuple[str, float]] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
 
@@ -78,6 +79,9 @@ class Tail:
 
     def poll(self, max_records: int, timeout: float) -> Batch:
         del max_records, timeout
+        if self._topics.unanswered.get(self.topic, 0) > 0:
+            self._topics.unanswered[self.topic] -= 1
+            return Batch([], None, self._topics.problems.get(self.topic))
         self.caught_up = self.state is TailState.READING
         records = self._topics.there.pop(self.topic, [])
         return Batch(records, None, self._topics.problems.get(self.topic))
@@ -104,6 +108,13 @@ class Group:
     def poll(self, _max_records: int, _timeout: float) -> dict[str, Batch]:
         found = {topic: self._poll(tailed) for topic, tailed in self._tailed.items()}
         batches = {topic: batch for topic, batch in found.items() if batch is not None}
+        tails = self._tailed.values()
+        if any(
+            tailed.problem is not None
+            for tailed in tails
+            if tailed.topic in self._topics.unanswered
+        ):
+            return batches
         is_done = len(batches) == len(self._tailed) > 0 and not any(
             batch.records for batch in batches.values()
         )
@@ -113,10 +124,12 @@ class Group:
 
     def _poll(self, tailed: TailedTopic) -> Batch | None:
         topics, topic = self._topics, tailed.topic
+        problem = topics.problems.get(topic)
         if topics.unanswered.get(topic, 0) > 0:
             topics.unanswered[topic] -= 1
-            return None
-        tailed.problem = topics.problems.get(topic)
+            tailed.problem = problem
+            return None if problem is None else Batch([], None, problem)
+        tailed.problem = None if topic in topics.unanswered else problem
         state = topics.states.get(topic, TailState.READING)
         if tailed.problem is not None or state is not TailState.READING:
             tailed.state = state
@@ -181,14 +194,14 @@ def run(
     outbox = Outbox()
     receiver = Receiver(spec(**changes), outbox, instance=instance)
     reader = ArrivalReader(cast("ClusterClient", None))
+    reader.add(receiver)
     if changes.get("carrier") != "off":
         source = cast("ClusterClient", None)
-        EarlierCanaries(source, changes.get("source_topic", CARRIER), [receiver], instance).report(
-            topics.stopping
-        )
-    reader.add(receiver)
+        topic = changes.get("source_topic", CARRIER)
+        if EarlierCanaries(source, topic, [receiver], instance).report(topics.stopping):
+            reader.add_canaries(receiver)
+    topics.stopping.clear()
     reader.run(topics.stopping)
-    assert receiver.is_restored
     return outbox.take()
 
 
@@ -220,12 +233,61 @@ def test_existing_records_are_reported_before_restore_finished(
 def test_records_are_restored_only_once_the_target_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(earlier_canaries, "_READ_TIMEOUT_SECONDS", 0.0)
     topics = Topics(there={COPY: [canary(1)], BEATS: [beat(7)]}, unanswered={COPY: 9, BEATS: 9})
     events = run(topics, monkeypatch)
     before = events[: events.index(kinds(events, RestoreFinished)[0])]
     assert len(kinds(before, Arrived)) == 1
     assert [b.replayed for b in kinds(events, HeartbeatSeen)] == [True]
+
+
+@pytest.mark.parametrize("kind", ErrorKind)
+def test_history_is_not_new_after_any_failure_to_read_its_start(
+    kind: ErrorKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target is down at the start; heartbeats of an hour were counted as new ones."""
+    problem = KafkaOperationError(kind, cluster="eu", operation="reading", detail="no")
+    topics = Topics(
+        there={CARRIER: [canary(1)], COPY: [canary(1)], BEATS: [beat(7)]},
+        later={COPY: [canary(2)], BEATS: [beat(8)]},
+        unanswered={COPY: 3, BEATS: 3},
+        problems={COPY: problem, BEATS: problem},
+    )
+    events = run(topics, monkeypatch)
+    assert [(b.emitted_at, b.replayed) for b in kinds(events, HeartbeatSeen)] == [
+        (7.0, True),
+        (8.0, False),
+    ]
+    found = kinds(events, Arrived, RestoreFinished)
+    assert [getattr(each, "sequence", "restored") for each in found] == [1, "restored", 2]
+
+
+@pytest.mark.parametrize("kind", [each for each in ErrorKind if each != "authorization"])
+def test_earlier_canaries_are_awaited_until_the_source_answers(
+    kind: ErrorKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the process before had no outcome if the source was away for 15 seconds."""
+    problem = KafkaOperationError(kind, cluster="us", operation="reading", detail="no")
+    topics = Topics(
+        there={CARRIER: [canary(1)], COPY: [canary(1)]},
+        unanswered={CARRIER: 3},
+        problems={CARRIER: problem},
+    )
+    clock = SimpleNamespace(monotonic=itertools.count(0, 1000).__next__)
+    monkeypatch.setattr(earlier_canaries, "time", clock)
+    events = run(topics, monkeypatch)
+    found = kinds(events, EarlierCanary, Arrived, RestoreFinished)
+    assert [type(each) for each in found] == [EarlierCanary, Arrived, RestoreFinished]
+
+
+def test_reread_heartbeats_are_not_new() -> None:
+    """Retention removed what was to be read next, so the topic is read from its start again."""
+    receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
+    stream, tailed = follow(receiver, BEATS)
+    stream.take(tailed, Batch([], None, None))
+    stream.take(tailed, Batch([beat(1)], Restarted(RestartReason.OFFSET_OUT_OF_RANGE), None))
+    stream.take(tailed, Batch([beat(2)], None, None))
+    beats = kinds(outbox.take(), HeartbeatSeen)
+    assert [(b.emitted_at, b.replayed) for b in beats] == [(1.0, True), (2.0, False)]
 
 
 def test_topic_without_permission_does_not_hold_back_the_others(
@@ -292,7 +354,7 @@ def test_receiver_without_topics_is_restored_at_once() -> None:
         instance=lambda: None,
     )
     receiver.report(9.0)
-    assert receiver.streams == []
+    assert (receiver.canaries, receiver.heartbeats) == ((), ())
     assert outbox.take() == [RestoreFinished("us->eu", 9.0)]
 
 
@@ -336,7 +398,6 @@ def test_read_position_is_reported_for_carrier_only(monkeypatch: pytest.MonkeyPa
 def test_earlier_canaries_that_cannot_be_read_fail_the_sources_stage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(earlier_canaries, "_READ_TIMEOUT_SECONDS", 0.05)
     denied = KafkaOperationError(
         ErrorKind.AUTHORIZATION, cluster="us", operation="reading", detail="no"
     )
@@ -350,11 +411,14 @@ def test_earlier_canaries_that_cannot_be_read_fail_the_sources_stage(
     assert [b.emitted_at for b in kinds(events, HeartbeatSeen)] == [8.0]
 
 
-def follow(receiver: Receiver, topic: str = COPY) -> tuple[CopyStream, TailedTopic]:
+def follow(
+    receiver: Receiver, topic: str = COPY, *, end: int = 0
+) -> tuple[CopyStream, TailedTopic]:
     """A stream of the receiver, and its topic with one partition."""
-    stream = next(each for each in receiver.streams if each.topic == topic)
+    streams = (*receiver.canaries, *receiver.heartbeats)
+    stream = next(each for each in streams if each.topic == topic)
     tailed = TailedTopic(topic)
-    tailed.describe(TopicDescription(TopicIdentity("id", 1), {0: 0}, {0: 0}))
+    tailed.describe(TopicDescription(TopicIdentity("id", 1), {0: 0}, {0: end}))
     return stream, tailed
 
 
@@ -363,7 +427,7 @@ def test_problem_is_reported_once_per_interval() -> None:
         ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"
     )
     receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
-    stream, tailed = follow(receiver)
+    stream, tailed = follow(receiver, end=1)
     tailed.fail(denied)
     stream.take(tailed, Batch([], None, denied))
     for at in (10.0, 10.4, 10.6):
@@ -402,14 +466,15 @@ def test_name_is_awaited_and_reported_before_earlier_canaries(
     assert [event.sequence for event in events if isinstance(event, EarlierCanary)] == [7]
 
 
-def test_receiver_goes_on_without_name_when_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source may be down: heartbeats on the target are read nevertheless."""
-    monkeypatch.setattr(earlier_canaries, "_INSTANCE_TIMEOUT_SECONDS", 0.0)
-    topics = Topics(there={BEATS: [beat(2)]}, later={COPY: [canary(1)]})
-    events = run(topics, monkeypatch, instance=lambda: None)
-    assert {topic for topic, _ in topics.opened} == {COPY, BEATS}
-    assert [event for event in events if isinstance(event, InstanceNamed | Arrived)] == []
-    assert [event.emitted_at for event in events if isinstance(event, HeartbeatSeen)] == [2.0]
+def test_heartbeats_are_read_while_there_is_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source may be down, whose canaries tell which copies belong to this replica."""
+    topics = Topics(there={"heartbeats": [canary(1)], BEATS: [beat(2), canary(1)]})
+    topics.stopping.set()
+    changes = {"carrier": "heartbeats", "source_topic": "heartbeats"}
+    events = run(topics, monkeypatch, instance=lambda: None, **changes)
+    assert {topic for topic, _ in topics.opened} == {BEATS}
+    assert kinds(events, InstanceNamed, Arrived, EarlierCanary, RestoreFinished) == []
+    assert [event.emitted_at for event in kinds(events, HeartbeatSeen)] == [2.0]
 
 
 def test_arrivals_are_new_again_after_copy_was_reread_to_its_end() -> None:
@@ -425,17 +490,17 @@ def test_arrivals_are_new_again_after_copy_was_reread_to_its_end() -> None:
 def test_flow_that_is_restored_does_not_delay_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of two flows to a target reads a topic whose leader does not answer."""
     topics = Topics(
-        there={"ap.heartbeats": [beat(7, "ap")]},
-        later={"ap.heartbeats": [beat(8, "ap")]},
-        unanswered={BEATS: 1},
-        states={BEATS: TailState.STARTING},
+        there={"ap.mm2slo.canary": [canary(7, flow="ap->eu")]},
+        later={"ap.mm2slo.canary": [canary(8, flow="ap->eu")]},
+        unanswered={COPY: 1},
+        states={COPY: TailState.STARTING},
     )
     monkeypatch.setattr(arrival_reader, "TailGroup", lambda *_, **__: Group(topics))
     outbox, reader = Outbox(), ArrivalReader(cast("ClusterClient", None))
-    flows = {"us->eu": BEATS, "ap->eu": "ap.heartbeats"}
+    flows = {"us->eu": COPY, "ap->eu": "ap.mm2slo.canary"}
     receivers = [
         Receiver(
-            spec(flow=flow, carrier="off", heartbeats_topic_on_target=topic),
+            spec(flow=flow, target_topic=topic, heartbeats_topic_on_target=None),
             outbox,
             instance=lambda: "here",
         )
@@ -443,12 +508,13 @@ def test_flow_that_is_restored_does_not_delay_the_others(monkeypatch: pytest.Mon
     ]
     for receiver in receivers:
         reader.add(receiver)
+        reader.add_canaries(receiver)
     reader.run(topics.stopping)
     assert [receiver.is_restored for receiver in receivers] == [False, True]
     events = outbox.take()
     assert [event.flow for event in kinds(events, RestoreFinished)] == ["ap->eu"]
-    beats = kinds(events, HeartbeatSeen)
-    assert [(b.emitted_at, b.replayed) for b in beats] == [(7.0, True), (8.0, False)]
+    arrivals = kinds(events, Arrived)
+    assert [(each.sequence, each.reread) for each in arrivals] == [(7, True), (8, False)]
 
 
 def test_topic_of_several_flows_is_read_once_and_its_canaries_belong_to_one(
