@@ -20,7 +20,16 @@ _NOTHING_SAVED = SavedLoss(0, 0)
 class LossTracker:
     """Certain loss over rounds, and whether MirrorMaker 2 has resumed after it."""
 
-    __slots__ = ("_ahead", "_emptied_at", "_log_replaced", "_loss", "_passed", "_skipped", "saved")
+    __slots__ = (
+        "_ahead",
+        "_emptied_at",
+        "_inherited",
+        "_log_replaced",
+        "_loss",
+        "_passed",
+        "_skipped",
+        "saved",
+    )
 
     def __init__(self) -> None:
         self._loss = CertainLoss()
@@ -28,6 +37,8 @@ class LossTracker:
         """Lost offsets that the position has not passed yet."""
         self._passed = 0
         """Those that it has passed in this round."""
+        self._inherited = 0
+        """Those that another process has counted, which may be ahead of the position."""
         self._emptied_at: float | None = None
         self._log_replaced = False
         self._skipped: tuple[float, int] | None = None
@@ -65,13 +76,15 @@ class LossTracker:
     def read_saved(self, saved: SavedLoss, *, same_log: bool) -> None:
         """Publish what the state topic holds; continue from it if another process counted more."""
         if saved.total > self._loss.total:
+            if same_log:
+                self._inherited += saved.total - self._loss.total
             self._loss.continue_from(saved if same_log else SavedLoss(saved.total, 0))
         self.saved = SavedLoss(max(self.saved.total, saved.total), saved.judged_to)
 
     def source_replaced(self) -> None:
         """Restart after a re-creation or truncation of the source."""
         self._loss.source_recreated()
-        self._ahead = 0
+        self._ahead = self._inherited = 0
         self._emptied_at = None
         self._log_replaced = True
         self._skipped = None
@@ -97,10 +110,23 @@ class LossTracker:
         self._log_replaced = False
 
     def observe(
-        self, at: float, reading: PartitionReading, next_offset: int, position_period: float
+        self,
+        at: float,
+        reading: PartitionReading,
+        next_offset: int,
+        position_period: float,
+        passed_from: int,
     ) -> None:
-        """Count the loss that this round confirms; none until a replaced log is settled."""
+        """Count the loss that this round confirms; none until a replaced log is settled.
+
+        *passed_from*: the position of the round before.
+        """
         if reading.source_start is not None and reading.target_readable:
+            if self._inherited:
+                # What is removed and not passed yet will be passed without copies.
+                removed = min(self._loss.saved.judged_to, reading.source_start) - passed_from
+                self._ahead += min(max(removed - self._ahead, 0), self._inherited)
+                self._inherited = 0
             self._observe(
                 at,
                 next_offset,

@@ -151,7 +151,7 @@ class PartitionTracker:
             period,
         )
         self.loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
-        self.loss.observe(at, reading, next_offset, period)
+        self.loss.observe(at, reading, next_offset, period, self._position.passed_from)
         self.replicated_total += self.loss.replicated(self._position.advance)
         room = None
         if log_start is not None:

@@ -51,6 +51,11 @@ class PositionTracker:
         self.skipped: int | None = 0
         """Records at the start of a replaced log that were skipped; None until a copy shows it."""
 
+    @property
+    def passed_from(self) -> int:
+        """Where `advance` starts: the position of the preceding round."""
+        return 0 if self._estimate is None else self._estimate.next_offset - self.advance
+
     def observe(
         self, reading: PartitionReading, end: int | None, rules: FlowRules
     ) -> Position | None:

@@ -93,9 +93,7 @@ class Exporter:
         self.truth = truth
         self.scene = Scene()
         self.log = self.scene.add("orders")
-        self.tracker = FlowTracker(
-            flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
-        )
+        self.tracker = self._new_tracker()
         self.probes = ProbeReader(
             "us->eu", cast("ClusterClient", truth), "read_uncommitted", Health(), every=60.0
         )
@@ -103,6 +101,11 @@ class Exporter:
         self.totals = [0]
         self.read_log_start()
         self.poll()
+
+    def _new_tracker(self) -> FlowTracker:
+        return FlowTracker(
+            flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
+        )
 
     def read_log_start(self) -> None:
         self.log_starts = {ORDERS: self.truth.start}
@@ -122,6 +125,11 @@ class Exporter:
         )
         self.totals.append(lost_records(report))
         return report
+
+    def restart(self) -> None:
+        """Continue in another process, from what this one saved."""
+        self.scene.save_losses(self.tracker)
+        self.tracker = self._new_tracker()
 
     def settle(self) -> PartitionState:
         """Read everything until nothing changes; returns the partition."""
@@ -199,6 +207,23 @@ def test_loss_of_flow_that_stops_and_resumes_is_never_too_high(order: list[Step]
     truth, exporter = run(order)
     exporter.settle()
     assert exporter.totals[-1] <= truth.lost_records
+
+
+@given(steps("produce", "delete"), st.lists(st.integers(1, 60), max_size=5))
+@example([("produce", 60), ("delete", 80)], [20])
+def test_lost_records_are_not_replicated_when_passed_after_a_restart(
+    order: list[Step], replicated: list[int]
+) -> None:
+    truth, exporter = run(order)
+    exporter.settle()
+    exporter.restart()
+    exporter.settle()
+    copies = truth.copies
+    for count in replicated:
+        truth.replicate(count)
+        exporter.poll()
+    report = exporter.poll()
+    assert report.topics[0].replicated_records_total == truth.copies - copies
 
 
 @pytest.mark.parametrize("polls_until_log_start_is_read", [0, 1, 3])

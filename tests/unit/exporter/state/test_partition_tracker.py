@@ -314,3 +314,32 @@ def test_lag_seconds_of_fully_expired_backlog_grows() -> None:
     found = one.look(205.0, reading(1000, 1010, source_start=1010))
     assert found.lag_records == 0
     assert found.lag_seconds == near(205.0 - 99.8)
+
+
+@pytest.mark.parametrize("restored_at", ["before the jump", "in its round"])
+def test_losses_of_another_process_are_not_replicated_when_passed(restored_at: str) -> None:
+    """40 records that the process before had counted as lost counted as replicated as well."""
+    one = Partition()
+    lost = SavedLoss(40, 80)
+    if restored_at == "before the jump":
+        one.tracker.loss.read_saved(lost, same_log=True)
+    one.look(0.0, reading(40, 100, source_start=80))
+    one.look(5.0, reading(40, 100, source_start=80))
+    if restored_at == "in its round":
+        one = Partition()
+        one.look(0.0, reading(40, 100, source_start=80))
+        one.tracker.loss.read_saved(lost, same_log=True)
+    # MirrorMaker 2 continues at the log start; its next records are one sync apart.
+    resumed = reading(50, 100, source_start=80, sync=NewestSync(80, 40, 6.0))
+    assert one.look(10.0, resumed).next_offset == 90
+    one.look(15.0, resumed._replace(target_end=60))
+    assert one.tracker.replicated_total == 20
+    assert one.tracker.loss.counted == SavedLoss(40, 100)
+
+
+def test_losses_that_were_passed_before_the_restart_do_not_lower_the_replicated_records() -> None:
+    one = Partition()
+    one.tracker.loss.read_saved(SavedLoss(40, 80), same_log=True)
+    for at, position in [(0.0, 80), (5.0, 100), (10.0, 130)]:
+        one.look(at, reading(position, 150, source_start=80))
+    assert one.tracker.replicated_total == 50
