@@ -61,6 +61,13 @@ class ArrivalHistory:
         """The lowest offset with a known arrival; None before the first poll."""
         return self._base
 
+    @property
+    def base_seen_at(self) -> float | None:
+        """When all lower offsets than the first with a known arrival had arrived; None: unknown."""
+        if self._times is not None:
+            return self._times[0]
+        return None if self._base_seen is None else self._base_seen[1]
+
     def lacks(self, offset: int) -> bool:
         """Whether `extend_back` may add the arrival of *offset*."""
         return self._base_seen is not None and self._base is not None and offset < self._base

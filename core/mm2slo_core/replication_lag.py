@@ -58,14 +58,15 @@ class LagOrigin(StrEnum):
     """Polled end offsets, by the exporter's clock."""
     RECORD = "record"
     """The timestamp of the oldest unreplicated record, by its producer's clock."""
+    PENDING = "pending"
+    """Not known until the timeline, which an earlier process has written, has been read."""
     ABSENT = "absent"
 
 
 class TimeLag(NamedTuple):
     """Age of the oldest source record not yet replicated, in seconds.
 
-    None if neither its arrival nor its timestamp is known. A record timestamp in the future gives
-    a negative age.
+    None if neither its arrival nor its timestamp is known. It is never negative.
     """
 
     seconds: float | None
@@ -74,6 +75,7 @@ class TimeLag(NamedTuple):
 
 _NO_TIME_LAG = TimeLag(0.0, LagOrigin.NO_BACKLOG)
 _UNKNOWN_TIME_LAG = TimeLag(None, LagOrigin.ABSENT)
+PENDING_TIME_LAG = TimeLag(None, LagOrigin.PENDING)
 
 
 def time_lag(
@@ -81,12 +83,14 @@ def time_lag(
     lag: RecordLag,
     arrival: Bracket | None,
     record_timestamp: float | None = None,
+    present_at: float | None = None,
 ) -> TimeLag:
     """Return the age of the oldest unreplicated record: by *arrival*, else by its timestamp.
 
     *arrival* is the history's bracket of the next offset, even if retention has removed that
     record: otherwise lost records would reduce the lag. *record_timestamp* is the timestamp of the
-    oldest unreplicated record, if it had to be read.
+    oldest unreplicated record, if it had to be read; a clock ahead does not make it younger than
+    *present_at*, when it was seen on the source (default: *now*).
     """
     if lag.records is None:
         return _UNKNOWN_TIME_LAG
@@ -95,7 +99,8 @@ def time_lag(
     if arrival is not None:
         return TimeLag(now - arrival.likely, LagOrigin.HISTORY)
     if record_timestamp is not None:
-        return TimeLag(now - record_timestamp, LagOrigin.RECORD)
+        latest = now if present_at is None else present_at
+        return TimeLag(now - min(record_timestamp, latest), LagOrigin.RECORD)
     return _UNKNOWN_TIME_LAG
 
 

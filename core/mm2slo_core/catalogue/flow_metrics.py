@@ -54,6 +54,7 @@ REPLICATED_PARTITIONS = gauge(
 )
 LAG_SECONDS_ORIGIN_PARTITIONS = gauge(
     "mm2_lag_seconds_origin_partitions",
-    "Replicated partitions of the flow, by origin of their lag in seconds.",
+    "Replicated partitions of the flow, by origin of their lag in seconds; it is unknown with "
+    "pending, after a start until the timeline has been read, and with absent.",
     ("origin",),
 )

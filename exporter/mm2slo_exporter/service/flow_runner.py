@@ -73,6 +73,7 @@ class FlowRunner:
             shared_target=shared_target,
             started_at=started_at,
             group_lag=exporter.group_lag,
+            awaits_history=exporter.timeline.enabled and previous is None,
             previous=previous.tracker if previous else None,
         )
         self.report = self.tracker.first_report(started_at)
@@ -259,6 +260,8 @@ class FlowRunner:
             return
         if not self._history.is_started:
             self._history.start({each.pair.source for each in report.topics if not each.at_rest})
+        if self._history.is_ended:
+            self.tracker.end_history()
         chunk = self._history.take()
         if chunk is not None:
             self.tracker.topics.add_history(chunk.records)

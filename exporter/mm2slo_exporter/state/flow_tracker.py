@@ -64,16 +64,21 @@ class FlowTracker:
         shared_target: bool,
         started_at: float,
         group_lag: bool = True,
+        awaits_history: bool = False,
         previous: FlowTracker | None = None,
     ) -> None:
-        """Continues from the state of *previous*, of the same flow before a reload."""
+        """Continues from the state of *previous*, of the same flow before a reload.
+
+        *awaits_history*: the timeline of earlier processes will be read.
+        """
         self.flow = flow
         """With the settings of the running connectors."""
         self._configured = flow
         self._running = RunningConnectors()
         self._carrier = carrier
         self._shared_target = shared_target
-        self._rules = FlowRules.of(flow, shared_target=shared_target)
+        self._awaits_history = awaits_history
+        self._rules = self._rules_of(flow)
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self.topics: FlowTopics = FlowTopics()
         self._groups = GroupJudge(readiness_limits(flow))
@@ -216,10 +221,21 @@ class FlowTracker:
             ),
         )
 
+    def end_history(self) -> None:
+        """Take lag in seconds from timestamps of records that the timeline does not show."""
+        if self._awaits_history:
+            self._awaits_history = False
+            self._rules = self._rules_of(self.flow)
+
+    def _rules_of(self, flow: FlowConfig) -> FlowRules:
+        return FlowRules.of(
+            flow, shared_target=self._shared_target, awaits_history=self._awaits_history
+        )
+
     def _use(self, flow: FlowConfig) -> None:
         """Continue with the settings of the running connectors."""
         self.flow = self._judge.flow = self._heartbeats.flow = flow
-        self._rules = FlowRules.of(flow, shared_target=self._shared_target)
+        self._rules = self._rules_of(flow)
         self._groups.limits = readiness_limits(flow)
         self._slices.checkpoint_interval = flow.checkpoint_interval
         self.topics.judge_all_next()

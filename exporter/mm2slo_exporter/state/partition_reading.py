@@ -25,9 +25,11 @@ class FlowRules:
     reads_committed: bool
     has_positions: bool = True
     """False for engines other than MirrorMaker 2, whose offsets are not comparable."""
+    awaits_history: bool = False
+    """Whether the timeline of earlier processes is being read."""
 
     @classmethod
-    def of(cls, flow: FlowConfig, *, shared_target: bool) -> FlowRules:
+    def of(cls, flow: FlowConfig, *, shared_target: bool, awaits_history: bool) -> FlowRules:
         return cls(
             stall_after=flow.stall_after,
             flush_interval=flow.offset_flush_interval,
@@ -35,6 +37,7 @@ class FlowRules:
             shared_target=shared_target,
             reads_committed=flow.isolation is Isolation.READ_COMMITTED,
             has_positions=flow.by_mirrormaker,
+            awaits_history=awaits_history,
         )
 
     def position_period(self, quality: PositionQuality | None) -> float:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.arrival_history import ArrivalHistory
-from mm2slo_core.replication_lag import NO_LAG, SmoothedRate, record_lag, time_lag
+from mm2slo_core.replication_lag import (
+    NO_LAG,
+    PENDING_TIME_LAG,
+    LagOrigin,
+    SmoothedRate,
+    record_lag,
+    time_lag,
+)
 from mm2slo_core.retention_headroom import headroom
 from mm2slo_core.stall_watch import Progress, StallWatch
 from mm2slo_exporter.state.flow_report import PartitionState
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 
 _HEADROOM_RATE_HALF_LIFE = 300.0
+_PENDING = frozenset({LagOrigin.RECORD, LagOrigin.ABSENT})
 
 
 class PartitionTracker:
@@ -135,12 +143,16 @@ class PartitionTracker:
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
         restart_position = min(next_offset, reading.restart_position(next_offset))
         self._history.forget_below(restart_position, coarse_below=next_offset)
+        arrival = self._history.arrived(next_offset) if lag.records or lag.expired else None
         age = time_lag(
             at,
             lag,
-            self._history.arrived(next_offset) if lag.records or lag.expired else None,
+            arrival,
             reading.record_timestamp(oldest),
+            self._history.base_seen_at or self._polled_at,
         )
+        if age.origin in _PENDING and rules.awaits_history and self._history.lacks(next_offset):
+            age = PENDING_TIME_LAG  # the clock of a producer may be hours off
         period = rules.position_period(quality)
         progress = self._stall.observe(
             at,

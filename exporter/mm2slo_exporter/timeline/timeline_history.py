@@ -75,6 +75,8 @@ class TimelineHistory:
         self._wanted: queue.SimpleQueue[AbstractSet[str]] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self.is_started = False
+        self.is_ended = False
+        """Whether nothing more will be read."""
         self._thread = SupervisedThread(
             Loop.HISTORY, flow.label, self._run, self._stopping, health.record_loop_failure
         )
@@ -106,6 +108,10 @@ class TimelineHistory:
         self._wanted.put(topics)
 
     def _run(self) -> None:
+        self._read_backwards()
+        self.is_ended = True
+
+    def _read_backwards(self) -> None:
         while not self._stopping.is_set():
             since = self._until - _CHUNK_SECONDS
             try:

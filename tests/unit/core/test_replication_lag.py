@@ -72,8 +72,11 @@ def test_time_lag_without_backlog_is_zero() -> None:
     assert (lag.seconds, lag.origin) == (0.0, LagOrigin.NO_BACKLOG)
 
 
-def test_time_lag_of_future_timestamp_is_negative() -> None:
-    assert time_lag(1000.0, RecordLag(1), None, record_timestamp=1003.5).seconds == -3.5
+def test_time_lag_of_future_timestamp_counts_from_when_the_record_was_seen() -> None:
+    ahead = 1003.5
+    assert time_lag(1000.0, RecordLag(1), None, ahead).seconds == 0.0
+    assert time_lag(1000.0, RecordLag(1), None, ahead, present_at=960.0).seconds == 40.0
+    assert time_lag(1000.0, RecordLag(1), None, 950.0, present_at=960.0).seconds == 50.0
 
 
 def test_time_lag_of_expired_records_keeps_their_age() -> None:

@@ -67,6 +67,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
             '{origin="no_backlog"} 1',
             '{origin="history"} 1',
             '{origin="record"} 1',
+            '{origin="pending"} 0',
             '{origin="absent"} 0',
         ],
     ),
