@@ -69,6 +69,12 @@ class CanaryCounters:
         for key, _ in self._rules.time_limits:
             self._settle(key, UNKNOWN)
 
+    def count_unsent(self, canaries: int) -> None:
+        """Count canaries that no process sent: nothing of them can be incomplete."""
+        self.totals.unknown += canaries
+        for key, _ in self._rules.time_limits:
+            self._settle(key, SliCount(0, 0, canaries))
+
     def count_completeness_unknown(self) -> None:
         self._settle(COMPLETENESS, UNKNOWN)
 

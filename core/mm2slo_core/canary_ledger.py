@@ -24,7 +24,7 @@ from mm2slo_core.sequence_set import SequenceSet
 from mm2slo_core.unobservable_periods import UnobservableCause, UnobservablePeriods
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mm2slo_core.sli_counters import SliCount, SliKey
 
@@ -65,6 +65,7 @@ class CanaryLedger:
         self._newest_arrived: int | None = None
         self._first_sequence: int | None = None
         self._next_sequence = 0
+        self._unsent_to = 0.0  # canaries that no process sent are counted up to this time
 
     # State
 
@@ -247,13 +248,14 @@ class CanaryLedger:
         self._unobservable.end(cause, at)
 
     def restore(
-        self, previous: PreviousRun, sent: Iterable[SentCanary], arrivals: Iterable[Arrival]
+        self, previous: PreviousRun, sent: Sequence[SentCanary], arrivals: Iterable[Arrival]
     ) -> None:
-        """Restore the canaries of the previous run, re-read from the source and the target.
+        """Restore the canaries of the previous runs, re-read from the source and the target.
 
-        Events that run settled are not counted again; canaries already in this ledger (only the
-        sending process restarted) are kept. A deadline that passed between the runs is unknown
-        unless the arrival time settles it.
+        Events that were settled and scraped are not counted again; canaries already in this ledger
+        (only the sending process restarted) are kept. A deadline that passed since then is bad if
+        the canary has not arrived and a process ran most of the time, else unknown unless the
+        arrival time settles it. Canaries that no process sent are unknown.
         """
         for canary, state, arrival in previous.inherit(sent, arrivals, self._rules.deadline):
             if not self._is_tracked(canary.sequence):
@@ -264,6 +266,9 @@ class CanaryLedger:
                 self.arrived(
                     canary.sequence, arrival.target_partition, arrival.at, arrival.not_before
                 )
+        counted_to = max(self._unsent_to, previous.settled_to or 0.0)
+        self._counters.count_unsent(previous.unsent(sent, self._rules.interval, counted_to))
+        self._unsent_to = previous.sending_since
         if previous.newest_arrived is not None:
             self._newest_arrived = max(previous.newest_arrived, self._newest_arrived or 0)
 
@@ -283,7 +288,9 @@ class CanaryLedger:
         elif state is PreviousState.BEFORE_DEADLINE:
             self._open[sequence] = _Open(canary.partition, canary.sent_at, canary.source_offset)
             self._due.append((canary.sent_at + self._rules.deadline, sequence))
-        elif state is PreviousState.LATE:
+        elif state in (PreviousState.LATE, PreviousState.MISSED):
+            if state is PreviousState.MISSED:
+                self._counters.count_times_bad()
             self._add_pending(canary.partition, canary.as_pending(Punctuality.SETTLED))
         else:
             self._add_pending(canary.partition, canary.as_pending(Punctuality.OPEN))

@@ -8,6 +8,10 @@ Headers (UTF-8 decimal numbers but for the instance):
     mm2slo-partition  source partition it was sent to
     mm2slo-floor      all lower sequences were settled at send time (absent: not known)
     mm2slo-arrived    newest sequence that had arrived at send time (absent: none, or not known)
+    mm2slo-settled    deadlines up to this time, epoch milliseconds, were settled (absent: unknown)
+
+The last three are what was settled in the newest scraped counters: what was not scraped is lost
+with its process, and counted by the next one.
 
 On MM2's heartbeats topic, key and value are a valid heartbeat (Kafka's Heartbeat, version 0). Its
 key has an alias of mm2slo, so that it never replaces MM2's heartbeats on compaction. On mm2slo's
@@ -32,6 +36,7 @@ _SENT = "mm2slo-sent"
 _PARTITION = "mm2slo-partition"
 _FLOOR = "mm2slo-floor"
 _ARRIVED = "mm2slo-arrived"
+_SETTLED = "mm2slo-settled"
 ALIAS_PREFIX = "mm2slo-canary/"
 """Prefix of the source alias in a canary's heartbeat key. Kafka topic names have no slash, so no
 cluster that replicates topics has such an alias."""
@@ -48,10 +53,15 @@ class CanaryRecord:
     partition: int
     floor: int | None = None
     newest_arrived: int | None = None
+    settled_ms: int | None = None
 
     @property
     def sent_at(self) -> float:
         return self.sent_ms / 1000
+
+    @property
+    def settled_to(self) -> float | None:
+        return None if self.settled_ms is None else self.settled_ms / 1000
 
     def headers(self) -> Headers:
         numbers = {
@@ -60,6 +70,7 @@ class CanaryRecord:
             _PARTITION: self.partition,
             _FLOOR: self.floor,
             _ARRIVED: self.newest_arrived,
+            _SETTLED: self.settled_ms,
         }
         known = [(name, b"%d" % number) for name, number in numbers.items() if number is not None]
         return [(_INSTANCE, self.instance.encode()), (_FLOW, self.flow.encode()), *known]
@@ -100,6 +111,7 @@ class CanaryRecord:
             partition=_number(found, _PARTITION),
             floor=_number(found, _FLOOR) if _FLOOR in found else None,
             newest_arrived=_number(found, _ARRIVED) if _ARRIVED in found else None,
+            settled_ms=_number(found, _SETTLED) if _SETTLED in found else None,
         )
 
 

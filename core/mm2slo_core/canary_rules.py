@@ -20,6 +20,8 @@ class CanaryRules:
     """How the canaries of one flow are settled. Times in seconds."""
 
     deadline: float = 60.0
+    interval: float = 1.0
+    """Between two canaries; those that were not sent while no process ran are unknown."""
     latency_tiers: tuple[float, ...] = (10.0, 60.0)
     own_topic: bool = False
     """The carrier is the canary topic, so uniqueness, order and affinity can be measured."""

@@ -104,6 +104,7 @@ class EarlierCanary(NamedTuple):
     sent_at: float
     floor: int | None
     newest_arrived: int | None
+    settled_to: float | None = None
 
 
 class RestoreFinished(NamedTuple):

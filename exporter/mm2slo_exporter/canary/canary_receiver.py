@@ -113,6 +113,7 @@ class Receiver:
                         sent_at=canary.sent_at,
                         floor=canary.floor,
                         newest_arrived=canary.newest_arrived,
+                        settled_to=canary.settled_to,
                     )
                 )
 

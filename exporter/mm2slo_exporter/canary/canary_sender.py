@@ -159,15 +159,16 @@ class Sender:
         self, partition: int, sent_at: float, on_delivery: Callable[[DeliveryResult], None]
     ) -> None:
         spec = self._spec
-        ledger_state = self._ledger_states.get(spec.flow, LedgerState())
+        floor, newest_arrived, settled_to = self._ledger_states.get(spec.flow, LedgerState())
         canary = CanaryRecord(
             instance=self._named or "",
             flow=spec.flow,
             sequence=self._sequence,
             sent_ms=int(sent_at * 1000),
             partition=partition,
-            floor=ledger_state.floor,
-            newest_arrived=ledger_state.newest_arrived,
+            floor=floor,
+            newest_arrived=newest_arrived,
+            settled_ms=None if settled_to is None else int(settled_to * 1000),
         )
         key, value = (
             canary.own() if spec.carrier == "topic" else canary.heartbeat(spec.source_alias)

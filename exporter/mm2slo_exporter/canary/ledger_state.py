@@ -1,4 +1,7 @@
-"""State of the canary ledger that canaries carry, so that a restart knows what was settled."""
+"""State of the canary ledger that canaries carry, so that a restart knows what was settled.
+
+It is that of the newest scraped counters: others are lost with the process.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,14 @@ from typing import NamedTuple
 
 
 class LedgerState(NamedTuple):
-    """All sequences below `floor` are settled; `newest_arrived` is the highest that arrived."""
+    """All sequences below `floor` are settled; `newest_arrived` is the highest that arrived.
+
+    Deadlines up to `settled_to` are settled.
+    """
 
     floor: int | None = None
     newest_arrived: int | None = None
+    settled_to: float | None = None
 
 
 LedgerStates = dict[str, LedgerState]

@@ -58,13 +58,14 @@ class Evaluator:
     def run_cycle(self, timeout: float) -> None:
         """Evaluate queued observations; waits up to *timeout* seconds for the first."""
         self._flows.take_canary_events()
+        if (scraped := self._publisher.take_scraped()) is not None:
+            self._flows.send_ledger_states(scraped)
         observations = self._rounds.take(timeout)
         if not observations:
             return
         started = time.perf_counter()
         for runner, seen in observations:
             self._evaluate(runner, seen)
-        self._flows.send_ledger_states()
         self._publisher.publish()
         self._publisher.cycle_seconds = time.perf_counter() - started
         if time.monotonic() >= self._trim_at:

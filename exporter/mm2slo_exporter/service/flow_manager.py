@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.canary.canary_spec import CanarySpec
+    from mm2slo_exporter.canary.ledger_state import LedgerState
     from mm2slo_exporter.collection_health import Health
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import FlowReport
@@ -94,12 +95,14 @@ class FlowManager:
         for event in self._canary.drain():
             self._take(event)
 
-    def send_ledger_states(self) -> None:
-        """Send the ledger states to the canary process."""
+    def ledger_states(self) -> Mapping[str, LedgerState]:
+        """What is settled of the canaries of each flow."""
+        return {runner.flow.label: runner.ledger_state for runner in self.running()}
+
+    def send_ledger_states(self, states: Mapping[str, LedgerState]) -> None:
+        """Send the states that the next canaries carry to the canary process."""
         if self._canary is not None:
-            self._canary.send_ledger_states(
-                {runner.flow.label: runner.ledger_state for runner in self.running()}
-            )
+            self._canary.send_ledger_states(states)
 
     def open(self) -> None:
         """Start the configured flows. Raises UserError for invalid client properties."""
@@ -120,6 +123,8 @@ class FlowManager:
             or wanted.get(label) != runner.flow
             or {runner.flow.flow.source, runner.flow.flow.target} & reopened
         ]
+        # Counters go on after a reload, scraped or not.
+        self.send_ledger_states(self.ledger_states())
         previous = {label: self._runners[label] for label in changed}
         self._close(changed)
         self._clusters.close([alias for alias in reopened if alias in self._clusters])

@@ -196,11 +196,9 @@ class FlowRunner:
 
     @property
     def ledger_state(self) -> LedgerState:
-        """The state that the next canaries carry."""
-        if self.tracker.canaries is None:
-            return LedgerState()
-        ledger = self.tracker.canaries.ledger
-        return LedgerState(ledger.floor, ledger.newest_arrived)
+        """What is settled of its canaries."""
+        canaries = self.tracker.canaries
+        return LedgerState() if canaries is None else canaries.ledger_state
 
     # The methods of FlowSources.
 

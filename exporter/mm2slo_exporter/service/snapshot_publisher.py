@@ -20,6 +20,7 @@ from mm2slo_web.process_series import process_series
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mm2slo_exporter.canary.ledger_state import LedgerState
     from mm2slo_exporter.collection_health import Health
     from mm2slo_exporter.exposition import Family, Snapshot
     from mm2slo_exporter.families.exporter_series import ReloadResult
@@ -56,6 +57,8 @@ class Publisher:
         self.cycle_seconds: float | None = None
         """Duration of the newest cycle, from its first observation to its snapshot."""
         self.snapshot: Snapshot = self._render(())
+        self._settled: Mapping[str, LedgerState] = {}
+        self._scraped: Mapping[str, LedgerState] | None = None
 
     def publish(self) -> None:
         """Render the newest reports.
@@ -65,6 +68,7 @@ class Publisher:
         """
         try:
             self.snapshot = self._render(self._flows.reports())
+            self._settled = self._flows.ledger_states()
         except ExpositionError:
             logger.exception(
                 "rendering the flows failed; only the exporter's own series are published; "
@@ -79,9 +83,15 @@ class Publisher:
         The evaluating thread cannot publish that itself: it is stalled.
         """
         if self._clock() - self._published_at <= self._flows.stale_after:
+            self._scraped = self._settled  # before the snapshot: it is not older
             return self.snapshot
         reports = [report.not_evaluated() for report in self._flows.reports()]
         return Renderer().render(self._families(reports, SeriesCache()))
+
+    def take_scraped(self) -> Mapping[str, LedgerState] | None:
+        """What was settled of canaries in the newest scrape since the last call."""
+        scraped, self._scraped = self._scraped, None
+        return scraped
 
     def _render(self, reports: Sequence[FlowReport]) -> Snapshot:
         started = time.perf_counter()

@@ -22,6 +22,7 @@ from mm2slo_exporter.canary.canary_events import (
     StageSucceeded,
     TargetReadRestarted,
 )
+from mm2slo_exporter.canary.ledger_state import LedgerState
 from mm2slo_exporter.collection_health import Stage
 from mm2slo_exporter.state.latency_counter import LatencyCounter
 
@@ -57,11 +58,21 @@ class CanaryTracker:
         self._evidence: dict[int, _PendingEvidence] = {}
         self._received_until = self._started_at = started_at
         self._receive_failing = False
+        self._sending_since: float | None = None
+        self._settled_to: float | None = None
         self.ledger.unreachable(UnobservableCause.EXPORTER, started_at)
+
+    @property
+    def ledger_state(self) -> LedgerState:
+        """What is settled; nothing is known of earlier canaries before they are restored."""
+        if not self._restored:
+            return LedgerState()
+        return LedgerState(self.ledger.floor, self.ledger.newest_arrived, self._settled_to)
 
     def process_started(self, at: float) -> None:
         """The canary process starts: arrivals are unobservable until it has restored its state."""
         self._restored = False
+        self._sending_since = None
         self._started_at = at
         self._earlier_canaries.clear()
         self._earlier_arrivals.clear()
@@ -77,11 +88,13 @@ class CanaryTracker:
             self._apply_evidence(seen, pair)
         self.latencies.add(self.ledger.take_latencies())
         is_receiving = seen.target_readable and self._restored and not self._receive_failing
-        self.ledger.tick(self._received_until if is_receiving else seen.at)
+        self._settled_to = self._received_until if is_receiving else seen.at
+        self.ledger.tick(self._settled_to)
 
     def _take(self, event: Event) -> None:
         match event:
             case Scheduled():
+                self._sending_since = self._sending_since or event.at
                 self.ledger.scheduled(event.sequence, event.partition, event.at)
             case Produced():
                 self.ledger.produced(event.sequence, event.partition, event.offset, event.at)
@@ -140,13 +153,19 @@ class CanaryTracker:
         self._earlier_arrivals.clear()
 
     def _restore_earlier_canaries(self, at: float) -> None:
-        newest = max(self._earlier_canaries, key=lambda canary: canary.sequence)
+        # A process that nobody scraped has settled nothing.
+        knowing = [each for each in self._earlier_canaries if each.floor is not None]
+        newest = max(knowing or self._earlier_canaries, key=lambda canary: canary.sequence)
         previous_run = PreviousRun(
             floor=newest.floor,
             newest_arrived=newest.newest_arrived,
-            died_at=newest.sent_at,
+            settled_to=newest.settled_to,
+            started_at=self._started_at,
             resumed_at=at,
+            sending_since=self._sending_since or at,
         )
+        sent_at = {canary.sequence: canary.sent_at for canary in self._earlier_canaries}
+        unseen_to = newest.settled_to or 0.0
         self.ledger.restore(
             previous_run,
             [
@@ -157,10 +176,13 @@ class CanaryTracker:
                 Arrival(
                     sequence=found.sequence,
                     target_partition=found.partition,
-                    at=at,
-                    not_before=previous_run.died_at,
+                    at=found.at,
+                    not_before=max(unseen_to, sent_at[found.sequence])
+                    if found.reread
+                    else found.at,
                 )
                 for found in self._earlier_arrivals
+                if found.sequence in sent_at
             ],
         )
 

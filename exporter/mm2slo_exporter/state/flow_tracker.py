@@ -98,6 +98,7 @@ class FlowTracker:
             own_topic = carrier is CanaryCarrier.TOPIC
             rules = CanaryRules(
                 deadline=flow.canary.deadline,
+                interval=flow.canary.interval,
                 latency_tiers=flow.canary.latency_tiers,
                 own_topic=own_topic,
                 # MirrorMaker 2's heartbeats topic is compacted.

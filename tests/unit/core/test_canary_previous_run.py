@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from canary_ledgers import BAD, GOOD, NOTHING, OWN, UNKNOWN, counts, ledger, send
 
@@ -10,7 +12,14 @@ from mm2slo_core.sli_counters import SliCount
 
 
 def previous_run(*, floor: int, newest: int | None, resumed_at: float = 300.0) -> PreviousRun:
-    return PreviousRun(floor=floor, newest_arrived=newest, died_at=100.0, resumed_at=resumed_at)
+    return PreviousRun(
+        floor=floor,
+        newest_arrived=newest,
+        settled_to=100.0,
+        started_at=resumed_at,
+        resumed_at=resumed_at,
+        sending_since=100.5,
+    )
 
 
 def sent(*sequences: int) -> list[SentCanary]:
@@ -99,7 +108,7 @@ def test_restore_before_deadline_settles_normally() -> None:
 
 def test_restore_without_headers_counts_nothing_twice() -> None:
     canaries = ledger()
-    run = PreviousRun(floor=None, newest_arrived=None, died_at=100.0, resumed_at=300.0)
+    run = replace(previous_run(floor=0, newest=None), floor=None)
     canaries.restore(run, sent(98, 99, 100), [found(98), found(99)])
     assert counts(canaries)["completeness"] == NOTHING
     assert canaries.pending == 1
@@ -111,7 +120,7 @@ def test_restore_after_sender_restart_keeps_tracked_canaries() -> None:
     canaries.arrived(0, 0, 1.5)
     canaries.scheduled(2, 0, 2.0)  # its acknowledgement was lost with the sender
     before = canaries.counters
-    run = PreviousRun(floor=None, newest_arrived=None, died_at=2.0, resumed_at=5.0)
+    run = PreviousRun(None, None, None, started_at=4.0, resumed_at=5.0, sending_since=2.5)
     canaries.restore(run, sent(0, 1, 2), [Arrival(0, 0, 5.0, 2.0)])
     assert canaries.counters == before
     assert canaries.totals.duplicates == 0

@@ -57,6 +57,7 @@ NUMBERS = st.integers(0, 2**63 - 1)
         partition=st.integers(0, 10_000),
         floor=st.none() | NUMBERS,
         newest_arrived=st.none() | NUMBERS,
+        settled_ms=st.none() | NUMBERS,
     )
 )
 def test_canary_headers_round_trip_among_other_headers(canary: CanaryRecord) -> None:

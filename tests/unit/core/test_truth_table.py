@@ -218,7 +218,7 @@ def exporter_returns(world: World, now: float) -> None:
     world.exporter_up = True
     world.ledger = CanaryLedger(CanaryRules(own_topic=True))
     world.ledger.restore(
-        PreviousRun(floor=FAULT - 1, newest_arrived=FAULT - 2, died_at=died, resumed_at=now),
+        PreviousRun(FAULT - 1, FAULT - 2, died, now, resumed_at=now, sending_since=now),
         [SentCanary(sequence, 0, sequence, float(sequence)) for sequence in range(200, FAULT)],
         [Arrival(sequence, 0, now, died) for sequence in range(200, FAULT)],
     )

@@ -229,7 +229,7 @@ def test_canaries_due_during_pause_are_skipped() -> None:
 
 def test_canaries_carry_ledger_state() -> None:
     world = World(1)
-    run(world, {"us->eu": LedgerState(floor=7, newest_arrived=9), "eu->us": LedgerState(1, 1)})
+    run(world, {"us->eu": LedgerState(7, 9, 12.3456), "eu->us": LedgerState(1, 1)})
     (record,) = world.sent
     assert CanaryRecord.from_headers(record["headers"]) == CanaryRecord(
         instance="here",
@@ -239,6 +239,7 @@ def test_canaries_carry_ledger_state() -> None:
         partition=FIRST % 2,
         floor=7,
         newest_arrived=9,
+        settled_ms=12_345,
     )
     assert record["timestamp_ms"] == FIRST
     assert (record["key"], record["value"]) == (b"here/us->eu/%d" % (FIRST % 2), b"%d" % FIRST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from dataclasses import replace
@@ -58,6 +59,7 @@ class World:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.log: list[str] = []
         self.served: list[str] = []
+        self.carried: queue.SimpleQueue[object] = queue.SimpleQueue()
         self.refused: str | None = None
         self.text = BOTH
         world = self
@@ -134,7 +136,7 @@ class World:
                 return []
 
             def send_ledger_states(self, states: object) -> None:
-                pass
+                world.carried.put(states)
 
         def check(clusters: Mapping[str, object]) -> None:
             if world.refused in clusters:
@@ -174,6 +176,15 @@ def exporter(world: World) -> Iterator[Exporter]:
 def text_of(exporter: Exporter) -> str:
     body = exporter.snapshot().body(Format.CLASSIC, Encoding.IDENTITY)
     return b"".join(body.chunks).decode()
+
+
+def test_canaries_carry_only_what_was_scraped(exporter: Exporter, world: World) -> None:
+    """What is lost with the process is counted by the next one."""
+    exporter._publisher.publish()
+    assert world.carried.empty()
+    exporter.snapshot()
+    assert world.carried.get(timeout=30) == {"us->eu": "us->eu", "eu->us": "eu->us"}
+    assert world.carried.empty()
 
 
 RELOADS = [

@@ -193,6 +193,8 @@ def test_start_while_target_is_down_counts_no_earlier_canaries() -> None:
     totals = canaries.ledger.totals
     assert (totals.sent, totals.received, totals.duplicates) == (1, 1, 0)
     assert canaries.count(COMPLETENESS) == SliCount(1, 1, 0)
+    # No process sent the 70 that were due from 59 to 128 s.
+    assert canaries.count(AVAILABILITY) == SliCount(1, 1, 70)
     # It arrived at an unknown time before 160 s.
     assert canaries.tracker.latencies.read().total_seconds == 0.0
     canaries.look(170.0, *sent(1_001, 165.0), Arrived(FLOW, 1_001, 0, 165.5))
@@ -252,7 +254,8 @@ def test_restarted_process_counts_no_canary_twice() -> None:
     totals = canaries.ledger.totals
     assert (totals.received, totals.duplicates, totals.sent) == (1, 0, 2)
     canaries.look(111.0, Arrived(FLOW, 2, 0, 110.0), alive(110.0))
-    assert canaries.count(AVAILABILITY) == SliCount(2, 2, 0)
+    # Those that were due from 103 to 107 s were not sent.
+    assert canaries.count(AVAILABILITY) == SliCount(2, 2, 5)
 
 
 def test_canary_due_while_process_restarts_is_unknown() -> None:

@@ -145,7 +145,7 @@ def test_other_flows_sides_and_topics_are_left_out(monkeypatch: pytest.MonkeyPat
 
 
 def test_answer_is_awaited_after_any_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    failures = [each for each in ErrorKind if each is not ErrorKind.AUTHORIZATION]
+    failures: list[ErrorKind] = [each for each in ErrorKind if each != "authorization"]
     timeline = Timeline([record(NOW - 5)], failures=failures)
     (chunk,) = read(monkeypatch, timeline, [set()])
     assert len(chunk.records["orders"]) == 1
