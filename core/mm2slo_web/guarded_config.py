@@ -13,9 +13,12 @@ from mm2slo_web.guarded_connection import GuardedConnection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
     from mm2slo_web.reloaded_access import Access
 
 _SHUTDOWN_SECONDS: Final = 5
+_TWO_LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class GuardedConfig(uvicorn.Config):
 
     def __init__(self, app: Any, access: Callable[[], Access], limits: Limits) -> None:
         super().__init__(
-            app,
+            _closing_after_two_lengths(app),
             http=GuardedConnection,
             ws="none",
             loop="asyncio",
@@ -56,3 +59,22 @@ class GuardedConfig(uvicorn.Config):
         self.limits = limits
         self.idle: dict[GuardedConnection, None] = {}
         """Connections without a request, longest first."""
+
+
+def _closing_after_two_lengths(app: ASGIApp) -> ASGIApp:
+    """Close the connection after a request with both Content-Length and Transfer-Encoding.
+
+    Another proxy or server may disagree about its end (RFC 9112, section 6.1).
+    """
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_and_close(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                others = [each for each in message["headers"] if each[0] != b"connection"]
+                message = {**message, "headers": [*others, (b"connection", b"close")]}
+            await send(message)
+
+        names = {name for name, _ in scope.get("headers", ())}
+        await app(scope, receive, send_and_close if names >= _TWO_LENGTHS else send)
+
+    return serve

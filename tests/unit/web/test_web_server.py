@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,3 +51,34 @@ def test_changed_certificate_applies_to_the_next_connection(
     assert caplog.text.count("keeping the previous TLS and access rules: cannot use") == 1
     write_certificate(tmp_path)
     assert files.current().tls not in {None, before.tls}
+
+
+async def empty_page(_scope: Scope, _receive: Receive, send: Send) -> None:
+    headers = [(b"content-length", b"0"), (b"connection", b"keep-alive")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body"})
+
+
+@pytest.mark.parametrize(
+    ("framing", "responses"),
+    [
+        ("Content-Length: 5\r\nTransfer-Encoding: chunked", 1),
+        ("transfer-encoding: chunked\r\ncontent-length: 0", 1),
+        ("Transfer-Encoding: chunked", 2),
+    ],
+)
+def test_connection_is_closed_after_a_request_with_two_lengths(
+    framing: str, responses: int
+) -> None:
+    requests = (
+        f"GET / HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    )
+    with WebServer(empty_page, bind(Listen("127.0.0.1", 0), "listen")) as server:
+        address = ("127.0.0.1", server.address.port)
+        with socket.create_connection(address, timeout=60) as connection:
+            connection.sendall(requests.encode())
+            received = b""
+            while received.count(b"HTTP/1.1 200") < 2 and (part := connection.recv(4096)):
+                received += part
+    assert received.count(b"HTTP/1.1 200") == responses
+    assert (b"connection: close\r\n" in received) is (responses == 1)
