@@ -59,6 +59,7 @@ def create_app(service: ReportService) -> ASGIApp:
     )
     app.state.service = service
     app.state.metrics = ProcessMetrics()
+    app.state.readiness = health_routes.SharedReadiness(service)
     for router in _ROUTERS:
         app.include_router(router)
     for kind, problem_of in _PROBLEMS.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from http import HTTPStatus
 from typing import Final, Literal
 
@@ -15,6 +17,8 @@ from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.report_service import ReportService, service_of
 from mm2slo_report.web.response_docs import describe_responses
+
+_LONGEST_READINESS_SECONDS: Final = 2.0
 
 router = APIRouter(tags=["operations"])
 
@@ -34,8 +38,8 @@ _READINESS: Final = describe_responses() | {
 
 
 @router.get("/healthz", summary="Liveness", response_model=Health, responses=describe_responses())
-def healthz() -> Response:
-    """Always 200 while the process serves requests."""
+async def healthz() -> Response:
+    """Always 200 while the process serves requests."""  # async: it waits for no thread
     return _respond(Health(), HTTPStatus.OK)
 
 
@@ -45,24 +49,58 @@ def healthz() -> Response:
     response_model=Health,
     responses=_READINESS,
 )
-def readyz(request: Request) -> Response:
+async def readyz(request: Request) -> Response:
     """503 while the store or the SLI source is unavailable; `problems` lists the reasons.
+
+    They are checked once for all concurrent requests, and at most every two seconds.
 
     `warnings` lists generated rules that Prometheus has not loaded; only alerts depend on them.
     """
-    service = service_of(request)
+    answer = await request.app.state.readiness.newest()
+    tokens = service_of(request).settings.tokens
+    if tokens is not None and not tokens.valid:
+        problem = "report.tokens_file lists no valid token; see the log for the reason"
+        answer = Health(status="unavailable", problems=(problem, *answer.problems))
+    is_ready = answer.status == "ok"
+    return _respond(answer, HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def _check(service: ReportService) -> Health:
     problems = _problems(service)
     if problems:
-        answer = Health(status="unavailable", problems=tuple(problems))
-        return _respond(answer, HTTPStatus.SERVICE_UNAVAILABLE)
-    return _respond(Health(warnings=tuple(service.missing_rules())), HTTPStatus.OK)
+        return Health(status="unavailable", problems=tuple(problems))
+    return Health(warnings=tuple(service.missing_rules()))
+
+
+class SharedReadiness:
+    """The newest readiness, which one thread checks for all callers."""
+
+    def __init__(self, service: ReportService) -> None:
+        self._service = service
+        self._seconds = min(service.settings.cache_seconds, _LONGEST_READINESS_SECONDS)
+        self._running: asyncio.Task[Health] | None = None
+        self._newest: tuple[float, Health] | None = None
+
+    async def newest(self) -> Health:
+        now = time.monotonic()
+        if self._newest is not None and now - self._newest[0] < self._seconds:
+            return self._newest[1]
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        return await asyncio.shield(self._running)  # a caller that leaves ends no other's wait
+
+    async def _run(self) -> Health:
+        try:
+            # Not a thread of those that serve requests, which may all be busy.
+            found = await asyncio.to_thread(_check, self._service)
+        finally:
+            self._running = None
+        self._newest = (time.monotonic(), found)
+        return found
 
 
 def _problems(service: ReportService) -> list[str]:
     found = []
-    tokens = service.settings.tokens
-    if tokens is not None and not tokens.valid:
-        found.append("report.tokens_file lists no valid token; see the log for the reason")
     now = whole_minute(service.now)
     try:
         service.reporter.facts.exclusions(Span(now - MINUTE_MS, now))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,9 @@ CALLER: Final = "mm2slo.caller"
 TOKEN: Final = "mm2slo.token"
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Health checks send no token; these paths expose no figures."""
+_MOST_RUNNING: Final = {"/healthz": 256, "/readyz": 32}
+_MOST_OTHERS: Final = 128
+"""Requests that run at once: fewer than connections, some of which are left for liveness."""
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _NO_CONTENT: Final = b"default-src 'none'; frame-ancestors 'none'"
 _HEADERS: Final = (
@@ -38,6 +42,7 @@ class RequestGuard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
+        self._running: Counter[str] = Counter()
         self._headers = (*_HEADERS, *((_TLS_HEADER,) if settings.tls else ()))
 
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
@@ -58,13 +63,20 @@ class RequestGuard:
             self._check_host(headers)
             _check_length(headers)
             scope[TOKEN] = token = self._check_token(scope, headers)
+            kind = scope["path"] if scope["path"] in OPEN_PATHS else ""
+            if self._running[kind] >= _MOST_RUNNING.get(kind, _MOST_OTHERS):
+                raise _too_many()
         except ProblemError as problem:
             await ProblemResponse(problem)(scope, receive, send_with_headers)
             return
         scope[CALLER] = token.name if token else (scope.get("client") or ("",))[0]
         if head:
             scope["method"] = "GET"
-        await self._app(scope, _limited(receive), send_with_headers)
+        self._running[kind] += 1
+        try:
+            await self._app(scope, _limited(receive), send_with_headers)
+        finally:
+            self._running[kind] -= 1
 
     def _with_headers(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         has_policy = any(name == b"content-security-policy" for name, _ in headers)
@@ -129,6 +141,15 @@ def _limited(receive: Receive) -> Receive:
         return message
 
     return limited
+
+
+def _too_many() -> ProblemError:
+    return ProblemError(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "busy",
+        "too many requests at once; try again",
+        headers={"Retry-After": "1"},
+    )
 
 
 def _too_large() -> ProblemError:
