@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import secrets
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import bcrypt
@@ -18,11 +20,18 @@ if TYPE_CHECKING:
 
 # bcrypt reads no further than this; what is longer cannot be the password.
 _LONGEST_PASSWORD: Final = 72
-_MAX_WAITING: Final = 8
+_MOST_OF_PEER: Final = 8
+_MOST_PEERS: Final = 64
 
 
 class TooManyLoginsError(Exception):
     """Passwords of other requests are being checked; the client may try again."""
+
+
+@dataclass(slots=True)
+class _Peer:
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
 
 
 class Authenticator:
@@ -32,14 +41,27 @@ class Authenticator:
     password nor anything that could be tried elsewhere.
     """
 
-    def __init__(self, users: Mapping[str, Secret], token_digests: tuple[Secret, ...]) -> None:
+    def __init__(
+        self,
+        users: Mapping[str, Secret],
+        token_digests: tuple[Secret, ...],
+        previous: Authenticator | None = None,
+    ) -> None:
+        """*previous*: keep what it knows of users whose hash is the same, and its queue."""
         self._users = {name.encode(): known.reveal().encode() for name, known in users.items()}
         self._tokens = tuple(each.reveal() for each in token_digests)
         self._key = secrets.token_bytes(32)
         self._right: dict[bytes, bytes] = {}
         # One at a time: wrong passwords must not take every core from the collectors.
         self._bcrypt_turn = asyncio.Lock()
-        self._waiting = 0
+        self._peers: dict[str, _Peer] = {}
+        if previous is not None:
+            self._key, self._peers = previous._key, previous._peers
+            self._bcrypt_turn = previous._bcrypt_turn
+            same = self._users.items() & previous._users.items()
+            self._right = {
+                user: previous._right[user] for user, _ in same if user in previous._right
+            }
 
     @property
     def challenges(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -48,36 +70,61 @@ class Authenticator:
         bearer = (b"www-authenticate", b'Bearer realm="mm2slo"')
         return ((basic,) if self._users else ()) + ((bearer,) if self._tokens else ())
 
-    async def allows(self, authorization: str | None) -> bool:
-        """Whether a request with this header may read. Raises TooManyLoginsError."""
+    def recognizes(self, authorization: str | None) -> bool:
+        """Whether a request with this header may read, as far as that needs no bcrypt."""
         if not self._users and not self._tokens:
             return True
         scheme, credentials = split_authorization(authorization)
-        if scheme == "basic" and self._users:
-            return await self._basic(credentials)
+        if scheme == "basic":
+            user, password = basic_credentials(credentials) or (b"", b"")
+            digest = self._digest(user, password)
+            return hmac.compare_digest(digest, self._right.get(user, b""))
         return scheme == "bearer" and matching_digest(credentials, self._tokens) is not None
 
-    async def _basic(self, credentials: str) -> bool:
-        user, password = basic_credentials(credentials) or (b"", None)
-        if password is None or len(password) > _LONGEST_PASSWORD:
-            return False
-        known = self._users.get(user)
-        digest = hmac.digest(self._key, user + b"\0" + password, "sha256")
-        if known is not None and hmac.compare_digest(digest, self._right.get(user, b"")):
+    async def allows(self, authorization: str | None, peer: str = "") -> bool:
+        """Whether a request with this header may read. Raises TooManyLoginsError."""
+        if self.recognizes(authorization):
             return True
+        scheme, credentials = split_authorization(authorization)
+        found = basic_credentials(credentials) if scheme == "basic" and self._users else None
+        if found is None or len(found[1]) > _LONGEST_PASSWORD:
+            return False
+        user, password = found
+        known = self._users.get(user)
         # Unknown users take as long as known ones, so that the response time does not reveal them.
-        right = await self._check(password, known or next(iter(self._users.values())))
+        some = known or next(iter(self._users.values()))
+        right = await self._check(password, some, _network(peer))
         if known is None or not right:
             return False
-        self._right[user] = digest
+        self._right[user] = self._digest(user, password)
         return True
 
-    async def _check(self, password: bytes, known: bytes) -> bool:
-        if self._waiting >= _MAX_WAITING:
+    def _digest(self, user: bytes, password: bytes) -> bytes:
+        return hmac.digest(self._key, user + b"\0" + password, "sha256")
+
+    async def _check(self, password: bytes, known: bytes, network: str) -> bool:
+        if network not in self._peers and len(self._peers) >= _MOST_PEERS:
             raise TooManyLoginsError
-        self._waiting += 1
+        peer = self._peers.setdefault(network, _Peer())
+        if peer.waiting >= _MOST_OF_PEER:
+            raise TooManyLoginsError
+        peer.waiting += 1
         try:
-            async with self._bcrypt_turn:
+            # Only one request of each peer waits with those of others, which take turns.
+            async with peer.turn, self._bcrypt_turn:
                 return await asyncio.to_thread(bcrypt.checkpw, password, known)
         finally:
-            self._waiting -= 1
+            peer.waiting -= 1
+            if not peer.waiting:
+                del self._peers[network]
+
+
+def _network(peer: str) -> str:
+    """The address of a peer; the first half of an IPv6 address, as it may choose the rest."""
+    try:
+        address = ipaddress.ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer
+    if isinstance(address, ipaddress.IPv4Address) or address.ipv4_mapped:
+        return peer
+    return str(int(address) >> 64)

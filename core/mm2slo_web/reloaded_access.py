@@ -100,12 +100,15 @@ class ReloadedAccess:
 
 def web_config_file(path: Path) -> ReloadedAccess:
     """Access from a web configuration file."""
+    newest: Authenticator | None = None
 
     def load() -> tuple[Access, tuple[Path, ...]]:
+        nonlocal newest
         config = _read(path)
         tls = config.tls_server_config
+        users, tokens = config.basic_auth_users, config.bearer_tokens_sha256
         access = Access(
-            Authenticator(config.basic_auth_users, config.bearer_tokens_sha256),
+            Authenticator(users, tokens, newest),
             server_context(tls, path.parent) if tls else None,
             tls.client_allowed_sans if tls else (),
             tuple(
@@ -113,6 +116,7 @@ def web_config_file(path: Path) -> ReloadedAccess:
                 for name, value in config.http_server_config.headers.items()
             ),
         )
+        newest = access.authenticator
         return access, (path, *(tls_files(tls, path.parent) if tls else ()))
 
     return ReloadedAccess(load)

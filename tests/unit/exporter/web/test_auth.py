@@ -7,13 +7,14 @@ import base64
 import hashlib
 import json
 import pickle
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import bcrypt
 import pytest
 
 from mm2slo_core.secret import Secret
-from mm2slo_web.authenticator import Authenticator
+from mm2slo_web.authenticator import Authenticator, TooManyLoginsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +100,76 @@ def test_what_is_remembered_is_not_the_password_and_differs_by_process() -> None
     kept = pickle.dumps([one._right, one._users, one._tokens])
     assert PASSWORD.encode() not in kept
     assert one._right != other._right
+
+
+async def brute_force(authenticator: Authenticator, network: str) -> None:
+    """Try wrong passwords from one network, more at once than it may, until cancelled."""
+
+    async def attempt(number: int) -> None:
+        while True:
+            with suppress(TooManyLoginsError):
+                wrong, peer = basic("me", f"wrong-{number}"), network.format(number)
+                assert not await authenticator.allows(wrong, peer)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*map(attempt, range(20)))
+
+
+@pytest.mark.parametrize("network", ["192.0.2.7", "2001:db8:7::{:x}"])
+def test_brute_force_does_not_lock_out_another_address(
+    network: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[bool] = []
+
+    def check(password: bytes, _known: bytes) -> bool:
+        checked.append(password == PASSWORD.encode())
+        return checked[-1]
+
+    monkeypatch.setattr(bcrypt, "checkpw", check)
+    authenticator = both()
+
+    async def scrape() -> int:
+        attack = asyncio.create_task(brute_force(authenticator, network))
+        while len(checked) < 20:
+            await asyncio.sleep(0)
+        before = len(checked)
+        assert await authenticator.allows(basic("me", PASSWORD), "2001:db8:8::1")
+        attack.cancel()
+        return len(checked) - before
+
+    # The check in progress, and one of the attacker between the two.
+    assert asyncio.run(scrape()) <= 4
+
+
+def test_reload_keeps_what_is_known_of_unchanged_hashes() -> None:
+    before = Authenticator({"me": Secret(HASH), "you": Secret(HASH)}, ())
+    for user in ("me", "you"):
+        assert allows(before, basic(user, PASSWORD))
+    other = bcrypt.hashpw(b"other", bcrypt.gensalt(4)).decode()
+    users = {"me": Secret(HASH), "you": Secret(other)}
+    after = Authenticator(users, (), before)
+    assert after.recognizes(basic("me", PASSWORD))
+    assert not after.recognizes(basic("you", PASSWORD))
+    assert not allows(after, basic("you", PASSWORD))
+    assert not Authenticator({}, (Secret(DIGEST),), before).recognizes(basic("me", PASSWORD))
+
+
+def test_changed_file_keeps_what_is_known_of_unchanged_hashes(
+    serve: Any, web_config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, header = serve(web_config=web_config), {"Authorization": basic("me", PASSWORD)}
+    assert client("/metrics", header).status == 200
+    monkeypatch.setattr(bcrypt, "checkpw", lambda *_: pytest.fail("checked again"))
+    replace(web_config, json.dumps({"basic_auth_users": {"me": HASH}}))
+    assert client("/metrics", header).status == 200
+
+
+def test_liveness_does_not_wait_for_password_checks(
+    serve: Any, web_config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bcrypt, "checkpw", lambda *_: pytest.fail("checked"))
+    header = {"Authorization": basic("me", "wrong")}
+    assert serve(web_config=web_config)("/healthz", header).status == 200
 
 
 @pytest.fixture
