@@ -2,7 +2,8 @@
 
 The fields are those of events in Splunk (docs/splunk.md): `timestamp` (RFC 3339, UTC), `level`,
 `service`, those of `EXTRAS` that the call passes, `logger`, `message` and, for an exception,
-`error.type`, `error.message` and `error.stack_trace`, without local variables.
+`error.type`, `error.message` and `error.stack_trace`, without local variables. Secrets are
+redacted in all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Final
 
+from mm2slo_core.redaction import Redactor
+
 EXTRAS: Final = (
     "flow", "cluster", "topic", "partition", "group", "stage", "reason", "records", "seconds",
     "run_id", "request_id", "event_action",
@@ -20,6 +23,19 @@ EXTRAS: Final = (
 
 REQUEST_ID: Final[ContextVar[str]] = ContextVar("request_id")
 """The id of the HTTP request that is answered, for all log lines of its context."""
+
+
+_REDACTOR: Final = Redactor()
+
+
+class TextFormatter(logging.Formatter):
+    """Lines for a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _REDACTOR.redact(super().format(record))
 
 
 class JsonFormatter(logging.Formatter):
@@ -44,4 +60,4 @@ class JsonFormatter(logging.Formatter):
             error = record.exc_info[1]
             line |= {"error.type": type(error).__qualname__, "error.message": str(error)}
             line["error.stack_trace"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return json.dumps(_REDACTOR.redact_document(line), ensure_ascii=False)

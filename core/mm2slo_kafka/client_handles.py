@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from mm2slo_core.redaction import Redactor
 from mm2slo_kafka.kafka_errors import LastConnectionError, translate, translated
 from mm2slo_kafka.msk_iam import token_callback
 from mm2slo_kafka.request_counts import RequestCounts
@@ -27,9 +28,7 @@ logger = logging.getLogger(__name__)
 
 _STATISTICS_MS = 10_000
 _REPEAT_SECONDS = 60.0
-_REDACTED = "[redacted]"
 _SECRET_MARKS = ("password", "secret", "key.pem", "jaas", "oauthbearer.config", "token", "userinfo")
-_SHORTEST_SECRET = 3  # replacing shorter ones would garble unrelated text
 
 _COMMON: dict[str, str] = {
     "client.id": "mm2slo",
@@ -55,7 +54,8 @@ class HandleFactory:
         self.last_error = LastConnectionError()
         self.counts = RequestCounts()
         self._properties = dict(properties)
-        self._secrets = _secrets(properties)
+        self.redact = Redactor(exact=_secrets(properties)).redact
+        """Removes this cluster's secrets, and what looks like one, from a text."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.alias!r})"
@@ -92,12 +92,6 @@ class HandleFactory:
             error, self.alias, operation, last_error=self.last_error, redact=self.redact
         )
 
-    def redact(self, text: str) -> str:
-        """Remove the values of this cluster's secret properties from *text*."""
-        for secret in self._secrets:
-            text = text.replace(secret, _REDACTED)
-        return text
-
     def _settings(self, overrides: Mapping[str, str], *, statistics: bool = True) -> dict[str, Any]:
         settings: dict[str, Any] = {**_COMMON, **self._properties, **overrides}
         settings["error_cb"] = self.last_error.record
@@ -109,13 +103,12 @@ class HandleFactory:
         return settings
 
 
-def _secrets(properties: Mapping[str, str]) -> tuple[str, ...]:
-    found = {
+def _secrets(properties: Mapping[str, str]) -> set[str]:
+    return {
         str(value)
         for name, value in properties.items()
-        if any(mark in name for mark in _SECRET_MARKS) and len(str(value)) >= _SHORTEST_SECRET
+        if any(mark in name for mark in _SECRET_MARKS)
     }
-    return tuple(sorted(found, key=len, reverse=True))
 
 
 class _Log:

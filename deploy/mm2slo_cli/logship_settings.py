@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from mm2slo_core.config.logship_config import LogFileFormat
+from mm2slo_core.redaction import Redactor
+from mm2slo_core.secret_patterns import SecretPattern
 from mm2slo_core.user_errors import UserError
 from mm2slo_logship.events.connector_flows import connector_flows
 from mm2slo_logship.events.parser_settings import ParserSettings
 from mm2slo_logship.events.parsing import Parser
-from mm2slo_logship.events.redaction import Redactor
-from mm2slo_logship.events.secret_patterns import SecretPattern
 from mm2slo_logship.files.source import Source
 from mm2slo_logship.hec.hec_client import Connection
 from mm2slo_logship.hec.token_file import Token

@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from mm2slo_core.json_logs import JsonFormatter
+from mm2slo_core.json_logs import JsonFormatter, TextFormatter
 
 if TYPE_CHECKING:
     from mm2slo_core.config.exporter_config import LogConfig
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def configure_logging(config: LogConfig, service: str = "repl-exporter") -> None:
     """Send all log records of this process to standard output; *service* is a field in JSON."""
     handler = logging.StreamHandler(sys.stdout)
-    if config.format == "json":
-        handler.setFormatter(JsonFormatter(service))
-    else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+    handler.setFormatter(JsonFormatter(service) if config.format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(config.level.upper())

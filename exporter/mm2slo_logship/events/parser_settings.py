@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
-from mm2slo_logship.events.redaction import Redactor
+from mm2slo_core.redaction import Redactor
 from mm2slo_logship.events.thread_flows import ThreadFlows
 
 if TYPE_CHECKING:

@@ -86,3 +86,19 @@ def test_configure_logging_writes_text(
     configure_logging(LogConfig(format="text", level="info"))
     root.info("ready")
     assert capsys.readouterr().out.endswith("INFO    ready\n")
+
+
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_secrets_in_messages_extras_and_errors_are_redacted(
+    log_format: str, root: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging(LogConfig(format=log_format))
+    address = "https://me@corp:hun7er2@host/x"
+    try:
+        raise OSError(f"cannot reach {address}")
+    except OSError:
+        root.exception("posting to %s failed", address, extra={"reason": f"pwd=hun7er2 {address}"})
+
+    written = capsys.readouterr().out
+    assert "hun7er2" not in written
+    assert "https://me@corp:[redacted]@host/x" in written

@@ -1,4 +1,4 @@
-"""Removal of secrets from log text, before anything is shipped or stored.
+"""Removal of secrets from log text, before anything is logged, shipped or stored.
 
 Running all regexes on every event would cost more than everything else together. Literals are
 searched in whole blocks of lines instead, and regexes run only where one was found.
@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_logship.events.secret_patterns import PATTERNS, REDACTED, SECRET_FIELD, SecretPattern
+from mm2slo_core.secret_patterns import PATTERNS, REDACTED, SECRET_FIELD, SecretPattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,16 +29,17 @@ _RUN: Final = re.compile(r"[A-Za-z0-9]+")
 class Redactor:
     """Redacts and counts; one for all files of a process.
 
-    *exact* are secrets that the program itself holds, of at least four characters.
+    *exact* are secrets that the program itself holds. Shorter ones than three characters are left
+    in place: replacing them would garble other text.
     """
 
     def __init__(self, extra: Iterable[SecretPattern] = (), exact: Iterable[str] = ()) -> None:
-        own = (_exact_pattern(secret) for secret in exact if len(secret) >= 4)
+        longest_first = sorted(exact, key=len, reverse=True)
+        own = (_exact_pattern(secret) for secret in longest_first if len(secret) >= 3)
         self._patterns = (*own, *extra, *PATTERNS)
         self._always = any(not pattern.literals for pattern in self._patterns)
-        literals = (each for pattern in self._patterns for each in pattern.literals)
-        self._block_literals = tuple(sorted({_in_blocks(each) for each in literals}))
-        self._literals = tuple(each.encode() for each in self._block_literals)
+        self._text_literals = {each for pattern in self._patterns for each in pattern.literals}
+        self._literals = sorted({_in_blocks(each).encode() for each in self._text_literals})
         self.counts: Counter[str] = Counter()
         """Replaced secrets by the name of their pattern."""
 
@@ -63,10 +64,11 @@ class Redactor:
         if not text.isprintable():
             text = _TERMINAL.sub("", text)
         folded = text.lower().replace(".", "").replace("_", "").replace("-", "")
-        if not self._always and not any(each in folded for each in self._block_literals):
+        found = {each for each in self._text_literals if each in folded}
+        if not self._always and not found:
             return text
         for pattern in self._patterns:
-            if not pattern.literals or any(each in folded for each in pattern.literals):
+            if not pattern.literals or not found.isdisjoint(pattern.literals):
                 text, count = pattern.regex.subn(pattern.replacement, text)
                 if count:
                     self.counts[pattern.name] += count
@@ -77,8 +79,10 @@ class Redactor:
         return self._redact_mapping(document)
 
     def _redact_mapping(self, document: dict[str, object]) -> dict[str, object]:
+        named = str(document.get("name"))  # of `value`, as in the environment of a container
         return {
-            self.redact(name): self._redact_field(name, value) for name, value in document.items()
+            self.redact(name): self._redact_field(named if name == "value" else name, value)
+            for name, value in document.items()
         }
 
     def _redact_field(self, name: str, value: object) -> object:

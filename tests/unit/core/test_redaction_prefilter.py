@@ -9,8 +9,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_logship.events.redaction import Redactor
-from mm2slo_logship.events.secret_patterns import PATTERNS
+from mm2slo_core.redaction import Redactor
+from mm2slo_core.secret_patterns import PATTERNS
 
 REDACTOR = Redactor()
 EVERY_REGEX = Redactor(replace(pattern, literals=()) for pattern in PATTERNS)
@@ -52,6 +52,20 @@ PARTS = (
     "cookie",
     "assertion",
     "access-key",
+    "pwd",
+    "KAFKA_PASS",
+    "-storepass ",
+    "curl -u a:b",
+    "<password>p</password>",
+    "name: password, value: p",
+    "https://t@h",
+    "hooks.slack.com/services/T00000000",
+    "xoxb-12345678",
+    "{",
+    "}",
+    "[",
+    "b'",
+    ", a",
     "-",
     ".",
     "_",

@@ -9,8 +9,8 @@ import time
 import orjson
 import pytest
 
-from mm2slo_logship.events.redaction import Redactor
-from mm2slo_logship.events.secret_patterns import REDACTED, SecretPattern
+from mm2slo_core.redaction import Redactor
+from mm2slo_core.secret_patterns import REDACTED, SecretPattern
 
 SECRET = "hun7er2-Sw0rdf1sh"
 TOKEN = "0a1b2c3d-1111-2222-3333-444455556666"
@@ -76,6 +76,39 @@ TEXTS = (  # a line, and the secret in it
     ("where source record is = SourceRecord{value=Struct{card=4111}}", "4111"),
     (f'bad config {{"password": "{SECRET} with \\" quote {SECRET}"}}', SECRET),
     (f"pass\x1b[31mword={SECRET}", SECRET),
+    (f"POST https://hooks.slack.com/services/T0000/B0000/{SECRET} failed", SECRET),
+    (f"as xoxb-1234-{SECRET}", SECRET),
+    (f"GET https://me@corp:{SECRET}@host/x", SECRET),
+    (f"GET https://u:a/{SECRET}@host/x", SECRET),
+    (f"GET https://u:p@{SECRET}@host/x,http://other/x", SECRET),
+    (f"http://a:8083,http://u:it's{SECRET}@host", SECRET),
+    (f"git clone https://{SECRET}@host/x", SECRET),
+    (f"pwd={SECRET}", SECRET),
+    (f"export KAFKA_PASS={SECRET}", SECRET),
+    (f"PASS={SECRET}", SECRET),
+    (f"keytool -list -storepass {SECRET} -v", SECRET),
+    (f"[keytool, -keypass, {SECRET}]", SECRET),
+    (f"['openssl', '-passin', 'pass:{SECRET}']", SECRET),
+    (f"curl -u me:{SECRET} https://host", SECRET),
+    (f"curl -sku 'me:my {SECRET}' -x http://proxy --proxy-user me:{SECRET} https://host", SECRET),
+    (f'{{"password":{{"value":"{SECRET}"}},"a":1}}', SECRET),
+    (f'{{"password":{{"value":"}}\\"{SECRET}"}},"a":1}}', SECRET),
+    (f'{{\\"password\\":{{\\"value\\":\\"{SECRET}\\"}}}}', SECRET),
+    (f'{{"passwords": ["a", "{SECRET}"]}}', SECRET),
+    (f"passwords=[a, {SECRET}], topics=.*", SECRET),
+    (f"password={{cipher}}{SECRET}", SECRET),
+    (f"<password>{SECRET}</password>", SECRET),
+    (f'<db:password type="text"><![CDATA[{SECRET}]]></db:password>', SECRET),
+    (f"<name>ssl.key.password</name><value>my {SECRET}</value>", SECRET),
+    (f'<property name="password" value="{SECRET}"/>', SECRET),
+    (f'<property name="password">{SECRET}</property>', SECRET),
+    (f"- name: KAFKA_PASSWORD\n  value: {SECRET}", SECRET),
+    (f"password=b'my {SECRET}'", SECRET),
+    (f"{{'password': b'{SECRET}', 'a': 1}}", SECRET),
+    (f"{{a=b, password=my {SECRET} here, topics=.*}}", SECRET),
+    (f"{{a=b, password=my, {SECRET}}}", SECRET),
+    (f"Config(user=a, password=my x(old {SECRET})", SECRET),
+    *((f"pwd=a{mark}{SECRET}", SECRET) for mark in "!#$%&'()*+-./:;<=>?@[]^_`{|}~"),
 )
 UNTOUCHED = (
     "ssl.key.password = [hidden]",
@@ -97,6 +130,14 @@ UNTOUCHED = (
     "SharedAccessKeyName=Root",
     "delegation.token.max.lifetime.ms = 604800000",
     "App info kafka.producer for us->eu|MirrorSourceConnector-0|replication-consumer unregistered",
+    "PWD=/opt/kafka",
+    "a second pass: 5 records",
+    "token_file: /run/secrets/token",
+    "http://[::1]:8083/connectors/a@b",
+    "abfss://container@account.dfs.core.windows.net/audit",
+    "postgresql://mm2slo:***@db/audit",
+    "usage: curl -s https://host, --password <password> to log in",
+    "ConfigEntry(name=ssl.key.password, value=null, source=DEFAULT_CONFIG)",
 )
 
 
@@ -159,6 +200,7 @@ def test_redact_document_replaces_secrets_in_names_values_and_nested_fields() ->
             "password": "[hidden]",
             "use_token": True,
             TOKEN: f"x{TOKEN}",
+            "env": [{"name": "KAFKA_PASS", "value": SECRET}, {"name": "HOME", "value": "/"}],
         }
     )
 
@@ -169,8 +211,9 @@ def test_redact_document_replaces_secrets_in_names_values_and_nested_fields() ->
         "password": "[hidden]",
         "use_token": True,
         REDACTED: f"x{REDACTED}",
+        "env": [{"name": "KAFKA_PASS", "value": REDACTED}, {"name": "HOME", "value": "/"}],
     }
-    assert redactor.counts == {"key_value": 2, "field": 2, "exact": 2}
+    assert redactor.counts == {"key_value": 2, "field": 3, "exact": 2}
 
 
 def test_extra_pattern_is_applied_and_counted() -> None:
@@ -220,6 +263,22 @@ UNITS = (
     "AKIAIOSFODNN7EXAMPLE ",
     "cookie=",
     "\x1b[",
+    "curl ",
+    "curl -u a:",
+    "<password>",
+    "<password",
+    "name=password ",
+    "name=",
+    "password={",
+    "password=[\n",
+    'password=["',
+    "password={{{{'",
+    "password=a b",
+    "password=a)",
+    "-pass ",
+    "://a@",
+    "https://",
+    "hooks.slack.com/services/",
 )
 
 
