@@ -8,6 +8,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from mm2slo_core.secret import escape_credentials
 from mm2slo_core.user_errors import UserError
 
 _EXPECTED = "expected a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
@@ -36,7 +37,7 @@ def parse_address(url_or_path: str | Path) -> StoreAddress:
         return _file(Path(url_or_path))
     scheme = url_or_path.split("://", 1)[0]
     try:
-        url = make_url(url_or_path)
+        url = make_url(escape_credentials(url_or_path))
     except (ArgumentError, ValueError):
         raise UserError(f"invalid store address of scheme {scheme}; {_EXPECTED}") from None
     match url.drivername:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from pydantic_core import PydanticCustomError, core_schema
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
 MASK: Final = "***"
+_CREDENTIALS: Final = re.compile(r"\A(?P<scheme>[^:/?#]+://)(?P<pair>[^:/?#]*:.*)@", re.DOTALL)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -64,6 +67,16 @@ class Secret:
             cls._validate,
             serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
         )
+
+
+def escape_credentials(url: str) -> str:
+    """*url* with user and password, which end at the last `@`, percent-encoded where they are not.
+
+    Parsers of URLs end a password at the first `@` or `/`, and take the rest for the host.
+    """
+    return _CREDENTIALS.sub(
+        lambda match: f"{match['scheme']}{quote(match['pair'], safe=':%')}@", url
+    )
 
 
 def may_carry_secrets(url: SplitResult) -> bool:

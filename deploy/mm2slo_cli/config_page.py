@@ -32,9 +32,10 @@ problems. [`reference-config.yaml`](reference-config.yaml) contains every option
 - **Durations** are `500ms`, `5s`, `10m`, `1h`, `35d`, or a number of seconds.
 - **Lists of expressions** are Java regular expressions that match whole names, as a YAML list or as
   comma-separated text like in MirrorMaker 2.
-- **Secrets**: `${env:NAME}` and `${file:/path}` are replaced in any text. Relative paths start at
-  the folder of the configuration, one trailing newline is removed, and `$${` is a literal `${`.
-  Fields of the type secret are always shown as `***`.
+- **Secrets**: `${env:NAME}` and `${file:/path}` are replaced in any text, percent-encoded in the
+  credentials and the query of a URL. Relative paths start at the folder of the configuration, one
+  trailing newline is removed, and `$${` is a literal `${`. Fields of the type secret are always
+  shown as `***`.
 - **YAML** is parsed strictly: unknown and duplicate keys are errors, and only `true` and `false`
   are booleans.
 

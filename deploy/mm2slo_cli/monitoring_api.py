@@ -11,6 +11,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
+from mm2slo_core.secret import escape_credentials
 from mm2slo_core.user_errors import UserError
 
 _TIMEOUT_S: Final = 10.0
@@ -40,8 +41,8 @@ class Server:
 
         Raises UserError, naming *option*, when it is not an HTTP URL.
         """
-        parts = urlsplit(url.strip())
         try:
+            parts = urlsplit(escape_credentials(url.strip()))
             usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:
             usable = False

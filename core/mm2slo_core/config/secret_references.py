@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from mm2slo_core.config.config_problems import Path, Problem, render_path
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # `$${` is a literal `${`; a kind is followed by a colon, so `a${b}` is plain text.
 _REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?P<kind>[A-Za-z]+):(?P<name>[^}]*)\}")
+_SCHEME: Final = re.compile(r"[A-Za-z][\w.+-]*://")
 
 
 class UnresolvedError(LookupError):
@@ -39,16 +41,27 @@ NO_RESOLVERS: Final = Resolvers(env=_unresolved, file=_unresolved)
 def resolve_references(document: Document, resolvers: Resolvers) -> tuple[object, list[Problem]]:
     """The document with its references replaced, and the problems of failed references.
 
-    Failed references stay as they are, so that the rest of the text can be checked.
+    Failed references stay as they are, so that the rest of the text can be checked. Values of
+    references in the credentials or the query of a URL are percent-encoded.
     """
     problems: list[Problem] = []
 
     def resolve(text: str, path: Path) -> str:
+        scheme = _SCHEME.match(text)
+        plain = _REFERENCE.sub(lambda match: "-" * len(match[0]), text)
+        at = plain.rfind("@")
+
+        def encode(match: re.Match[str], value: str) -> str:
+            if scheme is None or not (match.end() <= at or "?" in plain[: match.start()]):
+                return value
+            both = (match.start(), match.end()) == (scheme.end(), at)  # `user:password`
+            return quote(value, safe=":" if both else "")
+
         def replace(match: re.Match[str]) -> str:
             if match["kind"] is None:
                 return "${"
             try:
-                return _look_up(match["kind"], match["name"], resolvers)
+                return encode(match, _look_up(match["kind"], match["name"], resolvers))
             except UnresolvedError as error:
                 problems.append(_problem(match, str(error), path, document))
                 return match[0]

@@ -68,7 +68,7 @@ def _address(value: str) -> str:
             next_step="remove ? or # and what follows",
             hides_value="@" in value,
         )
-    if parts.username or parts.password:
+    if "@" in value:  # a password with / is no part of what a parser takes for credentials
         raise InvalidValueError(
             "contains a user name or password, but appears in messages",
             expected="a URL without credentials",

@@ -51,6 +51,14 @@ def server_at(url: str) -> Server:
     return Server.of("Alertmanager", "--alertmanager-url", url)
 
 
+def test_password_with_special_characters_is_sent_and_not_shown() -> None:
+    with serve_response(200, b"{}") as (port, requests):
+        server = server_at(f"http://ana:1/p@ss#?@127.0.0.1:{port}/am")
+        server.call("POST", "/api/v2/silences", {})
+    assert base64.b64decode(requests[0][1].removeprefix("Basic ")) == b"ana:1/p@ss#?"
+    assert str(server) == f"Alertmanager at http://127.0.0.1:{port}/am"
+
+
 def test_call_sends_prefix_credentials_and_body() -> None:
     with serve_response(200, b'{"silenceID": "5e7c"}') as (port, requests):
         server = server_at(f" http://ana:p%40ss@127.0.0.1:{port}/am/ ")

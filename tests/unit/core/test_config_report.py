@@ -37,9 +37,10 @@ def test_unknown_time_zone_is_reported(zone: str) -> None:
     assert "such as Europe/Berlin or UTC" in str(refused.value)
 
 
-def test_url_with_credentials_is_reported_without_the_password() -> None:
+@pytest.mark.parametrize("credentials", ["me:hunter2", "me:1/hunter2", "hunter2"])
+def test_url_with_credentials_is_reported_without_the_password(credentials: str) -> None:
     with pytest.raises(ConfigError, match="user name or password") as refused:
-        load_config(f"{HEAD}report: {{prometheus: {{url: 'http://me:hunter2@prom:9090'}}}}")
+        load_config(f"{HEAD}report: {{prometheus: {{url: 'http://{credentials}@prom:9090'}}}}")
     assert "hunter2" not in str(refused.value)
 
 

@@ -154,6 +154,27 @@ flows: [{flow: us->eu}]
     assert client == {"a": "${env:HOST}", "b": "a${b}", "c": "5", "d": "true"}
 
 
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("postgresql://u:${env:P}@db/x", "postgresql://u:a%40b%2F%3A%25@db/x"),
+        ("postgresql://${env:PAIR}@db/x", "postgresql://u:a%40b@db/x"),
+        ("postgresql://u:p@${env:HOST}/x", "postgresql://u:p@db:5432/x"),
+        ("postgresql://db/x?password=${env:P}", "postgresql://db/x?password=a%40b%2F%3A%25"),
+        ("${env:URL}", "postgresql://u:p@db/x"),
+        ("/var/${env:P}", "/var/a@b/:%"),
+    ],
+)
+def test_references_in_credentials_of_a_url_are_percent_encoded(
+    address: str, expected: str
+) -> None:
+    config = load(
+        "x", f'audit: {{store: "{address}"}}',
+        P="a@b/:%", PAIR="u:a@b", HOST="db:5432", URL="postgresql://u:p@db/x",
+    )  # fmt: skip
+    assert config.audit.store.reveal() == expected
+
+
 @given(st.text(), st.text())
 def test_secrets_are_equal_if_their_values_are(left: str, right: str) -> None:
     assert (Secret(left) == Secret(right)) == (left == right)

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pytest
 from store_specs import SqliteBackEnd, judged, orders_outcome, run_of, stored_outcome
@@ -14,6 +15,7 @@ from store_specs import SqliteBackEnd, judged, orders_outcome, run_of, stored_ou
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import MissingExtraError, UserError
 from mm2slo_store import Store
+from mm2slo_store.store_address import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,6 +173,10 @@ def test_open_unknown_store_type_is_refused(address: str) -> None:
         f"postgresql://me@127.0.0.1:1/x?password={PASSWORD}",
         f"://me:{PASSWORD}@db/x",
         f"sqlite://me:{PASSWORD}@db/x",
+        f"postgresql://me:p@{PASSWORD}@127.0.0.1:1/x",
+        f"postgresql+psycopg://me:p@/?#{PASSWORD}@127.0.0.1:1/x",
+        f"postgresql://me@corp:{PASSWORD}@127.0.0.1:1/x",
+        f"postgresql://me:5432/{PASSWORD}@127.0.0.1:1/x",
     ],
 )
 def test_open_invalid_address_never_shows_the_password(address: str) -> None:
@@ -186,6 +192,14 @@ def test_open_unreachable_database_is_refused() -> None:
     assert message.endswith(
         "check that PostgreSQL is running there, and the user, password and database"
     )
+
+
+@pytest.mark.parametrize("password", ["p@ss", "a/b?c#d", "p%40s:s", "50 %"])
+def test_store_address_with_special_characters_has_the_whole_password(password: str) -> None:
+    address = parse_address(f"postgresql://me@corp:{password}@db:5432/slo?sslmode=require")
+    assert address.url.password == unquote(password)
+    assert (address.url.username, address.url.host) == ("me@corp", "db")
+    assert address.redacted == "postgresql://me%40corp:***@db:5432/slo"
 
 
 @pytest.mark.parametrize("address", ["", "sqlite://", "sqlite:///:memory:", ":memory:"])
