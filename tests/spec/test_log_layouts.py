@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import pyspark
 import pytest
+from kafka_jvm import running_jvm
 from log_shipping import parse_log
 
+from mm2slo_lab import ivy
 from mm2slo_lab.java_lookup import find_java
 from mm2slo_lab.kafka_jars import classpath
+from mm2slo_lab.kafka_versions import Artifact
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -53,6 +59,54 @@ def test_spark_template_writes_json_lines_with_the_fields_of_other_services() ->
 
 def java_home() -> dict[str, str]:
     return {"JAVA_HOME": str(Path(find_java(17)).resolve().parents[1])}
+
+
+def log4j(version: str, folder: Path) -> str:
+    """A class path, by the Ivy of PySpark as for Kafka's jars."""
+    names = ("log4j-core", "log4j-layout-template-json")
+    modules = [Artifact("org.apache.logging.log4j", name, version) for name in names]
+    modules.append(
+        Artifact("com.fasterxml.jackson.dataformat", "jackson-dataformat-yaml", "2.18.6")
+    )
+    (folder / "ivy.xml").write_text(ivy.render_module(modules), encoding="utf-8")
+    settings = os.environ.get("MM2SLO_IVY_SETTINGS")
+    (jar,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
+    command = ivy.command(
+        java=find_java(17), ivy_jar=jar, module=folder / "ivy.xml", cache=folder / "cache",
+        target=folder / "jars", settings=Path(settings) if settings else None,
+    )  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    return os.pathsep.join(map(str, folder.glob("jars/*.jar")))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", ["2.24.3", "2.25.3"])  # of Kafka 4.0 and Spark 4; of Kafka 4.1
+@pytest.mark.parametrize("config", ["connect-log4j2-json.yaml", "spark-log4j2.properties"])
+def test_times_of_log4j_2_configurations_are_those_of_the_clock(
+    config: str, version: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mm2.log"
+    options = (
+        f"-Dlog4j2.configurationFile={(LOGGING / config).as_uri()}", f"-Dmm2slo.log.file={file}",
+        f"-Dmm2slo.log.template={LOGGING / 'spark-log4j2-template.json'}",
+        "-Duser.timezone=Asia/Kolkata",
+    )  # fmt: skip
+    with (
+        file.open("a", encoding="utf-8") as output,
+        running_jvm(log4j(version, tmp_path), options, output) as jvm,
+    ):
+        logger = jvm.org.apache.logging.log4j.LogManager.getLogger("clock")
+        logger.error("first")
+        while time.time() % 1 < 0.5:
+            """Milliseconds in place of microseconds are less wrong early in a second."""
+        before = time.time()
+        logger.error("second")
+        after = time.time()
+
+    (logged,) = (e.time for e in parse_log(file.read_bytes()) if e.fields["message"] == "second")
+
+    assert logged is not None
+    assert before - 0.001 <= logged <= after  # a layout cuts what is below a millisecond
 
 
 @pytest.mark.long

@@ -13,17 +13,21 @@ from mm2slo_lab.kafka_jars import classpath
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from typing import TextIO
 
 
 @contextmanager
-def running_jvm(jars: str | None = None) -> Iterator[Any]:
+def running_jvm(
+    jars: str | None = None, options: Sequence[str] = (), stderr: TextIO | None = None
+) -> Iterator[Any]:
     """Run a JVM with *jars* (default: Kafka, MirrorMaker 2); yields py4j's view of it."""
     (py4j_jar,) = Path(pyspark.__file__).parent.glob("jars/py4j-*.jar")
     port, token, process = java.launch_gateway(
         jarpath=str(py4j_jar),
         classpath=jars or classpath(DEFAULT_VERSION),
-        javaopts=["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+        javaopts=["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *options],
+        redirect_stderr=stderr,
         die_on_exit=True,
         enable_auth=True,
         return_proc=True,
