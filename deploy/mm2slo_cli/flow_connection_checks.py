@@ -65,7 +65,7 @@ def check_flow(
     pairs = policies.plan(topics[source]).pairs
     visible = {
         (source, Role.TOPICS): [pair.source for pair in pairs],
-        (target, Role.TOPICS): [pair.target for pair in pairs],
+        (target, Role.TOPICS): [pair.target for pair in pairs if pair.target],
     }
     for alias in topics:
         groups = filter(policies.wants_group, clusters[alias].groups())
@@ -104,7 +104,9 @@ def check_flow(
         yield CheckResult(flow.label, "timeline-size", "ok", written)
     if internal is not None:
         yield from _setting_results(flow, internal.connect_configs.topic, running)
-    copies = {pair.source: pair.target for pair in pairs if pair.role is TopicRole.DATA}
+    copies = {
+        pair.source: pair.target for pair in pairs if pair.role is TopicRole.DATA and pair.target
+    }
     yield from _reader_results(flow, clusters, copies, visible[source, Role.GROUPS], counterparts)
 
 

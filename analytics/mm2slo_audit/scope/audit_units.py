@@ -63,7 +63,7 @@ def plan_units(
     for flow in flows:
         audited = TopicFilter(flow.audit.topics, flow.audit.topics_exclude)
         for pair in replicated_topics(flow, topics.get(flow.flow.source, ()), flow.canary.topic):
-            if pair.role is not TopicRole.DATA or pair.source in own_topics:
+            if pair.role is not TopicRole.DATA or pair.source in own_topics or not pair.target:
                 continue
             if audited.matches(pair.source):
                 key = (flow.flow.target, pair.target)

@@ -1,5 +1,6 @@
 """`flows:`, the replication flows: MirrorMaker 2's settings, and how to observe them."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -145,7 +146,8 @@ class FlowConfig(Section):
     """MirrorMaker 2's Kafka version; before 3.7.1, a restart forgets offset syncs; null: newer."""
     settings: SettingsSource = SettingsSource.OBSERVED
     """`observed`: settings that the exporter finds in running connectors override configured ones
-    (`isolation`, `exactly_once`, `checkpoint_interval`, `heartbeat_interval`, `emit_heartbeats`);
+    (`isolation`, `exactly_once`, `transforms`, `checkpoint_interval`, `heartbeat_interval`,
+    `emit_heartbeats`);
     `configured`: they are ignored."""
     topics: Patterns = (".*",)
     """MirrorMaker 2's `topics`."""
@@ -171,6 +173,9 @@ class FlowConfig(Section):
     """`emit.heartbeats.interval.seconds` of the opposite flow, which writes the heartbeats."""
     emit_heartbeats: Flag = True
     """`emit.heartbeats.enabled` of the opposite flow."""
+    transforms: Mapping[str, str] = {}
+    """`transforms` of MirrorMaker 2's source connector, by the keys `transforms`, `transforms.*`,
+    `predicates`, `predicates.*` and `errors.tolerance`: they may rename copies or drop records."""
     config_properties_exclude: Patterns = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
     """`config.properties.exclude`: topic settings that are allowed to differ."""
     connect: ConnectConfig = ConnectConfig()

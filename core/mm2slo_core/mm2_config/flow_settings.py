@@ -19,6 +19,7 @@ from mm2slo_core.mm2_config.mirror_setup import WORKER_NAMES, ConnectorKind, Set
 from mm2slo_core.mm2_config.provider_references import REFERENCE
 from mm2slo_core.name_filters import default_topics_exclude
 from mm2slo_core.offset_sync_store import keeps_offset_syncs
+from mm2slo_core.record_transforms import transform_settings
 from mm2slo_core.replication_policy import KafkaVersion
 
 if TYPE_CHECKING:
@@ -117,6 +118,10 @@ def flow_section(
     section.check_class("groups", _CHECKPOINT, "group.filter.class", "DefaultGroupFilter")
     section.add_policy()
     section.add_canary()
+    source = flow.connectors.get(_SOURCE)
+    settings = {key: each.value for key, each in source.settings.items()} if source else {}
+    if transforms := transform_settings(settings):
+        section.values["transforms"] = transforms
     section.add_connect_names()
     section.remove_invalid()
     return section.values, tuple(section.findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - dataclasses need it at run time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
@@ -21,6 +21,8 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Setting,
     Worker,
 )
+from mm2slo_core.name_filters import DEFAULT_TOPICS, NameFilter
+from mm2slo_core.record_transforms import transform_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +39,8 @@ _COMPARED: Final = {
 }
 
 
+_TOPICS: Final = ("topics", "topics_exclude")
+_TOPIC_FILTER: Final = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
 _HEARTBEATS: Final = ("heartbeat_interval", "emit_heartbeats")
 
 
@@ -78,6 +82,8 @@ def observed_flow(flow: FlowConfig, running: RunningConnectors) -> FlowConfig:
         **dict.fromkeys(_HEARTBEATS, running.heartbeats),
     }
     observed: dict[str, object] = {"exactly_once": True} if running.transactional else {}
+    if source := stating["isolation"]:
+        observed["transforms"] = transform_settings(source.settings)
     for name, connector in stating.items():
         value = stated_value(connector.settings, name) if connector else None
         if value is not None:
@@ -85,9 +91,24 @@ def observed_flow(flow: FlowConfig, running: RunningConnectors) -> FlowConfig:
     return flow.model_copy(update=observed)
 
 
+def running_topic_filter(flow: FlowConfig, running: RunningConnectors) -> NameFilter | None:
+    """The topic filter of the running source connector; None if it is not known or to be ignored.
+
+    Without `topics.exclude` nothing counts as excluded: the default depends on the version.
+    """
+    source = running.by_name.get(flow.connect.source_connector)
+    if source is None or flow.settings is SettingsSource.CONFIGURED:
+        return None
+    if source.settings.get("topic.filter.class", _TOPIC_FILTER).strip() != _TOPIC_FILTER:
+        return None
+    topics, excluded = (stated_value(source.settings, each) for each in _TOPICS)
+    included = topics if isinstance(topics, tuple) else DEFAULT_TOPICS
+    return NameFilter(included, excluded if isinstance(excluded, tuple) else ())
+
+
 def overridden_settings(flow: FlowConfig, observed: FlowConfig) -> tuple[SettingDifference, ...]:
     """The fields in which *observed*, by `observed_flow`, differs from *flow*."""
-    names = ("isolation", "exactly_once", "checkpoint_interval", *_HEARTBEATS)
+    names = ("isolation", "exactly_once", "transforms", "checkpoint_interval", *_HEARTBEATS)
     values = ((name, _text(getattr(flow, name)), _text(getattr(observed, name))) for name in names)
     return tuple(SettingDifference(*each) for each in values if each[1] != each[2])
 
@@ -129,6 +150,8 @@ def _settings(connector: ConnectorConfig, origin: Origin) -> dict[str, Setting]:
 def _text(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(name for entry in value for name in split_list(entry))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={value[key]}" for key in sorted(value)) or "none"
     if isinstance(value, bool):
         return str(value).lower()
     return format_duration(value) if isinstance(value, float) else str(value)

@@ -2,8 +2,8 @@
 
 Format: Kafka's `KafkaConfigBackingStore`; keys `connector-<name>`, `task-<name>-<n>` and, of
 workers with exactly-once support, `tasks-fencing-<name>`. Values
-may contain credentials in plain text: only the settings in `SAFE_SETTINGS` and the assignment are
-decoded.
+may contain credentials in plain text: only the settings in `SAFE_SETTINGS`, some of transforms, and
+the assignment are decoded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from mm2slo_core.record_transforms import TRANSFORM_SETTING
 from mm2slo_core.records.connect_json import (
     decode_object,
     decode_text,
@@ -39,6 +40,7 @@ SAFE_SETTINGS = frozenset(
         "target.cluster.alias",
         "topics",
         "topics.exclude",
+        "topic.filter.class",
         "groups",
         "groups.exclude",
         "config.properties.exclude",
@@ -133,7 +135,10 @@ def decode_config(
     properties = get_field(_KIND, decode_object(_KIND, value), "properties", dict)
     if config_key.task is None:
         kept = {
-            name: text for name in SAFE_SETTINGS if isinstance(text := properties.get(name), str)
+            name: text
+            for name, text in properties.items()
+            if (name in SAFE_SETTINGS or TRANSFORM_SETTING.fullmatch(name))
+            and isinstance(text, str)
         }
         return ConnectorConfig(config_key.connector, MappingProxyType(kept))
     return TaskAssignment(

@@ -99,6 +99,10 @@ CHECKS: Final = {check.name: check for check in (
           "use DefaultReplicationPolicy, or topics that do not overlap"),
     Check("double-prefix", _W, "the records arrive twice",
           "exclude the copies of other clusters by topics.exclude of this flow"),
+    Check("renamed-copies", _W,
+          "checkpoints, synced offsets, topic settings and ACLs have the names of the policy, and "
+          "MirrorMaker 2 does not create the renamed topics",
+          "remove it, or choose names by a replication policy"),
     Check("separator", _I, "changing it renames all topics, and replication starts again",
           "keep it as it is for a running flow"),
     Check("separator-in-alias", _E, "copies are not recognised, and are replicated back",
@@ -128,7 +132,8 @@ _OF_FILES: Final = (
 _OF_FLOWS: Final = (
     lint_settings.check_keys, lint_settings.check_values, lint_settings.check_connectors,
     lint_settings.check_factors, lint_settings.check_texts, lint_flows.check_filters,
-    lint_flows.check_names, lint_flows.check_workers, lint_flows.check_clusters,
+    lint_flows.check_names, lint_flows.check_transforms, lint_flows.check_workers,
+    lint_flows.check_clusters,
 )  # fmt: skip
 # What readers cannot use, but MirrorMaker 2 can; its files may be on another machine.
 _NO_ERRORS: Final = (

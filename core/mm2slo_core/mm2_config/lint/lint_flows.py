@@ -13,6 +13,7 @@ from mm2slo_core.java_values import share_servers
 from mm2slo_core.mm2_config.lint.lint_input import Hit
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.name_filters import TopicFilter
+from mm2slo_core.record_transforms import RecordTransforms
 from mm2slo_core.topic_selection import TopicRole, replicated_topics, replication_policy
 from mm2slo_core.topology import Flow, FlowGraph
 
@@ -55,6 +56,11 @@ def check_names(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
                 yield Hit("separator-in-alias", flow.mirror.origin, what)
         if separator != ".":
             yield flow.hit("separator", _SOURCE, "replication.policy.separator")
+
+
+def check_transforms(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
+    for alias in RecordTransforms(flow.config.transforms).routers if flow.config else ():
+        yield flow.hit("renamed-copies", _SOURCE, f"transforms.{alias}.type")
 
 
 def check_topology(lint: LintInput) -> Iterator[Hit]:
