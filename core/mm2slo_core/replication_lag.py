@@ -74,7 +74,7 @@ class TimeLag(NamedTuple):
 
 
 _NO_TIME_LAG = TimeLag(0.0, LagOrigin.NO_BACKLOG)
-_UNKNOWN_TIME_LAG = TimeLag(None, LagOrigin.ABSENT)
+UNKNOWN_TIME_LAG = TimeLag(None, LagOrigin.ABSENT)
 PENDING_TIME_LAG = TimeLag(None, LagOrigin.PENDING)
 
 
@@ -93,7 +93,7 @@ def time_lag(
     *present_at*, when it was seen on the source (default: *now*).
     """
     if lag.records is None:
-        return _UNKNOWN_TIME_LAG
+        return UNKNOWN_TIME_LAG
     if lag.records == 0 and not lag.expired:
         return _NO_TIME_LAG
     if arrival is not None:
@@ -101,7 +101,7 @@ def time_lag(
     if record_timestamp is not None:
         latest = now if present_at is None else present_at
         return TimeLag(now - min(record_timestamp, latest), LagOrigin.RECORD)
-    return _UNKNOWN_TIME_LAG
+    return UNKNOWN_TIME_LAG
 
 
 class SmoothedRate:

@@ -15,9 +15,9 @@ from typing import NamedTuple, Protocol
 class PositionQuality(StrEnum):
     """What a position is based on; a closed list, used as a metric label.
 
-    Only `live` is interpolated. The others, except `bounded`, use the larger of MirrorMaker 2's
-    committed offset and newest offset sync. `estimate_position` does not return `bounded`: it
-    needs the position before the log was replaced.
+    Only `live` is interpolated. The others, except `bounded` and `filtered`, use the larger of
+    MirrorMaker 2's committed offset and newest offset sync. These two need earlier positions, and
+    `estimate_position` does not return them.
     """
 
     LIVE = "live"
@@ -38,6 +38,11 @@ class PositionQuality(StrEnum):
     """The target ends before the newest sync: it was truncated or re-created."""
     SOURCE_RESET = "source_reset"
     """The source ends before the replicated offset: it was truncated or re-created."""
+    RENAMED_COPY = "renamed_copy"
+    """A transform gives the copy a name that is not known: its end cannot be read."""
+    FILTERED = "filtered"
+    """The end of the partition: records before it were not replicated, and a transform that drops
+    records explains it (`DroppedTail`)."""
     BOUNDED = "bounded"
     """The source was truncated or re-created, and no newer commit or sync shows where MirrorMaker 2
     continues. The position is the highest possible one, so lag is a lower bound."""
@@ -76,6 +81,7 @@ def estimate_position(
     log_start: int,
     shared_target: bool = False,
     exactly_once: bool = False,
+    copy_known: bool = True,
 ) -> Position:
     """Estimate the position of one source partition.
 
@@ -100,7 +106,8 @@ def estimate_position(
     if known > high_watermark:
         return Position(log_start, PositionQuality.SOURCE_RESET)
     if target_end is None:
-        return Position(known, PositionQuality.STALE)
+        quality = PositionQuality.STALE if copy_known else PositionQuality.RENAMED_COPY
+        return Position(known, quality)
     if sync is None:
         return Position(known, PositionQuality.COMMITTED)
     interpolated = sync.upstream + target_end - sync.downstream

@@ -1,8 +1,12 @@
-"""Stall detection: a partition with a backlog whose position does not advance."""
+"""Stall detection: a partition with a backlog whose position does not advance.
+
+And what looks like a stall: records at the end of a partition that a transform has dropped.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 
 class Progress(StrEnum):
@@ -69,3 +73,62 @@ class StallWatch:
         unchanged_for = at - self._unchanged_since
         is_stalled = unchanged_for >= stall_after + position_period
         return Progress.STALLED if is_stalled else Progress.MOVING
+
+
+_COMMITS: Final = 2
+_SAME_COMMIT_SECONDS: Final = 1.0
+"""Records of one commit have nearly the same time."""
+
+
+class TaskCommits(NamedTuple):
+    """Times of the newest commits of offsets; None before the first."""
+
+    own: float | None
+    """Of the task of a partition."""
+    any: float | None
+    """Of all tasks of the connector."""
+
+
+class DroppedTail:
+    """Whether a transform has dropped the records between a position and the partition's end.
+
+    Connect commits a dropped record only with a later one that it keeps, so dropped records at the
+    end stay uncommitted. The evidence is that the connector commits other offsets twice, while here
+    nothing arrives and nothing is replicated. If more records arrive later, only commits of the
+    partition's own task count: a task that hangs commits nothing.
+    """
+
+    __slots__ = ("_commits", "_counts", "_end", "_grown_at", "_next_offset", "_since")
+
+    def __init__(self) -> None:
+        self._next_offset: int | None = None
+        self._end: int | None = None
+        self._since = self._grown_at = 0.0
+        self._commits: list[float | None] = []
+        self._counts = [0, 0]
+
+    def observe(
+        self, at: float, next_offset: int, end: int, commits: TaskCommits, stall_after: float
+    ) -> bool:
+        """Add a sample with a backlog; True if all of it was dropped."""
+        if next_offset != self._next_offset or (end != self._end and self._counts[0] >= _COMMITS):
+            self._since = at
+        if (next_offset, end) != (self._next_offset, self._end):
+            self._next_offset, self._end, self._grown_at = next_offset, end, at
+            self._commits, self._counts = list(commits), [0, 0]
+        for index, committed_at in enumerate(commits):
+            before = self._commits[index] or 0.0
+            if committed_at is not None and committed_at - before >= _SAME_COMMIT_SECONDS:
+                self._commits[index] = committed_at
+                self._counts[index] += 1
+        own, of_any = (count >= _COMMITS for count in self._counts)
+        return own or (of_any and self._grown_at - self._since < stall_after)
+
+    def is_undecided(self, at: float, stall_after: float, commit_interval: float) -> bool:
+        """Whether the backlog rests for *stall_after*, and commits may show that it was dropped.
+
+        Not if records arrived for *stall_after* without progress, or commits do not come.
+        """
+        rested = at - self._grown_at
+        is_waiting = stall_after <= rested < stall_after + _COMMITS * commit_interval
+        return is_waiting and self._grown_at - self._since < stall_after

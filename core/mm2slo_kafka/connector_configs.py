@@ -35,6 +35,8 @@ class ConnectorConfigs:
             dict
         )
         """Partitions by connector and task."""
+        self._tasks: tuple[str, dict[TopicPartition, int]] | None = None
+        """Tasks of one connector by partition; None after a change."""
         self._assigned: tuple[object, frozenset[TopicPartition]] | None = None
         """Those of the tasks asked for last; None after a change."""
 
@@ -52,18 +54,27 @@ class ConnectorConfigs:
             self.fenced.add(connector)
         elif isinstance(found, TaskAssignment):
             self.assignments[connector][found.task] = found.partitions
-            self._assigned = None
+            self._assigned = self._tasks = None
         elif found.key.task is None:
             self.by_name.pop(connector, None)
         else:
             self.assignments[connector].pop(found.key.task, None)
-            self._assigned = None
+            self._assigned = self._tasks = None
 
     def clear(self) -> None:
         """Drop everything but fencing, which is a hint that stays."""
         self.by_name.clear()
         self.assignments.clear()
-        self._assigned = None
+        self._assigned = self._tasks = None
+
+    def task_of(self, connector: str, partition: TopicPartition) -> int | None:
+        """The task that *partition* is assigned to; None if it is not known."""
+        if self._tasks is None or self._tasks[0] != connector:
+            found = self.assignments.get(connector, {})
+            # Removed tasks, whose configurations stay, have the highest numbers.
+            tasks = {each: task for task in sorted(found, reverse=True) for each in found[task]}
+            self._tasks = connector, tasks
+        return self._tasks[1].get(partition)
 
     def is_transactional(self, connector: str, commits: TransactionalCommits) -> bool:
         """Whether the worker of *connector* has exactly-once support, by its *commits*.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mm2slo_core.group_evidence import NewestCheckpoint, OffsetMap
+    from mm2slo_core.stall_watch import TaskCommits
     from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.flow_plan import FlowPlan
@@ -103,6 +104,10 @@ class InternalsView:
     """Newest checkpoint by group and target partition."""
     states: Mapping[tuple[str, int | None], str] = field(default_factory=empty_mapping)
     assigned: frozenset[TopicPartition] | None = None
+    task_commits: Callable[[TopicPartition], TaskCommits | None] = field(
+        default=lambda _partition: None, repr=False
+    )
+    """Commits of the task that a source partition is assigned to; None if no task is known."""
     connectors: RunningConnectors = field(default_factory=RunningConnectors)
     translation_restarted_at: float | None = None
     """When MirrorMaker 2 before Kafka 3.7.1 restarted and forgot earlier offset syncs."""
@@ -156,7 +161,8 @@ class Observation:
     @property
     def lost_records(self) -> int:
         """The saved losses of all data topics, deleted ones included."""
-        others = {pair.source for pair in self.plan.pairs if pair.role is not TopicRole.DATA}
+        carriers = {TopicRole.HEARTBEATS, TopicRole.CANARY}
+        others = {pair.source for pair in self.plan.pairs if pair.role in carriers}
         losses = self.internals.saved.losses.items()
         return sum(loss.total for partition, loss in losses if partition.topic not in others)
 

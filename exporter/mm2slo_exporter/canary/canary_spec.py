@@ -28,7 +28,7 @@ class CanarySpec:
     source_client: Mapping[str, str] = field(repr=False)
     target_client: Mapping[str, str] = field(repr=False)
     heartbeats_topic_on_target: str | None
-    """None: the flow's engine is not MirrorMaker 2 and has no heartbeats."""
+    """None: the flow's engine has no heartbeats, or the name of their copy is not known."""
     carrier: str
     """`heartbeats`, `topic`, or `off`; with `off`, nothing is sent and heartbeats are only read."""
     source_topic: str
@@ -44,7 +44,9 @@ def canary_spec(config: Config, policies: FlowPolicies) -> CanarySpec:
     source, target = flow.flow.source, flow.flow.target
     carrier = config.carrier(flow)
     own = carrier is CanaryCarrier.TOPIC
-    source_topic = flow.canary.topic if own else policies.internal.heartbeats.topic
+    heartbeats = policies.internal.heartbeats.topic
+    source_topic = flow.canary.topic if own else heartbeats
+    copy = policies.copy_name(source_topic)
     return CanarySpec(
         flow=flow.label,
         instance=config.exporter.instance,
@@ -52,12 +54,10 @@ def canary_spec(config: Config, policies: FlowPolicies) -> CanarySpec:
         target_alias=target,
         source_client=config.clusters[source].librdkafka_properties(),
         target_client=config.clusters[target].librdkafka_properties(),
-        heartbeats_topic_on_target=policies.internal.remote_heartbeats.topic
-        if flow.by_mirrormaker
-        else None,
-        carrier=carrier.value,
+        heartbeats_topic_on_target=policies.copy_name(heartbeats) if flow.by_mirrormaker else None,
+        carrier=(CanaryCarrier.OFF if copy is None else carrier).value,
         source_topic=source_topic,
-        target_topic=policies.remote_topic(source_topic),
+        target_topic=copy or "",
         interval_seconds=flow.canary.interval,
         restore_seconds=_RESTORE_SECONDS,
     )

@@ -75,7 +75,7 @@ class FlowReader:
         name: str,
         sides: Sides,
         sources: FlowSources,
-        plan: Callable[[ClusterView], FlowPlan],
+        plan: Callable[[ClusterView, InternalsView], FlowPlan],
         deliver: Callable[[Observation], bool],
         *,
         every: float,
@@ -111,8 +111,8 @@ class FlowReader:
     def read(self) -> Observation:
         """Read one round; the order of requests keeps lag from being negative."""
         source_view, target_view = self._sources.clusters()
-        plan = self._plan(source_view)
         internals = self._sources.internals()
+        plan = self._plan(source_view, internals)
         self._sides.target.read(self._on_target.get(plan, target_view.topics))
         self._sides.source.read(self._on_source.get(plan, source_view.topics))
         return Observation(

@@ -21,6 +21,7 @@ from mm2slo_core.records import (
     Tombstone,
     decode_status,
 )
+from mm2slo_core.stall_watch import TaskCommits
 from mm2slo_core.state_record import StateKey, decode_state
 from mm2slo_core.transactional_commits import TransactionalCommits
 from mm2slo_exporter.observation import InternalsView
@@ -85,6 +86,7 @@ class InternalsStore:
         self._detects_transactions = detects_transactions
         self._committed: dict[TopicPartition, int] = {}
         self._commits = TransactionalCommits()
+        self._task_commits: dict[int, float] = {}
         self._checkpoints: defaultdict[str, dict[TopicPartition, NewestCheckpoint]] = defaultdict(
             dict
         )
@@ -159,6 +161,7 @@ class InternalsStore:
                 checkpoints={group: dict(found) for group, found in self._checkpoints.items()},
                 states=dict(self._states),
                 assigned=self._configs.assigned(self._source_connector, tasks),
+                task_commits=self._task_commits_of,
                 connectors=RunningConnectors(
                     dict(self._configs.by_name),
                     self._heartbeats.by_name.get(self._heartbeat_connector),
@@ -190,6 +193,18 @@ class InternalsStore:
             self._commits.add(
                 record.partition, record.offset, record.written_at, key.topic_partition
             )
+
+            task = self._configs.task_of(self._source_connector, key.topic_partition)
+            if task is not None:
+                self._task_commits[task] = record.written_at
+
+    def _task_commits_of(self, partition: TopicPartition) -> TaskCommits | None:
+        with self._lock:
+            task = self._configs.task_of(self._source_connector, partition)
+            if task is None:
+                return None
+            newest = max(self._task_commits.values(), default=None)
+            return TaskCommits(self._task_commits.get(task), newest)
 
     def _apply_checkpoint(self, record: TailRecord) -> None:
         found = Checkpoint.decode(record.key, record.value)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.internal_topics import internal_topics
+from mm2slo_core.mm2_config.observed_settings import (
+    RunningConnectors,
+    observed_flow,
+    running_topic_filter,
+)
 from mm2slo_core.name_filters import GroupFilter
+from mm2slo_core.record_transforms import RecordTransforms
 from mm2slo_core.topic_selection import replicated_topics, replication_policy
 from mm2slo_exporter.flow_plan import FlowPlan
 
@@ -15,6 +21,8 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_core.internal_topics import InternalTopics
+
+_UNKNOWN: Final = RunningConnectors()
 
 
 class FlowPolicies:
@@ -28,7 +36,8 @@ class FlowPolicies:
         self._policy = replication_policy(flow)
         self._groups = GroupFilter(flow.groups, flow.groups_exclude)
         self._canary_topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else None
-        self._planned: tuple[object, FlowPlan] = (None, FlowPlan())
+        self._planned: tuple[object, object, FlowPlan] = (None, None, FlowPlan())
+        self._transforms = RecordTransforms(flow.transforms)
         self.internal: InternalTopics = internal_topics(
             flow.flow, self._policy, flow.offset_syncs_location
         )
@@ -37,15 +46,27 @@ class FlowPolicies:
         configs = opposite.connect.configs_topic if opposite else None
         self.heartbeat_configs: str = configs or self.internal.heartbeat_configs.topic
 
-    def remote_topic(self, topic: str) -> str:
-        return self._policy.remote_topic(self.flow.flow.source, topic)
+    def copy_name(self, topic: str) -> str | None:
+        """The name of the copy of *topic*; None if transforms rename it in an unknown way."""
+        remote = self._policy.remote_topic(self.flow.flow.source, topic)
+        return self._transforms.effect(remote).name
 
-    def plan(self, source_topics: Iterable[str]) -> FlowPlan:
-        """The replicated topics; computed again only when the topics were read again."""
-        cached_for, plan = self._planned
-        if cached_for is not source_topics:
-            plan = FlowPlan(replicated_topics(self.flow, source_topics, self._canary_topic))
-            self._planned = (source_topics, plan)
+    def plan(self, source_topics: Iterable[str], running: RunningConnectors = _UNKNOWN) -> FlowPlan:
+        """The replicated topics; computed again only when topics or connectors were read again."""
+        connector = running.by_name.get(self.flow.connect.source_connector)
+        topics_before, connector_before, plan = self._planned
+        if topics_before is not source_topics or connector_before is not connector:
+            flow = observed_flow(self.flow, running)
+            self._transforms = RecordTransforms(flow.transforms)
+            plan = FlowPlan(
+                replicated_topics(
+                    flow,
+                    source_topics,
+                    self._canary_topic,
+                    running=running_topic_filter(flow, running),
+                )
+            )
+            self._planned = (source_topics, connector, plan)
         return plan
 
     def wants_group(self, group: str) -> bool:

@@ -94,7 +94,7 @@ class FlowRunner:
             self.flow.label,
             Sides(self._source_offsets, target_offsets),
             self,
-            lambda source: policies.plan(source.topics),
+            lambda source, internals: policies.plan(source.topics, internals.connectors),
             lambda seen: deliver(self, seen),
             every=exporter.poll_interval,
             on_failure=health.record_loop_failure,

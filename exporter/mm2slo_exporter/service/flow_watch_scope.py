@@ -31,7 +31,8 @@ class FlowWatchScope:
             flow = runner.flow.flow
             if aliases.isdisjoint({flow.source, flow.target}):
                 continue
-            pairs = runner.policies.plan(runner.clusters()[0].topics).pairs
+            running = runner.internals().connectors
+            pairs = runner.policies.plan(runner.clusters()[0].topics, running).pairs
             if flow.source in aliases:
                 wanted.update(pair.source for pair in pairs)
             if flow.target in aliases:

@@ -50,7 +50,8 @@ class PartitionState(NamedTuple):
     sync_at: float | None = None
     open_transaction_records: int | None = None
     backlog_since: float | None = None
-    """Since when unreplicated records exist and the position has not advanced."""
+    """Since when unreplicated records exist and the position has not advanced; None while it is
+    undecided whether a transform has dropped them."""
     log: int = 0
     """How often the source's log was replaced: truncated or re-created."""
 

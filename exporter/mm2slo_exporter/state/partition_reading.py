@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.config.flow_config import Isolation
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.replication_lag import open_transaction_records
+from mm2slo_core.topic_selection import TopicRole
 
 if TYPE_CHECKING:
     from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_core.stall_watch import TaskCommits
+    from mm2slo_core.topic_selection import TopicPair
     from mm2slo_exporter.observation import NewestSync, TailProbe
 
 
@@ -24,7 +27,11 @@ class FlowRules:
     shared_target: bool
     reads_committed: bool
     has_positions: bool = True
-    """False for engines other than MirrorMaker 2, whose offsets are not comparable."""
+    """False for engines other than MirrorMaker 2, whose offsets are not comparable, and for topics
+    that it does not replicate."""
+    copy_known: bool = True
+    may_drop: bool = False
+    """Whether a transform may drop records of the topic."""
     awaits_history: bool = False
     """Whether the timeline of earlier processes is being read."""
 
@@ -38,6 +45,17 @@ class FlowRules:
             reads_committed=flow.isolation is Isolation.READ_COMMITTED,
             has_positions=flow.by_mirrormaker,
             awaits_history=awaits_history,
+        )
+
+    def of_topic(self, pair: TopicPair) -> FlowRules:
+        """The rules of one topic."""
+        if pair.target and not pair.may_drop and pair.role is not TopicRole.UNSELECTED:
+            return self
+        return replace(
+            self,
+            copy_known=bool(pair.target),
+            may_drop=pair.may_drop,
+            has_positions=self.has_positions and pair.role is not TopicRole.UNSELECTED,
         )
 
     def position_period(self, quality: PositionQuality | None) -> float:
@@ -62,6 +80,8 @@ class PartitionReading(NamedTuple):
     """Whether the log start was read in this round, after the ends."""
     flow_replicated_at: float | None = None
     """When all tasks last ran and the flow replicated something, on any partition."""
+    task_commits: TaskCommits | None = None
+    """Commits of the partition's task; None if it has none, or if no transform drops records."""
 
     @property
     def open_transaction_records(self) -> int | None:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.arrival_history import ArrivalHistory
+from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.replication_lag import (
     NO_LAG,
     PENDING_TIME_LAG,
+    UNKNOWN_TIME_LAG,
     LagOrigin,
     SmoothedRate,
     record_lag,
     time_lag,
 )
 from mm2slo_core.retention_headroom import headroom
-from mm2slo_core.stall_watch import Progress, StallWatch
+from mm2slo_core.stall_watch import DroppedTail, Progress, StallWatch
 from mm2slo_exporter.state.flow_report import PartitionState
 from mm2slo_exporter.state.loss_tracker import LossTracker
 from mm2slo_exporter.state.position_tracker import NOTHING_REPLICATED, PositionTracker
@@ -43,6 +45,7 @@ class PartitionTracker:
         "_position",
         "_rate",
         "_stall",
+        "_tail",
         "loss",
         "partition",
         "replicated_total",
@@ -54,6 +57,7 @@ class PartitionTracker:
         self.partition = partition
         self._history = ArrivalHistory()
         self._stall = StallWatch()
+        self._tail: DroppedTail | None = None
         self.loss: LossTracker = LossTracker()
         self._rate: SmoothedRate | None = None
         self._position = PositionTracker()
@@ -89,6 +93,7 @@ class PartitionTracker:
         self._log += 1
         self._history = ArrivalHistory()
         self._stall = StallWatch()
+        self._tail = None
         self.loss.source_replaced()
         self._position = self._position.for_new_topic()
         self._last_end = None
@@ -140,6 +145,17 @@ class PartitionTracker:
         if self.loss.has_resumed(at, reading, next_offset, lag.records):
             self._position.skip_removed(oldest)
             next_offset, lag = reading.skip_empty_offsets(oldest), NO_LAG
+        is_undecided = False
+        commits = reading.task_commits
+        if commits is None or lag.records == 0:
+            self._tail = None
+        elif lag.records and not lag.expired and reading.target_end is not None:
+            tail = self._tail = self._tail or DroppedTail()
+            stall_after = rules.stall_after + rules.position_period(quality)
+            if tail.observe(at, next_offset, end, commits, stall_after):
+                next_offset, quality, lag = end, PositionQuality.FILTERED, NO_LAG
+            else:
+                is_undecided = tail.is_undecided(at, stall_after, rules.flush_interval)
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
         restart_position = min(next_offset, reading.restart_position(next_offset))
         self._history.forget_below(restart_position, coarse_below=next_offset)
@@ -153,6 +169,8 @@ class PartitionTracker:
         )
         if age.origin in _PENDING and rules.awaits_history and self._history.lacks(next_offset):
             age = PENDING_TIME_LAG  # the clock of a producer may be hours off
+        if is_undecided:
+            age = UNKNOWN_TIME_LAG
         period = rules.position_period(quality)
         progress = self._stall.observe(
             at,
@@ -162,6 +180,8 @@ class PartitionTracker:
             rules.stall_after,
             period,
         )
+        if is_undecided and progress is Progress.STALLED:
+            progress = Progress.MOVING
         self.loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
         self.loss.observe(at, reading, next_offset, period, self._position.passed_from)
         self.replicated_total += self.loss.replicated(self._position.advance)
@@ -194,7 +214,7 @@ class PartitionTracker:
             None if sync is None else sync.upstream,
             None if sync is None else sync.at,
             reading.open_transaction_records,
-            self._stall.backlog_since,
+            None if is_undecided else self._stall.backlog_since,
             self._log,
         )
 

@@ -184,6 +184,7 @@ def _estimate(
         log_start=log_start,
         shared_target=rules.shared_target,
         exactly_once=rules.exactly_once,
+        copy_known=rules.copy_known,
     )
     if (
         before is not None

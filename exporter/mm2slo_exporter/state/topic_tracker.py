@@ -161,7 +161,9 @@ class TopicTracker:
             partitions=partitions,
             source_partition_count=count,
             target_partition_count=target_count,
-            missing_on_target=target_count is None and seen.target.topics_read_at is not None,
+            missing_on_target=bool(target)
+            and target_count is None
+            and seen.target.topics_read_at is not None,
             config_drift=self._settings_drift.names(seen, pair, settings),
             assigned_missing=count_assigned_missing(seen, pair),
             unassigned=count_unassigned(seen, pair),
@@ -217,7 +219,7 @@ class TopicTracker:
         same_topic = None in (saved_id, self._source_epochs.topic_id) or (
             saved_id == self._source_epochs.topic_id
         )
-        policy = self._retention(seen, pair)
+        policy, rules = self._retention(seen, pair), rules.of_topic(pair)
         starts_read = source.starts is not self._starts
         self._starts = source.starts
         on_source = seen.plan.partitions(pair.source, count)
@@ -235,6 +237,7 @@ class TopicTracker:
             repeat(seen.target_readable),
             repeat(starts_read),
             repeat(flow_replicated_at),
+            map(internals.task_commits, on_source) if rules.may_drop else repeat(None),
         )
         losses = map(saved.losses.get, on_source)
         states = []

@@ -99,6 +99,10 @@ class Scene:
     internals: dict[str, Any] = field(default_factory=dict)
     """More fields of the InternalsView."""
     missing_copies: set[str] = field(default_factory=set)
+    may_drop: set[str] = field(default_factory=set)
+    """Topics of which a transform may drop records."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Names of copies that a transform renames; empty if not known."""
     state: dict[StateKey, State] = field(default_factory=dict)
     """The records of the state topic."""
     _source_read: OffsetsRead | None = None
@@ -128,7 +132,10 @@ class Scene:
 
     def look(self, at: float, *events: Event) -> Observation:
         """Read one round; the requests take from 0.2 to 0.1 seconds before *at*."""
-        pairs = tuple(TopicPair(name, f"us.{name}", role) for name, role in self.roles.items())
+        pairs = tuple(
+            TopicPair(name, self.copies.get(name, f"us.{name}"), role, name in self.may_drop)
+            for name, role in self.roles.items()
+        )
         counts = {
             name: sum(partition.topic == name for partition in self.logs) for name in self.roles
         }

@@ -21,7 +21,7 @@ from mm2slo_core.certain_loss import CertainLoss
 from mm2slo_core.flow_state import FlowEvidence, StateTimeouts, flow_state
 from mm2slo_core.replication_lag import open_transaction_records, record_lag, time_lag
 from mm2slo_core.sli_counters import Sli, SliceClock, SliCount, SliCounters, SliKey
-from mm2slo_core.stall_watch import Progress, StallWatch
+from mm2slo_core.stall_watch import DroppedTail, Progress, StallWatch, TaskCommits
 from mm2slo_core.time_slices import FreshnessClass, data_freshness
 from mm2slo_core.topic_drift import TopicEpochs
 from mm2slo_core.unobservable_periods import UnobservableCause
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 FAULT, COUNTED_FROM, END = 300, 420, 600
-POLL = 5
+POLL, COMMIT = 5, 60
 TIMEOUTS = StateTimeouts(stall_after=30.0, canary_deadline=60.0)
 CLASS = FreshnessClass("default", 60.0)
 FRESHNESS = SliKey(Sli.DATA_FRESHNESS, "default")
@@ -53,6 +53,8 @@ class Partition:
     position: int = 1000
     history: ArrivalHistory = field(default_factory=ArrivalHistory)
     stall: StallWatch = field(default_factory=StallWatch)
+    tail: DroppedTail = field(default_factory=DroppedTail)
+    undecided: bool = False
     loss: CertainLoss = field(default_factory=CertainLoss)
     moved_to: int = 1000
     born_at: float = 0.0
@@ -80,6 +82,7 @@ class World:
     may_read_source: bool = True
     may_read_target: bool = True
     exporter_up: bool = True
+    transform_known: bool = False
     ready: bool = True
     seen: Counter[str] = field(default_factory=Counter)
 
@@ -90,6 +93,7 @@ class World:
         self.clock = SliceClock(15.0, 0.0)
         self.epochs = TopicEpochs()
         self.in_flight: list[int] = []
+        self.dropped: Partition | None = None
         self.polled_at: float | None = None
         self.topic_id = "first"
         self.canary_start = 0
@@ -113,7 +117,7 @@ class World:
 
     def replicate(self, now: float) -> None:
         for partition in self.partitions:
-            if partition.task in self.running:
+            if partition.task in self.running and partition is not self.dropped:
                 partition.position = partition.end if partition.stable is None else partition.stable
         if "A" not in self.running:
             return
@@ -162,20 +166,34 @@ class World:
         oldest = partition.timestamp(max(partition.position, partition.start))
         age = time_lag(now, lag, arrival, record_timestamp=oldest)
         partition.lag, partition.age = lag.records, age.seconds
+        if self.transform_known and lag.records:
+            self.observe_tail(partition, now, end)
         if partition.position > partition.moved_to:
             partition.progressed_at = now
         partition.moved_to = partition.position
         partition.progress = partition.stall.observe(
-            now, lag.records, partition.position, TIMEOUTS.stall_after
+            now, partition.lag, partition.position, TIMEOUTS.stall_after
         )
         self.seen["lost"] += partition.loss.observe(now, partition.position, partition.start)
         if partition.stable is not None:
             held = open_transaction_records(partition.end, partition.stable)
             self.seen["open transaction"] = held or 0
 
+    def observe_tail(self, partition: Partition, now: float, end: int) -> None:
+        """Judge records that a transform may have dropped; running tasks commit once a minute."""
+        any_task = now // COMMIT * COMMIT
+        commits = TaskCommits(any_task if partition.task in self.running else 0.0, any_task)
+        stall_after = TIMEOUTS.stall_after
+        if partition.tail.observe(now, partition.position, end, commits, stall_after):
+            partition.lag, partition.age = 0, 0.0
+        elif partition.tail.is_undecided(now, TIMEOUTS.stall_after, COMMIT):
+            partition.age, partition.undecided = None, True
+            return
+        partition.undecided = False
+
     def state(self, now: float) -> str:
         """Return `state (reason)`."""
-        backlogs = [p for p in self.partitions if p.lag]
+        backlogs = [p for p in self.partitions if p.lag and not p.undecided]
         progress = [now - p.progressed_at for p in self.partitions if p.progressed_at is not None]
         stalled = [now - (p.stall.progress_at or 0.0) for p in backlogs]
         arrived = self.ledger.last_arrival_at
@@ -246,6 +264,14 @@ def add_partition(world: World, now: float) -> None:
     world.seen["partitions behind"] = 1
 
 
+def drop_records(world: World, now: float) -> None:
+    """Two records arrive in the partition of task A, which a transform drops."""
+    dropping = world.partitions[0]
+    dropping.end += 2
+    dropping.born_at, dropping.born_with = now, dropping.end - 2
+    world.dropped = dropping
+
+
 def open_transaction(world: World, _now: float) -> None:
     for partition in world.partitions:
         partition.stable = partition.end
@@ -261,6 +287,7 @@ class Row:
 
 IDLE = set_to(producing=False)
 NO_CANARIES = set_to(canaries_on=False)
+KNOWN = set_to(transform_known=True)
 STOP = set_to(running=set())
 PAUSE = set_to(running=set(), connector_running=False)
 ROWS = {
@@ -296,6 +323,15 @@ ROWS = {
     "topic re-created on the source": Row({FAULT: (recreate,)}, {"recreations": 1}),
     "partition added on the source": Row(
         {FAULT: (add_partition,)}, {"stalled": 1, "partitions behind": 1}
+    ),
+    "last records dropped by a known transform, idle source": Row(
+        {0: (IDLE, KNOWN), FAULT: (drop_records,)}
+    ),
+    "last records dropped by an unknown transform, idle source": Row(
+        {0: (IDLE,), FAULT: (drop_records,)}, {"stalled": 1}
+    ),
+    "task B of A and B hangs, a transform drops records": Row(
+        {0: (KNOWN,), FAULT: (set_to(running={"A"}),)}, {"stalled": 1}
     ),
     "open transaction, MM2 reads committed": Row(
         {FAULT: (open_transaction,)}, {"open transaction": 3010}

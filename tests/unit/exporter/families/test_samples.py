@@ -58,6 +58,8 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
             '{quality="exactly_once"} 0',
             '{quality="target_reset"} 0',
             '{quality="source_reset"} 0',
+            '{quality="renamed_copy"} 0',
+            '{quality="filtered"} 0',
             '{quality="bounded"} 0',
         ],
     ),

@@ -75,7 +75,7 @@ class Flow:
             "us->eu",
             Sides(cast("SideReader", self.source), cast("SideReader", self.target)),
             self.sources,  # type: ignore[arg-type]  # it has no probes
-            lambda _source: PLAN,
+            lambda _source, _internals: PLAN,
             self.deliver,
             every=0.001,
             on_failure=self.failures.append,

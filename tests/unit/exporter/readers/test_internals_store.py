@@ -259,6 +259,20 @@ def test_assignments_of_missing_tasks_are_ignored() -> None:
     assert store.view.assigned == {ORDERS}
 
 
+def test_commits_of_a_task_are_those_of_any_of_its_partitions() -> None:
+    store = Store()
+    store.take(OFFSETS, committed(5), at_ms=1_000)  # before assignments are known
+    assert store.view.task_commits(ORDERS) is None
+    store.take(CONFIGS, task(0, "orders-0", "x-0"), task(1, "pay-2"))
+    assert store.view.task_commits(ORDERS) == (None, None)
+    store.take(OFFSETS, committed(7, topic="x"), at_ms=2_000)
+    assert store.view.task_commits(ORDERS) == (2.0, 2.0)
+    assert store.view.task_commits(PAY) == (None, 2.0)
+    store.take(CONFIGS, task(0, "x-0"), task(1, "pay-2", "orders-0"))
+    store.take(OFFSETS, committed(9), at_ms=3_000)
+    assert [store.view.task_commits(each) for each in (ORDERS, PAY)] == [(3.0, 3.0), (3.0, 3.0)]
+
+
 def test_sync_group_offsets_follows_connector_setting() -> None:
     store = Store()
     setting = {"sync_group_offsets_enabled": "true"}

@@ -10,6 +10,8 @@ from flow_observations import flow_config
 from mm2slo_core.config import load_config
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.internal_topics import PlacedTopic
+from mm2slo_core.mm2_config.observed_settings import RunningConnectors
+from mm2slo_core.records import ConnectorConfig
 from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
 from mm2slo_core.topic_selection import TopicRole, replication_policy
 from mm2slo_exporter.canary.canary_spec import canary_spec
@@ -37,6 +39,36 @@ def test_plan_is_cached_until_topics_are_read_again() -> None:
     plan = policies.plan(topics)
     assert policies.plan(topics) is plan
     assert policies.plan({"orders": 1, "pay": 1}) != plan
+
+
+ROUTER = {"transforms": "a", "transforms.a.type": "RegexRouter", "transforms.a.regex": "us.(.*)"}
+NEW = ROUTER | {"transforms.a.replacement": "new.$1"}
+
+
+def running(**settings: str) -> RunningConnectors:
+    name = "MirrorSourceConnector"
+    return RunningConnectors({name: ConnectorConfig(name, settings)})
+
+
+def test_plan_follows_transforms_and_filter_of_the_running_connector() -> None:
+    policies, topics = rules(), {"orders": 1, "pay": 1}
+    assert [pair.target for pair in policies.plan(topics).pairs] == ["us.orders", "us.pay"]
+    connectors = running(topics="orders", **NEW)
+    plan = policies.plan(topics, connectors)
+    assert [(pair.target, pair.role) for pair in plan.pairs] == [
+        ("new.orders", TopicRole.DATA),
+        ("new.pay", TopicRole.UNSELECTED),
+    ]
+    assert policies.plan(topics, connectors) is plan
+    assert policies.copy_name("heartbeats") == "new.heartbeats"
+    assert {pair.target for pair in policies.plan(topics, running(**ROUTER)).pairs} == {""}
+    assert policies.copy_name("heartbeats") is None
+
+
+def test_plan_ignores_the_running_connector_if_the_flow_says_so() -> None:
+    policies = rules(settings="configured", transforms=NEW)
+    plan = policies.plan({"orders": 1}, running(topics="pay"))
+    assert [(pair.target, pair.role) for pair in plan.pairs] == [("new.orders", TopicRole.DATA)]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +99,8 @@ def test_wants_group_follows_group_filters() -> None:
 
 
 def test_remote_topic_and_offset_syncs_location() -> None:
-    assert rules().remote_topic("orders") == "us.orders"
-    assert rules(policy={"kind": "identity"}).remote_topic("orders") == "orders"
+    assert rules().copy_name("orders") == "us.orders"
+    assert rules(policy={"kind": "identity"}).copy_name("orders") == "orders"
     assert rules().internal.offset_syncs == PlacedTopic("us", "mm2-offset-syncs.eu.internal")
     there = rules(offset_syncs_location="target").internal.offset_syncs
     assert there == PlacedTopic("eu", "mm2-offset-syncs.us.internal")
@@ -98,6 +130,24 @@ def test_shares_target_for_identity_flows_to_same_target(
 ) -> None:
     found = config(kind)
     assert [shares_target(found, flow) for flow in found.flows] == [shared, shared]
+
+
+@pytest.mark.parametrize(
+    ("transforms", "expected"),
+    [
+        ({}, ("heartbeats", "us.heartbeats", "us.heartbeats")),
+        (NEW, ("heartbeats", "new.heartbeats", "new.heartbeats")),
+        (ROUTER, ("off", "", None)),
+    ],
+)
+def test_canaries_are_read_from_renamed_copy_and_off_if_its_name_is_unknown(
+    transforms: dict[str, str], expected: tuple[str, str, str | None]
+) -> None:
+    found = config(carrier="heartbeats")
+    policies = FlowPolicies(found.flows[0], HEARTBEATS)
+    policies.plan(["heartbeats"], running(**transforms))
+    spec = canary_spec(found, policies)
+    assert (spec.carrier, spec.target_topic, spec.heartbeats_topic_on_target) == expected
 
 
 @pytest.mark.parametrize(
