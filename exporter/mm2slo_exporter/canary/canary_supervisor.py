@@ -56,6 +56,7 @@ class CanarySupervisor:
         self._thread = SupervisedThread(
             Loop.CANARY, "", self._supervise, self._stopping, on_failure
         )
+        self._changed = threading.Event()
         self._pipe_lock = threading.Lock()
         self._connection: Connection | None = None
         self.starts = 0
@@ -77,6 +78,11 @@ class CanarySupervisor:
             with contextlib.suppress(OSError, ValueError):  # the process is being replaced
                 self._connection.send({flow: tuple(state) for flow, state in states.items()})
 
+    def change(self, specs: Sequence[CanarySpec]) -> None:
+        """Replace the process by one with *specs*."""
+        self._specs = tuple(specs)
+        self._changed.set()
+
     def stop(self) -> None:
         """End the canary process and wait for it."""
         self._stopping.set()
@@ -90,6 +96,7 @@ class CanarySupervisor:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         context = multiprocessing.get_context("spawn")
         while not self._stopping.is_set():
+            self._changed.clear()
             ours, theirs = context.Pipe()
             with self._pipe_lock:
                 self._connection = ours
@@ -109,7 +116,7 @@ class CanarySupervisor:
             if process.is_alive():
                 process.kill()
                 process.join()
-            if not self._stopping.is_set():
+            if not self._stopping.is_set() and not self._changed.is_set():
                 self._on_failure(Loop.CANARY)
                 logger.error(
                     "canary process ended with exit code %s; restarting it", process.exitcode
@@ -118,7 +125,7 @@ class CanarySupervisor:
 
     def _receive(self, connection: Connection) -> None:
         """Collect events until either side closes the pipe."""
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not self._changed.is_set():
             try:
                 if not connection.poll(0.2):
                     continue

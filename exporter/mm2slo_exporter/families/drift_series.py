@@ -32,8 +32,8 @@ def _on_target(metric: catalogue.Metric, get: Callable[[TopicState], float | Non
     return readable
 
 
-def _missing(topic: TopicState) -> int:
-    return int(topic.missing_on_target)
+def _missing(topic: TopicState) -> int | None:
+    return int(topic.missing_on_target) if topic.pair.target else None
 
 
 def _partition_drift(view: FlowView, granularity: Granularity) -> SeriesList:

@@ -28,7 +28,11 @@ def _overridden(view: FlowView, _granularity: Granularity) -> list[Series]:
 
 
 def _topic_info(view: FlowView, _granularity: Granularity) -> list[Series]:
-    return [((*topic.labels.topic, topic.state.pair.target), 1) for topic in view.topics]
+    return [
+        ((*topic.labels.topic, topic.state.pair.target), 1)
+        for topic in view.topics
+        if topic.state.pair.target
+    ]
 
 
 def _state(view: FlowView, _granularity: Granularity) -> list[Series]:

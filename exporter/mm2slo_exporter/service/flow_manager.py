@@ -102,6 +102,10 @@ class FlowManager:
     def send_ledger_states(self, states: Mapping[str, LedgerState]) -> None:
         """Send the states that the next canaries carry to the canary process."""
         if self._canary is not None:
+            if any(map(self._is_renamed, self._canary_specs)):
+                specs = [canary_spec(self.config, runner.policies) for runner in self.running()]
+                self._canary_specs = specs
+                self._canary.change(specs)
             self._canary.send_ledger_states(states)
 
     def open(self) -> None:
@@ -204,6 +208,13 @@ class FlowManager:
             specs, on_failure=self._health.record_loop_failure, on_start=self._canary_started
         )
         self._canary.start()
+
+    def _is_renamed(self, spec: CanarySpec) -> bool:
+        """Whether running connectors name the copy of the canaries' topic differently."""
+        runner = self._runners.get(spec.flow)
+        if runner is None:
+            return False
+        return (runner.policies.copy_name(spec.source_topic) or "") != spec.target_topic
 
     def _stop_canary(self) -> None:
         if self._canary is not None:

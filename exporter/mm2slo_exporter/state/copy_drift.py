@@ -35,7 +35,7 @@ class SettingsDrift:
 def count_assigned_missing(seen: Observation, pair: TopicPair) -> int | None:
     """Partitions that are assigned to a task but missing on the target; None if not known."""
     assigned = seen.internals.assigned
-    if assigned is None or seen.target.topics_read_at is None:
+    if assigned is None or seen.target.topics_read_at is None or not pair.target:
         return None
     partitions = seen.plan.partitions(pair.source, seen.source.topics.get(pair.source, 0))
     existing = seen.target.topics.get(pair.target, 0)

@@ -156,6 +156,7 @@ class FlowTracker:
             self.topics.judge_all_next()
             self._groups.forget()
         data = [topic for topic in topics if topic.pair.role is TopicRole.DATA]
+        wanted = [t for t in topics if t.pair.role in {TopicRole.DATA, TopicRole.UNSELECTED}]
         for event in seen.canary_events:
             if isinstance(event, HeartbeatSeen):
                 self._heartbeats.observe(event)
@@ -192,7 +193,7 @@ class FlowTracker:
             target_readable=seen.target_readable,
             topics=topics if ready else source_topics(seen),
             totals=totals,
-            groups=self._groups.judge(seen, data) if ready else restored_groups(seen),
+            groups=self._groups.judge(seen, wanted) if ready else restored_groups(seen),
             group_lags=self._group_lags.observe(seen) if ready and self._group_lags else (),
             tasks=tuple(
                 TaskState(connector, task, name)

@@ -86,6 +86,26 @@ def test_canary_process_that_ends_is_restarted_without_losing_events(
     )
 
 
+def test_changed_specs_replace_the_canary_process_without_a_failure() -> None:
+    failures: list[Loop] = []
+    supervisor = CanarySupervisor([spec()], on_failure=failures.append, serve=echo)
+    supervisor.start()
+    found: list[Event] = []
+
+    def drained(count: int) -> bool:
+        found.extend(supervisor.drain())
+        return len(found) >= count
+
+    try:
+        until(lambda: drained(1), "the first event")
+        supervisor.change([spec(flow="eu->us")])
+        until(lambda: drained(2), "the event of the new process")
+    finally:
+        supervisor.stop()
+    assert [each.flow for each in found] == ["us->eu", "eu->us"]
+    assert (supervisor.starts, failures) == (2, [])
+
+
 def test_canary_process_with_failing_thread_ends_and_is_restarted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -39,6 +39,14 @@ def left_out(publisher: Any, granularity: Granularity, **changes: Any) -> set[st
     return metrics(publisher, granularity) - metrics(publisher, granularity, **changes)
 
 
+def test_copy_with_unknown_name_has_neither_target_topic_nor_missing(publisher: Any) -> None:
+    known = publisher.topic("orders", publisher.partition(0))
+    unknown = known._replace(pair=replace(known.pair, source="pay", target=""))
+    published = publisher.publish_changed(topics=(known, unknown))
+    assert published.of("mm2_topic_info") == ['{topic="orders",target_topic="us.orders"} 1']
+    assert published.of("mm2_topic_missing") == ['{topic="orders"} 0']
+
+
 def test_unreadable_source_omits_source_series_only(publisher: Any) -> None:
     unknown = publisher.topic("orders", publisher.partition(0, **UNKNOWN_ON_SOURCE))
     gone = left_out(

@@ -11,9 +11,14 @@ from flow_observations import Scene, flow_config
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import Isolation
 from mm2slo_core.flow_offsets import PositionQuality
+from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.mm2_config.observed_settings import RunningConnectors
 from mm2slo_core.records import ConnectorConfig
+from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.topic_selection import TopicRole
+from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import HeartbeatSeen
+from mm2slo_exporter.observation import NewestSync
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 if TYPE_CHECKING:
@@ -96,6 +101,60 @@ def test_read_committed_consumer_is_compared_with_last_stable_offset() -> None:
     )
     assert partition(flow, scene, 1005.0).lag_records == 5
     assert flow.flow.isolation is Isolation.READ_COMMITTED
+
+
+def test_topic_that_the_running_connector_does_not_select_is_no_backlog() -> None:
+    scene, flow = Scene(), tracker(topics=["orders", "pay"])
+    scene.add("orders").live(100, 100)
+    log = scene.add("pay", role=TopicRole.UNSELECTED)
+    log.end = 40
+    scene.missing_copies.add("pay")
+    reports = [flow.update(scene.look(5.0 * number)) for number in range(1, 60)]
+    assert {each.state for each in reports} <= {FlowStateName.UNKNOWN, FlowStateName.IDLE}
+    last = reports[-1]
+    assert (last.state, last.lag_records, last.stalled) == (FlowStateName.IDLE, 0, ())
+    assert last.topics[1].missing_on_target
+    assert last.topics[1].partitions[0].lag_records is None
+    freshness = flow.slis()[SliKey(Sli.DATA_FRESHNESS, "default")]
+    assert (freshness.total - freshness.good, freshness.unknown) == (0, 0)
+
+
+def test_group_with_commits_on_an_unselected_topic_is_not_ready() -> None:
+    scene, flow = Scene(), tracker()
+    scene.add("pay", role=TopicRole.UNSELECTED).end = 40
+    scene.source["group_offsets"] = {"app": {TopicPartition("pay", 0): 10}}
+    (group,) = flow.update(scene.look(1000.0)).groups
+    assert not group.readiness.ready
+
+
+def test_copy_with_unknown_name_has_position_by_commits_and_no_figures_of_the_copy() -> None:
+    scene, flow = Scene(), tracker()
+    log = scene.add("orders")
+    scene.copies["orders"] = ""
+    log.end, log.committed, log.sync = 100, 89, NewestSync(0, 0, 900.0)
+    scene.internals["assigned"] = frozenset({TopicPartition("orders", 0)})
+    (topic,) = flow.update(scene.look(1000.0)).topics
+    found = topic.partitions[0]
+    assert (found.quality, found.next_offset, found.lag_records) == (
+        PositionQuality.RENAMED_COPY,
+        90,
+        10,
+    )
+    assert (found.target_end, topic.target_partition_count) == (None, None)
+    assert (topic.missing_on_target, topic.assigned_missing) == (False, None)
+
+
+def test_renamed_copy_has_the_live_position_of_its_own_offsets() -> None:
+    scene, flow = Scene(), tracker()
+    log = scene.add("orders")
+    scene.copies["orders"] = "new.orders"
+    log.live(90, 100)
+    look = scene.look(1000.0)
+    assert look.target_offsets is not None
+    own = replace(look.target_offsets, ends={TopicPartition("new.orders", 0): 90})
+    (topic,) = flow.update(replace(look, target_offsets=own)).topics
+    found = topic.partitions[0]
+    assert (found.quality, found.lag_records) == (PositionQuality.LIVE, 10)
 
 
 def test_settings_that_connectors_stop_stating_are_configured_ones_again() -> None:
