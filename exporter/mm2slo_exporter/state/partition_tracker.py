@@ -26,6 +26,7 @@ from mm2slo_exporter.state.loss_tracker import LossTracker
 from mm2slo_exporter.state.position_tracker import NOTHING_REPLICATED, PositionTracker
 
 if TYPE_CHECKING:
+    from mm2slo_core.replication_lag import RecordLag, TimeLag
     from mm2slo_core.retention_headroom import RetentionPolicy
     from mm2slo_core.timeline_record import PollTimes
     from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
@@ -159,16 +160,7 @@ class PartitionTracker:
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
         restart_position = min(next_offset, reading.restart_position(next_offset))
         self._history.forget_below(restart_position, coarse_below=next_offset)
-        arrival = self._history.arrived(next_offset) if lag.records or lag.expired else None
-        age = time_lag(
-            at,
-            lag,
-            arrival,
-            reading.record_timestamp(oldest),
-            self._history.base_seen_at or self._polled_at,
-        )
-        if age.origin in _PENDING and rules.awaits_history and self._history.lacks(next_offset):
-            age = PENDING_TIME_LAG  # the clock of a producer may be hours off
+        age = self._age(at, lag, next_offset, reading.record_timestamp(oldest), rules)
         if is_undecided:
             age = UNKNOWN_TIME_LAG
         period = rules.position_period(quality)
@@ -227,6 +219,22 @@ class PartitionTracker:
         if not period or state.next_offset is None or state.source_start is None:
             return False
         return self.loss.repeat(at, state.next_offset, state.source_start, state.target_end, period)
+
+    def _age(
+        self,
+        at: float,
+        lag: RecordLag,
+        next_offset: int,
+        record_timestamp: float | None,
+        rules: FlowRules,
+    ) -> TimeLag:
+        """The lag in seconds."""
+        arrival = self._history.arrived(next_offset) if lag.records or lag.expired else None
+        present_at = self._history.base_seen_at or self._polled_at
+        age = time_lag(at, lag, arrival, record_timestamp, present_at)
+        if age.origin in _PENDING and rules.awaits_history and self._history.lacks(next_offset):
+            return PENDING_TIME_LAG  # the clock of a producer may be hours off
+        return age
 
     def _production_rate(self, at: float, end: int, policy: RetentionPolicy | None) -> float | None:
         """Records per second on the source; only where retention by size needs it."""
