@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from topic_reader import read_topic
 
 from mm2slo_core.records import Checkpoint
+from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_lab import Lab
+
+_US_EU: Final = Flow("us", "eu")
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,11 @@ class Resumed:
 def checkpoints(lab: Lab, topic: str, group: str) -> dict[int, Checkpoint]:
     """Newest checkpoint of each partition, as in RemoteClusterUtils.translateOffsets."""
     found: dict[int, Checkpoint] = {}
+    copy = lab.topology.remote_topic(_US_EU, topic)
     for record in read_topic(lab.cluster("eu").librdkafka(), "us.checkpoints.internal"):
         mark = Checkpoint.decode(record.key(), record.value())
         assert isinstance(mark, Checkpoint)
-        if mark.group == group and mark.topic_partition.topic == f"us.{topic}":
+        if mark.group == group and mark.topic_partition.topic == copy:
             found[mark.topic_partition.partition] = mark
     return found
 
@@ -47,7 +51,9 @@ def resume(lab: Lab, topic: str, group: str, commits: Mapping[int, int]) -> Resu
     reread = 0
     ends = lab.cluster("us").admin.end_offsets(topic)
     unread = {p: set(range(commits[p], ends[p])) for p in marks}
-    for record in read_topic(lab.cluster("eu").librdkafka(), f"us.{topic}", start):
+    for record in read_topic(
+        lab.cluster("eu").librdkafka(), lab.topology.remote_topic(_US_EU, topic), start
+    ):
         partition = record.partition()
         assert partition is not None
         number = int((record.value() or b"")[1:].split(b"-")[0])
