@@ -279,10 +279,10 @@ class _Section:
                 place, why = setting or self.flow, "Kafka Connect rejects it"
                 action = f"correct {setting.key if setting else name}"
                 self._error("invalid-value", place, what, why, action)
-                section = self.values[path[0]] if path else self.values
+                section = self.values.get(path[0]) if path else self.values
                 if isinstance(section, dict):
                     section.pop(name, None)
-                if not section:
+                if section == {}:
                     del self.values[path[0]]
 
     def _custom(self, name: str, setting: Setting, problem: str) -> None:

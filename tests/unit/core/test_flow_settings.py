@@ -68,6 +68,8 @@ def _section(
         ("emit.heartbeats.interval.seconds = 1", {}),
         ("emit.heartbeats.interval.seconds = 0", {}),
         ("emit.heartbeats.interval.seconds = -1", {"emit_heartbeats": False}),
+        ("emit.heartbeats.interval.seconds = -1\nemit.heartbeats.enabled = true",
+         {"emit_heartbeats": False}),
         ("emit.checkpoints.interval.seconds = -5", {}),
         ("offset.storage.topic = mm2-offsets.us.internal ", {}),
         ("topic.filter.class = " + APACHE + ".DefaultTopicFilter", {}),
