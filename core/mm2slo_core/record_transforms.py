@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.java_regex import compile_java
-from mm2slo_core.name_filters import split_list
+from mm2slo_core.java_values import split_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

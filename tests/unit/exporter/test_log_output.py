@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -90,7 +90,7 @@ def test_configure_logging_writes_text(
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
 def test_secrets_in_messages_extras_and_errors_are_redacted(
-    log_format: str, root: logging.Logger, capsys: pytest.CaptureFixture[str]
+    log_format: Literal["json", "text"], root: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configure_logging(LogConfig(format=log_format))
     address = "https://me@corp:hun7er2@host/x"

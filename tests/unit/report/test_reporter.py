@@ -214,7 +214,8 @@ def test_overdue_records_that_a_later_audit_finds_are_no_fault_any_more(tmp_path
             )
             store.publish(run_of(f"run-{window.end}", judged(outcome), started_at=window.end))
             (fact, *_later) = StoreFacts(store).audit_facts({US_EU: span})[US_EU]
-            facts = MemoryFacts(facts={FLOW: StoreFacts(store).audit_facts({US_EU: span})[US_EU]})
+            audited = StoreFacts(store).audit_facts({US_EU: span})[US_EU]
+            facts = MemoryFacts(facts={FLOW: [*audited]})
             found = reporter(facts=facts).report()
             (latency,) = (each for each in found.entries if each.id == "us-to-eu-latency-10s")
             statuses.append((latency.status, latency.reason))
