@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,7 @@ from mm2slo_report.web import (
 from mm2slo_report.web.http_responses import ProblemResponse
 from mm2slo_report.web.metrics_route import ProcessMetrics
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
+from mm2slo_report.web.report_service import service_of
 from mm2slo_report.web.request_guard import OPEN_PATHS, RequestGuard
 from mm2slo_web.request_log import RequestLog
 
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from starlette.types import Scope as Connection
 
     from mm2slo_report.web.report_service import ReportService
+
+logger = logging.getLogger(__name__)
 
 _ROUTERS: Final = (
     # `/slo/report` precedes `/slo/{id}`, which would match it.
@@ -145,7 +149,12 @@ _PROBLEMS: Final[dict[type[Exception], Callable[[Any], ProblemError]]] = {
 
 
 def _handler(problem_of: Callable[[Any], ProblemError]) -> Callable[[Request, Exception], Response]:
-    def respond(_request: Request, error: Exception) -> Response:
-        return ProblemResponse(problem_of(error))
+    def respond(request: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        service = service_of(request) if isinstance(error, (SliSourceError, UserError)) else None
+        if service is not None and service.is_scoped:
+            logger.warning("%s", error)
+            problem.detail = service.shown(problem.detail)
+        return ProblemResponse(problem)
 
     return respond

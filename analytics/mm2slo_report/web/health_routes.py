@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from http import HTTPStatus
 from typing import Final, Literal
@@ -17,6 +18,8 @@ from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.http_responses import Body
 from mm2slo_report.web.report_service import ReportService, service_of
 from mm2slo_report.web.response_docs import describe_responses
+
+logger = logging.getLogger(__name__)
 
 _LONGEST_READINESS_SECONDS: Final = 2.0
 
@@ -50,7 +53,7 @@ async def healthz() -> Response:
     responses=_READINESS,
 )
 async def readyz(request: Request) -> Response:
-    """503 while the store or the SLI source is unavailable; `problems` lists the reasons.
+    """503 while the store or the SLI source is unavailable; the log has the reasons.
 
     They are checked once for all concurrent requests, and at most every two seconds.
 
@@ -100,19 +103,19 @@ class SharedReadiness:
 
 
 def _problems(service: ReportService) -> list[str]:
+    # Anyone may read them, so they name no server and no file.
     found = []
     now = whole_minute(service.now)
     try:
         service.reporter.facts.exclusions(Span(now - MINUTE_MS, now))
     except UserError as error:
-        found.append(str(error))
+        logger.warning("not ready: %s", error)
+        found.append("the results store is unavailable; see the log for the reason")
     try:
         service.reporter.source.indicators()
-    except SliSourceError as problem:
-        found.append(str(problem))
-    except UserError as error:
-        if str(error) not in found:
-            found.append(str(error))
+    except (SliSourceError, UserError) as error:
+        logger.warning("not ready: %s", error)
+        found.append("the source of history is unavailable; see the log for the reason")
     return found
 
 

@@ -33,9 +33,10 @@ class ProcessMetrics:
 
     def __init__(self) -> None:
         self.registry = prometheus_client.CollectorRegistry()
+        self.callers = prometheus_client.CollectorRegistry()
         requests = report_metrics.REPORT_REQUESTS_TOTAL
         self._requests = prometheus_client.Counter(
-            requests.name, requests.help, requests.labels, registry=self.registry
+            requests.name, requests.help, requests.labels, registry=self.callers
         )
         prometheus_client.ProcessCollector(registry=self.registry)
         prometheus_client.PlatformCollector(registry=self.registry)
@@ -59,7 +60,7 @@ class ServiceMetrics(Collector):
         yield from audit_families(
             service.records.count_runs(), service.audits.figures_of(service.flows)
         )
-        if service.recorder is not None:
+        if service.recorder is not None and not service.is_scoped:
             health = service.recorder.health
             if health.recorded_until is not None:
                 yield metric_family(
@@ -87,9 +88,12 @@ def metrics(request: Request) -> Response:
     """Prometheus text format 0.0.4."""
     of_process: ProcessMetrics = request.app.state.metrics
     of_service = prometheus_client.CollectorRegistry()
-    of_service.register(ServiceMetrics(service_of(request)))
+    of_service.register(ServiceMetrics(service := service_of(request)))
+    # A token of some flows sees neither requests of others nor addresses of exporters.
+    hidden = () if service.is_scoped else (of_process.callers,)
+    shown = (of_service, of_process.registry, *hidden)
     return Response(
-        b"".join(map(prometheus_client.generate_latest, (of_service, of_process.registry))),
+        b"".join(map(prometheus_client.generate_latest, shown)),
         headers={
             "Content-Type": prometheus_client.exposition.CONTENT_TYPE_PLAIN_0_0_4,
             "Cache-Control": "no-store",

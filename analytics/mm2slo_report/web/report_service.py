@@ -47,6 +47,7 @@ _BODIES_BYTES: Final = 24 * 1024 * 1024
 _REPORTS: Final = 16
 _DETAILS: Final = 64
 _FLOW_STATUS_SECONDS: Final = 10.0
+_HIDDEN_ERROR: Final = "not available; the log of this service has the reason"
 _SETTLED_MS: Final = 2 * MINUTE_MS
 """Older minutes no longer change."""
 
@@ -100,7 +101,7 @@ class ReportService:
         view._scope = matching_flows(token.flows, self.flows)
         own = [each for each in self.reporter.objectives if each.flow in view._scope]
         view.reporter = replace(self.reporter, objectives=own)
-        view.records = ScopedRecords(self.records, view._scope, self.flows)
+        view.records = ScopedRecords(self.records, view._scope, self.flows, token.name)
         return view
 
     @property
@@ -148,9 +149,10 @@ class ReportService:
 
         def build() -> Report:
             found = self.reporter.report(at=as_of, over=over, tolerant=True)
-            if self.recorder is None or as_of < self.now - _SETTLED_MS:
-                return found
-            return replace(found, warnings=(*found.warnings, *self.recorder.health.remarks))
+            if self.recorder is not None and as_of >= self.now - _SETTLED_MS:
+                remarks = self.recorder.health.remarks
+                found = replace(found, warnings=(*found.warnings, *remarks))
+            return self._without_addresses(found)
 
         return self._reports.get((self._scope, as_of, over), build)
 
@@ -159,8 +161,26 @@ class ReportService:
         objective = self.reporter.objective(slo)
         report = self._reports.peek((self._scope, as_of, over))
         if report is None:
-            report = self.reporter.report((objective,), at=as_of, over=over, tolerant=True)
+            report = self._without_addresses(
+                self.reporter.report((objective,), at=as_of, over=over, tolerant=True)
+            )
         return next(each for each in report.entries if each.objective == objective), report
+
+    def shown(self, error: str) -> str:
+        """*error*, or that there is one: a token of some flows learns no address of a server."""
+        return _HIDDEN_ERROR if self.is_scoped else error
+
+    def _without_addresses(self, report: Report) -> Report:
+        if not self.is_scoped:
+            return report
+        return replace(
+            report,
+            entries=tuple(
+                replace(each, errors=(_HIDDEN_ERROR,) if each.errors else ())
+                for each in report.entries
+            ),
+            warnings=tuple(each for each in report.warnings if "://" not in each),
+        )
 
     def detail(self, slo: str, as_of: int, over: str | None) -> Detail:
         """Days and incidents that spent a budget. Raises UnknownObjectiveError."""

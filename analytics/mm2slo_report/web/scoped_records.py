@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mm2slo_store.audit_rows import Run, StoredEvidence, StoredUnit
 
 _BATCH: Final = 500
+HIDDEN_NAME: Final = "another user"
 HIDDEN_VERDICT: Final = "not shown: this run also audited other flows"
 
 
@@ -28,13 +29,15 @@ class ScopedRecords:
     """The *records* of *flows*, of all that are *configured*.
 
     A run of other flows does not exist, and one that audited others too has neither their names nor
-    its verdict on all. A topic that several flows feed has one count for all of them.
+    its verdict on all. Names of others than the *caller* are hidden. A topic that several flows
+    feed has one count for all of them.
     """
 
     def __init__(
-        self, records: Records, flows: Collection[Flow], configured: Collection[Flow]
+        self, records: Records, flows: Collection[Flow], configured: Collection[Flow], caller: str
     ) -> None:
         self._records = records
+        self._caller = caller
         self._flows = frozenset(flows)
         self._others = frozenset(configured) - self._flows
 
@@ -84,9 +87,8 @@ class ScopedRecords:
         for each in self._records.exclusions(flow=flow):
             own = sorted(flow.label for flow in self._flows if each.covers(flow))
             if own:
-                found.append(
-                    replace(each, flows=tuple(own)) if self._affects_others(each) else each
-                )
+                flows = tuple(own) if self._affects_others(each) else each.flows
+                found.append(replace(self._without_names(each), flows=flows))
         return tuple(found)
 
     def add_exclusion(self, exclusion: Exclusion) -> None:
@@ -102,7 +104,15 @@ class ScopedRecords:
                     f"{exclusion_id!r} excludes other flows too: remove it with a token for all "
                     "of its flows",
                 )
-        return self._records.remove_exclusion(exclusion_id, who=who)
+        return self._without_names(self._records.remove_exclusion(exclusion_id, who=who))
+
+    def _without_names(self, exclusion: Exclusion) -> Exclusion:
+        known = (self._caller, None)
+        return replace(
+            exclusion,
+            who=exclusion.who if exclusion.who in known else HIDDEN_NAME,
+            removed_by=exclusion.removed_by if exclusion.removed_by in known else HIDDEN_NAME,
+        )
 
     def _affects_others(self, exclusion: Exclusion) -> bool:
         return any(exclusion.covers(flow) for flow in self._others)
@@ -118,7 +128,7 @@ class ScopedRecords:
             return run
         verdict = None if run.verdict_line is None else HIDDEN_VERDICT
         header = replace(run.header, flows=own)
-        return replace(run, header=header, exit_code=None, verdict_line=verdict)
+        return replace(run, header=header, exit_code=None, verdict_line=verdict, bytes_read=None)
 
     def _all_runs(self, flow: Flow | None, after: RunPlace | None) -> Iterator[Run]:
         """In batches: the store cannot filter by several flows."""

@@ -68,11 +68,12 @@ def _page(service: ReportService, as_of: int) -> Body:
 
     problems: list[str] = []
     report = service.report(as_of)
-    audits, latencies = _try_section(lambda: _audit_views(service), problems) or ((), ())
+    show = service.shown
+    audits, latencies = _try_section(lambda: _audit_views(service), problems, show) or ((), ())
     text = rendering.page(
         report,
-        _try_section(service.flow_views, problems) or (),
-        _try_section(service.group_views, problems) or (),
+        _try_section(service.flow_views, problems, show) or (),
+        _try_section(service.group_views, problems, show) or (),
         audits,
         latencies=latencies,
         details=details(service, report),
@@ -82,12 +83,14 @@ def _page(service: ReportService, as_of: int) -> Body:
     return Body.text(text, _HTML, {"Content-Security-Policy": rendering.CONTENT_SECURITY_POLICY})
 
 
-def _try_section(read: Callable[[], _T], problems: list[str]) -> _T | None:
+def _try_section(
+    read: Callable[[], _T], problems: list[str], show: Callable[[str], str]
+) -> _T | None:
     """The data of one section; on failure None, with the reason added to *problems*."""
     try:
         return read()
     except (ProblemError, SliSourceError, UserError) as problem:
-        problems.append(str(problem))
+        problems.append(show(str(problem)))
         return None
 
 

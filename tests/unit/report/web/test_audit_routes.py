@@ -127,7 +127,7 @@ def test_invalid_audit_parameters_are_rejected(
 
 
 def test_run_cursor_is_invalid_for_evidence(service: ServiceFixture) -> None:
-    for after in ("run-0", "-1", "9" * 40, "1e3", "\u0663"):
+    for after in ("run-0", "-1", "9" * 40, "0" * 9 + "9" * 30, "1e3", "\u0663"):
         cursor = encode_cursor(Cursor(after), {"run": "run-1", "verdict": []})
         response = service.client.get(f"/audits/run-1/evidence?cursor={cursor}")
         assert (after, response.status_code) == (after, 422)

@@ -10,6 +10,7 @@ import pytest
 from report_service_fixture import FixedTokens, sample_source, start_service
 
 from mm2slo_core.user_errors import UserError
+from mm2slo_report.sources import SliSourceError
 from mm2slo_report.web.service_settings import (
     allowed_hosts,
     host_name,
@@ -76,6 +77,23 @@ def test_request_without_token_is_rejected(secured: ServiceFixture) -> None:
         assert response.headers["content-type"] == "application/problem+json"
     for path in ("/healthz", "/readyz"):
         assert secured.client.get(path).status_code == 200
+
+
+def test_readiness_names_neither_addresses_nor_files(
+    secured: ServiceFixture, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise UserError("the store postgresql://db.internal/slo failed")
+
+    secured.source.down = SliSourceError("Prometheus at http://prom.internal:9090 is unreachable")
+    monkeypatch.setattr(type(secured.service.reporter.facts), "exclusions", fail)
+
+    response = secured.client.get("/readyz")
+
+    assert (response.status_code, len(response.json()["problems"])) == (503, 2)
+    assert "internal" not in response.text
+    assert "prom.internal" in caplog.text
+    assert "db.internal" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,11 @@ from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
+from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
 from mm2slo_report.rendering.page_views import FlowView, GroupView
 from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.web.scoped_records import HIDDEN_VERDICT
+from mm2slo_report.sources import SliSourceError
+from mm2slo_report.web.scoped_records import HIDDEN_NAME, HIDDEN_VERDICT
 from mm2slo_report.web.tokens import Scope, parse_tokens
 from mm2slo_store import Store
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from report_service_fixture import ServiceFixture
 
 HOUR = 3_600_000
+ADDRESS = "http://exporter.internal:9108"
 BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
 OF_WEST = {"us-to-eu-availability", "us-to-eu-latency-10s"}
 OF_EAST = {"eu-to-us-availability"}
@@ -222,7 +225,9 @@ def test_audit_of_several_flows_shows_only_those_of_the_token(service: ServiceFi
             break
         page = service.get(f"{path}&cursor={page['next']}", **as_token("west"))
     assert seen == [0, 2, 4, 6]
+    assert run["bytes_read"] is None
     everything = service.get("/audits", **as_token("all"))
+    assert everything["runs"][1]["bytes_read"] is not None
     assert [(each["id"], each["flows"]) for each in everything["runs"]] == [
         ("run-back", ["eu->us"]), ("run-both", [AP_EU.label, FLOW.label]),
     ]  # fmt: skip
@@ -236,6 +241,7 @@ def test_metrics_of_audits_are_those_of_the_token(service: ServiceFixture) -> No
         assert f'mm2_audit_runs{{state="finished"}} {finished}.0' in text
         assert text.count("mm2_audit_last_run_timestamp_seconds{") == flows
         assert text.count("# TYPE process_open_fds") == 1
+        assert ("mm2_report_requests_total" in text) is (token == "all")
 
 
 def test_maintenance_names_only_flows_of_the_token(service: ServiceFixture) -> None:
@@ -243,7 +249,36 @@ def test_maintenance_names_only_flows_of_the_token(service: ServiceFixture) -> N
     assert [(each["id"], each["flows"]) for each in found] == [
         ("excluded-0", ["us->eu"]), ("excluded-1", ["us->eu"]),
     ]  # fmt: skip
-    assert len(service.get("/exclusions", **as_token("all"))["exclusions"]) == 3
+    assert {each["added_by"] for each in found} == {HIDDEN_NAME}
+    everything = service.get("/exclusions", **as_token("all"))["exclusions"]
+    assert [each["added_by"] for each in everything] == ["ops"] * 3
+
+
+class RecorderOfAnExporter:
+    health = RecorderHealth(
+        targets=(TargetHealth(name=ADDRESS, scrapes=9, failures=9, problem="refused"),)
+    )
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/slo", "/slo/us-to-eu-availability", "/slo/us-to-eu-availability/history",
+             "/metrics", "/slo/report?format=md"],
+)  # fmt: skip
+def test_no_error_names_an_address_to_a_token_of_some_flows(store: Store, path: str) -> None:
+    class AwayStatus:
+        def flows(self) -> tuple[FlowView, ...]:
+            raise SliSourceError(f"exporter {ADDRESS} is unreachable")
+
+        groups = flows
+
+    source = sample_source()
+    source.down = SliSourceError(f"Prometheus at {ADDRESS} is unreachable")
+    service = start_service(
+        store, source, tokens=TOKENS, flow_status=AwayStatus(), recorder=RecorderOfAnExporter()
+    )
+    service.client.get("/slo", headers=as_token("all"))
+    assert "exporter.internal" in service.client.get(path, headers=as_token("all")).text
+    assert "exporter.internal" not in service.client.get(path, headers=as_token("west")).text
 
 
 def test_writer_of_some_flows_excludes_only_those(service: ServiceFixture) -> None:
@@ -267,6 +302,7 @@ def test_writer_of_some_flows_excludes_only_those(service: ServiceFixture) -> No
         response = service.client.delete(f"/exclusions/{name}", headers=west)
         return response.status_code, response.json().get("type", "")
 
+    assert added.json()["added_by"] == "ops of us"
     assert remove(added.json()["id"])[0] == 200
     assert remove("excluded-0")[0] == 200
     assert remove("excluded-1") == (403, "urn:mm2slo:problem:scope")
