@@ -36,7 +36,7 @@ _SQLITE_ADVICE = (
         "unable to open",
         "cannot be opened: grant this user write access to the file and its folder",
     ),
-    ("disk is full", "has no disk space left: free some, then run the command again"),
+    ("disk is full", "has no disk space left: free some; services then continue"),
     ("disk i/o", "cannot be read or written (disk I/O error): check its disk"),
 )
 

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 _STATISTICS_MS = 10_000
 _REPEAT_SECONDS = 60.0
+_MOST_KINDS = 10  # lines of a facility within that time: a broker may answer random bytes
 _SECRET_MARKS = ("password", "secret", "key.pem", "jaas", "oauthbearer.config", "token", "userinfo")
 
 _COMMON: dict[str, str] = {
@@ -130,9 +131,11 @@ class _Log:
         # Connection attempts repeat four times a second and differ only in their duration.
         kind, now = (facility, text.split("(after", 1)[0]), time.monotonic()
         with self._lock:
-            if now - self._logged_at.get(kind, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
+            self._logged_at = {
+                each: at for each, at in self._logged_at.items() if now - at < _REPEAT_SECONDS
+            }
+            of_facility = sum(each[0] == facility for each in self._logged_at)
+            if kind in self._logged_at or of_facility >= _MOST_KINDS:
                 return
-            if len(self._logged_at) > 1000:
-                self._logged_at.clear()
             self._logged_at[kind] = now
         logger.log(min(level, logging.WARNING), "librdkafka on cluster %s: %s", self._alias, text)

@@ -21,7 +21,7 @@ def token_callback(config: str) -> Callable[[str], tuple[str, float]]:
         signer = importlib.import_module(_SIGNER)
     except ModuleNotFoundError as missing:
         module = missing.name or _SIGNER
-        raise MissingExtraError(module=module, install="pip install 'mm2slo[msk]'") from None
+        raise MissingExtraError(module=module, extra="msk") from None
     name = "generate_auth_token_from_role_arn" if "role_arn" in aws else "generate_auth_token"
 
     def new_token(_config: str) -> tuple[str, float]:

@@ -24,12 +24,15 @@ JAAS: Final = "sasl.jaas.config"
 _SECRET_KEY: Final = re.compile(
     r"(?i)passw|passphrase|secret|credential|jaas|user\.?info|assertion"
     r"|(?:private|api|access|keystore)[._-]?key|(?:access|refresh|auth|bearer)[._-]?token"
+    r"|(?:token|pwd|pass)$"
 )
 _PUBLIC_KEY: Final = re.compile(
     r"\.(?:location|file|path|type|class|ur[il]|client\.id|algorithm|source)$"
     r"|\.assertion\.(?!private)"
 )
-_SECRET_VALUE: Final = re.compile(r"(?i)PRIVATE KEY-|://[^/\s@]*:[^/\s@]+@|passw\w*[\"']?\s*[=:]")
+_SECRET_VALUE: Final = re.compile(
+    r"(?i)PRIVATE KEY-|://\S+@|hooks\.slack|(?:passw\w*|token|secret)[\"']?\s*[=:]"
+)
 _PUBLIC_OPTION: Final = re.compile(
     r"username|principal|keyTab|(?:use|store)[A-Z]\w+|scope|(?:oauth\.sasl\.)?extension[._]\w+"
     r"|(?:.*[.\w])?(?:[iI]d|[uU]r[il]|[sS]cope|audience|location|[tT]ype|algorithm|Name|Region|Arn)"

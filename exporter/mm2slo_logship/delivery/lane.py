@@ -101,13 +101,17 @@ class Lane:
 
     def lost(self, path: Path, reason: str, size: int) -> None:
         """Count a loss, and say so in Splunk."""
+        if reason == "deleted" and not size:
+            return
+        level = "ERROR" if size else "INFO"
+        text = f"{size} bytes are lost" if size else "all that was read of it was sent"
         self._resources.metrics.lost_files.labels(reason).inc()
         self._resources.metrics.lost_bytes.labels(reason).inc(size)
-        logger.error("%s was %s: %s bytes are lost", path, reason, size)
+        logger.log(logging.getLevelName(level), "%s was %s: %s", path, reason, text)
         event = {
-            "event_action": "logs_lost", "level": "ERROR", "service": "mm2slo-logship",
+            "event_action": "logs_lost", "level": level, "service": "mm2slo-logship",
             "path": str(path), "reason": reason, "bytes": size,
-            "message": f"{path} was {reason}: {size} bytes are lost",
+            "message": f"{path} was {reason}: {text}",
         }  # fmt: skip
         now = time.time()
         self._batch.add([Item(envelope(self._loss_start, now, event), None, 0)], time.monotonic())

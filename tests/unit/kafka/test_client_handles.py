@@ -55,6 +55,16 @@ def test_librdkafka_log_is_redacted_and_deduplicated(
     ]
 
 
+def test_librdkafka_log_of_random_answers_is_limited_by_facility(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = _Log("eu", str)
+    for size in range(400):
+        log.log(logging.ERROR, "%s [%s] %s", "PROTOERR", "c-1", f"Invalid response size {size}")
+    log.log(logging.ERROR, "%s [%s] %s", "FAIL", "c-1", "Disconnected")
+    assert [each.getMessage().split()[4] for each in caplog.records] == ["PROTOERR"] * 10 + ["FAIL"]
+
+
 def test_librdkafka_writes_nothing_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     unreachable = ClusterClient("eu", {"bootstrap.servers": "127.0.0.1:1"})
     with unreachable as client, pytest.raises(KafkaOperationError):
