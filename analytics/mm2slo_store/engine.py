@@ -34,7 +34,7 @@ def engine_for(address: StoreAddress) -> Engine:
     if address.file is not None:
         return _sqlite(address)
     if importlib.util.find_spec("psycopg") is None:
-        raise MissingExtraError(module="psycopg", install="pip install 'mm2slo[postgres]'")
+        raise MissingExtraError(module="psycopg", extra="postgres")
     timeout = (
         {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_TIMEOUT_S}
     )

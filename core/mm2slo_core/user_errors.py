@@ -19,7 +19,11 @@ class UserError(Exception):
 class MissingExtraError(UserError):
     """A command needs a package of an extra that is not installed."""
 
-    def __init__(self, *, module: str, install: str) -> None:
-        super().__init__(f"this command needs {module}, which is not installed; run: {install}")
+    def __init__(self, *, module: str, extra: str | None) -> None:
+        """*extra* is None for a package that every installation has."""
+        what = f"'.[{extra}]'" if extra else "--force-reinstall ."
+        super().__init__(
+            f"this command needs {module}, which is not installed; run in a checkout of mm2slo, "
+            f"or with the path of its wheel in place of the dot: pip install {what}"
+        )
         self.module = module
-        self.install = install

@@ -56,7 +56,12 @@ def preview(
     ] = None,
     *,
     state: Annotated[State, typer.Option(help="State of the alert.")] = State.FIRING,
-    flow: Annotated[str, typer.Option(help="The flow in the message.")] = "us->eu",
+    flow: Annotated[
+        str | None,
+        typer.Option(
+            help="The flow in the message.", show_default="the first one of the file, or us->eu"
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -76,7 +81,8 @@ def preview(
     if alert is None:
         _list(console, rules)
         return
-    alert_data = render_alert(_known_rule(alert, rules), _flow(flow))
+    shown = _flow(flow) if flow else read.flows[0].flow if read else Flow("us", "eu")
+    alert_data = render_alert(_known_rule(alert, rules), shown)
     message = render_message(alert_data, alerting, state, datetime.now(UTC))
     if as_json:
         text = json.dumps(blocks(message), indent=2, ensure_ascii=False)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mm2slo_cli.config_files import load_source, log_findings
 from mm2slo_cli.interpreter_settings import configure_interpreter
 from mm2slo_cli.log_file import log_to_file
+from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_exporter import log_output
 from mm2slo_exporter.service.exporter import Exporter
 from mm2slo_exporter.web import exporter_server
@@ -43,6 +44,8 @@ def run_exporter(
     named = settings.web_config_file
     web = None if named is None else web_config_file(Path(named))
     server = exporter_server(settings.listen, exporter, web)
+    if written := written_topics(exporter.config):
+        logger.info("writes to the clusters: %s", "; ".join(written))
     try:
         exporter.start()
         server.start()
@@ -50,6 +53,24 @@ def run_exporter(
     finally:
         server.close()
         exporter.stop()
+
+
+def written_topics(config: Config) -> list[str]:
+    """What the exporter writes to clusters, a part of a sentence each."""
+    exporter, found = config.exporter, []
+    if exporter.read_only:
+        return []
+    for flow in config.flows:
+        carrier = exporter.carrier(flow.canary)
+        if carrier is not CanaryCarrier.OFF:
+            topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else "heartbeats"
+            found.append(f"canaries to {topic} on {flow.flow.source}")
+    topics = [exporter.state.topic]
+    if exporter.timeline.enabled:
+        topics.append(exporter.timeline.topic)
+        topics += [exporter.timeline.arrivals_topic] * exporter.timeline.arrivals
+    targets = ", ".join(dict.fromkeys(flow.flow.target for flow in config.flows))
+    return [*dict.fromkeys(found), f"{', '.join(topics)}, which it creates, on {targets}"]
 
 
 def run(source: ConfigSource, flows: list[str]) -> None:

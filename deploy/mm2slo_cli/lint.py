@@ -1,6 +1,7 @@
 """`mm2slo lint`: finds mistakes and risks in MirrorMaker 2's configuration."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -80,9 +81,12 @@ def _read_clusters(base: BaseConfig, title: str) -> Iterator[tuple[str, ClusterF
 
 
 def _print(findings: Sequence[Finding]) -> None:
+    blocks: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
     for each in findings:
         head = f"{each.origin}: {each.severity}: {each.what} [{each.check}]"
-        for label, text in (("", head), ("  why: ", each.why), ("  do:  ", each.action)):
-            typer.echo(mm2.wrapped(label + text, hanging=" " * 7))
+        blocks[each.check, each.why, each.action].append(head)
+    for (_, why, action), heads in blocks.items():
+        for text in (*heads, f"  why: {why}", f"  do:  {action}"):
+            typer.echo(mm2.wrapped(text, hanging=" " * 7))
     counts = (f"{sum(e.severity is each for e in findings)} {each}" for each in Severity)
     typer.echo(f"{len(findings)} findings: {', '.join(counts)}")

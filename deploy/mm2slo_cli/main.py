@@ -316,7 +316,5 @@ def _missing(error: ModuleNotFoundError) -> UserError:
     name = error.name or "a module"
     package = name.partition(".")[0]
     if package.startswith(_OURS):
-        return UserError(f"this build of mm2slo has no {name}; run: pip install --upgrade mm2slo")
-    extra = _EXTRAS.get(package)
-    what = f"'mm2slo[{extra}]'" if extra else "--force-reinstall mm2slo"
-    return MissingExtraError(module=package, install=f"pip install {what}")
+        return UserError(f"this build of mm2slo has no {name}; install it again")
+    return MissingExtraError(module=package, extra=_EXTRAS.get(package))

@@ -124,12 +124,12 @@ def _ivy_jar() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         # Kafka is downloaded with the Ivy of PySpark.
-        raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[lab]'")
+        raise MissingExtraError(module="pyspark", extra="lab")
     found = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
     if not found:
         raise JarsUnavailableError(
             f"jars/ivy-*.jar not found next to {spec.origin}: "
-            "reinstall pyspark (pip install 'mm2slo[lab]')"
+            "reinstall pyspark (pip install '.[lab]' in a checkout of mm2slo)"
         )
     return found[-1]
 

@@ -40,7 +40,7 @@ def prepare(options: SparkOptions, on_progress: Callable[[str], None]) -> Prepar
     try:
         import pyspark
     except ImportError:
-        raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[audit]'") from None
+        raise MissingExtraError(module="pyspark", extra="audit") from None
     if not options.local:
         raise UserError(
             f"the master is {options.master}; prepare supports only local masters, where Spark"

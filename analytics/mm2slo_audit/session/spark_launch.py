@@ -47,7 +47,7 @@ def spark_session(
     try:
         import pyspark
     except ImportError:
-        raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[audit]'") from None
+        raise MissingExtraError(module="pyspark", extra="audit") from None
     if _UNDER_SUBMIT in os.environ:
         with _submitted(options) as session:
             yield session

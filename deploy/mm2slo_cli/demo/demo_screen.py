@@ -31,7 +31,7 @@ _COLOURS = {
 }
 _SILENT = 5.0
 """Seconds without a probe after which its absence is shown: five intervals of the lab."""
-_NO_PAGE = "not installed: pip install 'mm2slo[report]'"
+_NO_PAGE = "not installed: pip install '.[report]'"
 _NO_DATA = Text("no data yet", style="dim")
 
 

@@ -30,7 +30,7 @@ def audit_traffic(environment: DemoEnvironment) -> None:
     except ModuleNotFoundError as missing:
         sys.stderr.write(
             f"the demo's traffic was not audited: {missing.name} is not installed;"
-            " run: pip install 'mm2slo[audit]'\n"
+            " run in a checkout of mm2slo: pip install '.[audit]'\n"
         )
         return
     _print(report)

@@ -55,7 +55,7 @@ def test_preview_json_is_accepted_by_slack(tmp_path: Path) -> None:
     config = tmp_path / "mm2slo.yaml"
     config.write_text(
         "clusters: {us: {bootstrap_servers: [a:9092]}, eu: {bootstrap_servers: [b:9092]}}\n"
-        "flows: [{flow: us->eu}]\n"
+        "flows: [{flow: eu->us}]\n"
         "alerting:\n"
         "  links: {runbook: https://docs.example/r, dashboard: https://g.example}\n"
         "  slack: [{name: mirroring, webhook_url_file: /run/secrets/slack}]\n",
@@ -69,7 +69,7 @@ def test_preview_json_is_accepted_by_slack(tmp_path: Path) -> None:
     assert section["text"]["text"].startswith("The partitions of this task are not replicated")
     assert [button["url"] for button in actions["elements"]] == [
         "https://docs.example/r/MM2TaskFailed.md",
-        "https://g.example/d/mm2slo-flow?var-flow=us-%3Eeu&from=now-6h&to=now",
+        "https://g.example/d/mm2slo-flow?var-flow=eu-%3Eus&from=now-6h&to=now",
     ]
     assert context["elements"][0]["text"].startswith("`amtool silence add ")
     assert attachment["color"] == "#f9a825"

@@ -305,20 +305,24 @@ EXITS = {
     "a missing extra": (
         ModuleNotFoundError("no", name="pyspark.sql"),
         2,
-        "this command needs pyspark, which is not installed; run: pip install 'mm2slo[audit]'\n",
+        (
+            "this command needs pyspark, which is not installed; run in a checkout of mm2slo, "
+            "or with the path of its wheel in place of the dot: pip install '.[audit]'\n"
+        ),
     ),
     "a missing dependency": (
         ModuleNotFoundError("no", name="confluent_kafka"),
         2,
         (
             "this command needs confluent_kafka, which is not installed; "
-            "run: pip install --force-reinstall mm2slo\n"
+            "run in a checkout of mm2slo, or with the path of its wheel in place of the dot: "
+            "pip install --force-reinstall .\n"
         ),
     ),
     "a missing module of mm2slo": (
         ModuleNotFoundError("no", name="mm2slo_cli.demo"),
         2,
-        "this build of mm2slo has no mm2slo_cli.demo; run: pip install --upgrade mm2slo\n",
+        "this build of mm2slo has no mm2slo_cli.demo; install it again\n",
     ),
 }
 

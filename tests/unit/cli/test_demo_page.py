@@ -78,7 +78,7 @@ def test_report_page_without_extra_is_skipped_with_install_hint(
     with serve_report_page(environment):
         assert environment.extra_urls == {}
     lines = [each.plain for each in addresses()]
-    assert lines[0] == "Page     not installed: pip install 'mm2slo[report]'"
+    assert lines[0] == "Page     not installed: pip install '.[report]'"
 
 
 def addresses(**more: str) -> list[Text]:

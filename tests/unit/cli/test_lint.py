@@ -67,6 +67,15 @@ def test_lint_warning_exits_with_1_and_shows_what_why_and_what_to_do(run: Run) -
     assert run(WARNED) == (1, OUTPUT, "")
 
 
+def test_lint_findings_with_the_same_advice_are_one_block(run: Run) -> None:
+    keys = ("offset-syncs", "checkpoints", "heartbeats")
+    factors = "".join(f"{each}.topic.replication.factor = 1\n" for each in keys)
+    _, out, _ = run(CLEAN + factors)
+    lines = out.splitlines()
+    assert sum("[single-copy]" in each for each in lines) == 3
+    assert sum(each.startswith("  why: the failure of one broker") for each in lines) == 1
+
+
 def test_lint_error_exits_with_2_in_80_printable_columns(run: Run) -> None:
     code, out, _ = run(WRONG)
     assert code == 2

@@ -215,7 +215,8 @@ def test_open_without_driver_names_the_extra_to_install(monkeypatch: pytest.Monk
     with pytest.raises(MissingExtraError) as missing, Store.open("postgresql://db/slo"):
         pass
     assert str(missing.value) == (
-        "this command needs psycopg, which is not installed; run: pip install 'mm2slo[postgres]'"
+        "this command needs psycopg, which is not installed; run in a checkout of mm2slo, or with "
+        "the path of its wheel in place of the dot: pip install '.[postgres]'"
     )
 
 
