@@ -55,10 +55,25 @@ class Thresholds:
         "alert's for, and a minute is the longest usual scrape interval.",
     )
 
+    stopped_after: float = _seconds(
+        30.0, "The exporter reports a stop after this time, the default of stall_after."
+    )
     stopped_hold: float = _seconds(
         _MINUTE,
-        "The exporter reports stopped after 30 s; another minute outlasts the pause of a rebalance "
-        "(5 to 30 s) and still pages within four minutes of the stop.",
+        "Outlasts the pause of a rebalance (5 to 30 s) and still pages within four minutes of the "
+        "stop. The alert lasts for stopped_after and stopped_hold after the stop, and is therefore "
+        "as long as the stop.",
+    )
+    resume_grace: float = _seconds(
+        5 * _MINUTE,
+        "How long MirrorMaker 2 may take to resume after the outage of a cluster: its workers may "
+        "wait for others (scheduled.rebalance.max.delay.ms, 5 minutes by default).",
+    )
+    outage_memory: float = _seconds(
+        15 * _MINUTE,
+        "How long after a stop or an outage its consequences raise no alert: the short window of "
+        "pages (5 minutes), the canaries' deadline (1), evaluations (1), and what the trend of a "
+        "backlog (10) needs to fall. Also how long a stop goes on without metrics.",
     )
     recovery_limit: float = _seconds(
         3 * _HOUR,
@@ -72,7 +87,8 @@ class Thresholds:
     )
     recovery_trend: float = _seconds(
         10 * _MINUTE,
-        "The range for the trend; shorter than cause_keep, which bridges the time until it falls.",
+        "The range for the trend; shorter than outage_memory, which bridges the time until it "
+        "falls.",
     )
     flow_memory: float = _seconds(
         7 * 24 * _HOUR,
@@ -176,7 +192,11 @@ class Thresholds:
         _MINUTE,
         "Twelve polls without an answer; also the default API timeout of Kafka clients.",
     )
-    unreachable_hold: float = _seconds(_MINUTE, "Outlasts the restart of a broker.")
+    unreachable_hold: float = _seconds(
+        _MINUTE,
+        "Outlasts the restart of a broker. The alert lasts for unreachable_after and "
+        "unreachable_hold after the outage, and is therefore as long as the outage.",
+    )
     unreachable_errors: float = _seconds(
         5 * _MINUTE, "Failed requests within this time distinguish an outage from an idle exporter."
     )
@@ -185,7 +205,10 @@ class Thresholds:
     )
     flap_window: float = _seconds(30 * _MINUTE, "The time of which flap_share is a share.")
     flap_changes: float = _limit(
-        3, "changes", "Away, back, and away again: one outage that is over must resolve."
+        3,
+        "changes",
+        "Away, back, and away again: one outage that is over must resolve. Outages that alert "
+        "by themselves count for no share.",
     )
     flap_after: float = _seconds(
         20.0, "Several polls without an answer, and longer than the usual scrape interval of 15 s."
@@ -194,14 +217,12 @@ class Thresholds:
         2 * _MINUTE, "One failed request must not count for longer than the outages it is part of."
     )
     flap_step: float = _seconds(15.0, "Resolution of the share: the usual scrape interval.")
-    cause_keep: float = _seconds(
-        15 * _MINUTE,
-        "How long MM2FlowStopped, MM2ClusterUnreachable and MM2ExporterDown inhibit after their "
-        "end: the short window of pages (5 minutes), the canaries' deadline (1), two evaluations "
-        "(1), the pages' keep_firing_for (5), and 3 of margin.",
-    )
 
-    exporter_hold: float = _seconds(3 * _MINUTE, "Outlasts a restart or an update.")
+    exporter_hold: float = _seconds(
+        3 * _MINUTE,
+        "Outlasts a restart or an update; after the exporter's return, the alert lasts until its "
+        "flows are measured again.",
+    )
     loops_window: float = _seconds(
         15 * _MINUTE, "How long one failure stays visible: each is a bug, also if the loop goes on."
     )

@@ -70,10 +70,7 @@ def test_stop_sends_one_page_and_one_resolved_message(
             "color": "#c62828",
             "mrkdwn_in": ["text"],
         }
-        # The burn alert is inhibited, because it has the same cause.
-        server = running.monitoring.prometheus
-        burning = {"MM2FlowStopped", "MM2ErrorBudgetBurn"}
-        wait_for(lambda: burning <= server.firing(), "a burn alert")
+        # What the stop burns raises no alert, now or later.
         lab.mm2.start()
         resolved = running.wait_message(2, "the resolved message")
         attachment = without_values(resolved.payload)
@@ -108,7 +105,7 @@ def test_cluster_down_sends_one_page(lab: Lab, tmp_path: Path, fresh_topic: str)
         # If requests time out again after the start, these are outages of their own at this scale.
         assert re.fullmatch(
             r"✅ RESOLVED page · Cluster eu "
-            r"(does not answer|was unreachable for \d+(\.\d+)?% of the last 2m)\.",
+            r"(does not answer|was unreachable (\d times in [\dms ]+|for \d+(\.\d+)?% of the last 2m))\.",
             pages()[-1],
         )
         lab.mm2.wait_mirroring()

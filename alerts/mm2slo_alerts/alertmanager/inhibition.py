@@ -1,7 +1,8 @@
 """Inhibition rules: a cause inhibits its consequences; everything else is grouped.
 
-Each cause is delivered itself and keeps firing until its consequences have ended
-(`Thresholds.cause_keep`). Alertmanager treats a missing label as an empty one. Each source
+Each cause is delivered itself. After its end, rules leave out what it explains
+(`Thresholds.outage_memory`): an inhibition would need a cause that never resolves in time.
+Alertmanager treats a missing label as an empty one. Each source
 therefore requires the labels in `equal` to be non-empty: otherwise a rule about flows would inhibit
 alerts without a flow. Targets are alerts of mm2slo, since others may have the same labels.
 """

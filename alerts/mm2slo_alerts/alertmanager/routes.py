@@ -27,8 +27,9 @@ _SUBJECTS: Final = ("flow", "cluster")
 _BY_NAME: Final = ("alertname",)
 _PAGE_WAIT: Final = 10.0
 """Long enough for both roles of a cluster, short compared to the time an alert takes to fire."""
-_PAGE_INTERVAL: Final = 120.0
-"""Also the delay before a rate-limited message is sent again: 0.25 retries only on 5xx."""
+_PAGE_INTERVAL: Final = 60.0
+"""Part of the five minutes in which a stop that is over is resolved. Also the delay before a
+rate-limited message is sent again: 0.25 retries only on 5xx."""
 _PAGE_REPEAT: Final = 4 * 3_600.0
 _TICKET_WAIT: Final = 30.0
 _TICKET_INTERVAL: Final = 300.0

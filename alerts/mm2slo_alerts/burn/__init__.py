@@ -34,7 +34,7 @@ def groups(
             name="mm2slo-burn",
             interval=limits.interval,
             rules=(
-                *(burning(pair, to, scale) for pair in pairs),
+                *(burning(pair, limits, to, scale) for pair in pairs),
                 exhausted(limits, to, scale),
                 coverage_low(limits, to, scale),
             ),

@@ -17,8 +17,9 @@ from mm2slo_core.catalogue import (
     UNKNOWN_STEP,
     WINDOW,
 )
+from mm2slo_core.catalogue.recorded_series import FLOW_UNREACHABLE
 from mm2slo_core.objectives import WINDOW_PAIRS, Severity
-from mm2slo_core.promql import number
+from mm2slo_core.promql import number, over
 
 if TYPE_CHECKING:
     from mm2slo_alerts.rule_model import Links, Scale
@@ -45,10 +46,11 @@ def exhausted(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
 def coverage_low(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
     """Fires when too few events of the last hour can be measured, and of the last step as well.
 
-    A flow that is not observed at all has its own alert.
+    A flow that is not observed at all has its own alert, and so has an unreachable cluster.
     """
     name = "MM2SLOCoverageLow"
     known, observed = long(COVERAGE["1h"], scale), latest(FLOW_OBSERVED_TIMESTAMP_SECONDS, limits)
+    away = over("present_over_time", FLOW_UNREACHABLE, limits.outage_memory)
     events, unknown = long(EVENTS_STEP, scale), long(UNKNOWN_STEP, scale)
     return AlertRule(
         alert=name,
@@ -56,7 +58,8 @@ def coverage_low(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
             f"  {known} < {number(limits.coverage_min)}\n"
             f"  unless {ON} {events} * {number(1 - limits.coverage_min)} "
             f">= ({unknown} or 0 * {events}) * {number(limits.coverage_min)}\n"
-            f"  and on (flow) {observed} > time() - {number(limits.observed_age)}"
+            f"  and on (flow) {observed} > time() - {number(limits.observed_age)}\n"
+            f"  unless on (flow) {away}"
         ),
         hold=limits.coverage_hold,
         labels=_TICKET,

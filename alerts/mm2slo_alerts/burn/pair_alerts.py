@@ -6,8 +6,9 @@ recorded window of the objective, so that one rule serves all objectives. For sh
 least MIN_FACTOR, so that no flow alerts whose budget lasts.
 
 Pairs that page require an objective with max_severity page; for others the slow pair reports an
-outage. Pairs of tickets look back for hours: they leave out flows that stopped or recovered within
-their short window, which MM2FlowStopped has reported.
+outage. All pairs look back: they leave out flows that were stopped, unreachable or recovering
+within their short window, or longer, since MM2FlowStopped or MM2ClusterUnreachable has reported
+that and may have ended.
 
 A pair whose factor times the budget is 1 or more can never fire, since error ratios are at most 1;
 `notices` lists such pairs when the rules are generated.
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.burn.burn_annotations import burn_annotations
 from mm2slo_alerts.burn.series_expressions import ON, WINDOW_NAMES, window_value, with_owner
+from mm2slo_alerts.causes.cause_expressions import interrupted
 from mm2slo_alerts.rule_model import AlertRule, Subject
 from mm2slo_core.catalogue import (
     BAD_INCREASE,
@@ -28,16 +30,16 @@ from mm2slo_core.catalogue import (
     OBJECTIVE,
     OBJECTIVE_WINDOW,
 )
-from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING, FLOW_STOPPED
 from mm2slo_core.objectives import Severity
 from mm2slo_core.objectives.traffic_limits import dead_pairs, threshold
 from mm2slo_core.objectives.window_pairs import MIN_FACTOR, MIN_WINDOW
-from mm2slo_core.promql import matching, number, over, select
+from mm2slo_core.promql import matching, number, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mm2slo_alerts.rule_model import Links, Scale
+    from mm2slo_alerts.thresholds import Thresholds
     from mm2slo_core.objectives import ObjectiveRule, WindowPair
 
 ALERT: Final = "MM2ErrorBudgetBurn"
@@ -45,11 +47,11 @@ STOP_SLIS: Final = "availability|latency|data_freshness|checkpoint_freshness"
 """Indicators that are bad while a flow is stopped or works off its backlog."""
 
 
-def burning(pair: WindowPair, links: Links, scale: Scale) -> AlertRule:
-    """Return the rule of *pair*, which is not scaled yet."""
+def burning(pair: WindowPair, limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
+    """Return the rule of *pair*, which is not scaled yet; *limits* are."""
     return AlertRule(
         alert=ALERT,
-        expr=_expr(pair, scale),
+        expr=_expr(pair, limits, scale),
         hold=scale(pair.hold),
         keep=scale(pair.keep),
         labels={"severity": pair.severity.value, "window": WINDOW_NAMES[pair.long]},
@@ -73,7 +75,7 @@ def notices(rules: Iterable[ObjectiveRule]) -> tuple[str, ...]:
     )
 
 
-def _expr(pair: WindowPair, scale: Scale) -> str:
+def _expr(pair: WindowPair, limits: Thresholds, scale: Scale) -> str:
     window = select(OBJECTIVE_WINDOW)
     rate = f"{window} * {number(pair.share)} / {number(scale(pair.long))}"
     if pair.share * MIN_WINDOW / pair.long < MIN_FACTOR:
@@ -83,18 +85,8 @@ def _expr(pair: WindowPair, scale: Scale) -> str:
     conditions = (
         f"  {window_value(BURN, pair.long, scale)} {factor}\n"
         f"  and {ON} ({window_value(BURN, pair.short, scale)} {factor})\n"
-        f"  and {ON} {window_value(family, pair.long, scale)} >= {pair.min_bad}"
+        f"  and {ON} {window_value(family, pair.long, scale)} >= {pair.min_bad}\n"
+        f"  unless {ON} ({select(OBJECTIVE, matching('sli', STOP_SLIS))} and on (flow) "
+        f"{interrupted(max(scale(pair.short), limits.outage_memory))})"
     )
-    if pair.severity is Severity.PAGE:
-        return with_owner(conditions, pair.severity)
-    return with_owner(f"{conditions}\n  unless {ON} {_reported(pair, scale)}")
-
-
-def _reported(pair: WindowPair, scale: Scale) -> str:
-    """Objectives of flows that MM2FlowStopped reported within the short window of *pair*."""
-    stopped, recovering = (
-        over("present_over_time", series, scale(pair.short))
-        for series in (FLOW_STOPPED, FLOW_RECOVERING)
-    )
-    objectives = select(OBJECTIVE, matching("sli", STOP_SLIS))
-    return f"({objectives} and on (flow) ({stopped} or {recovering}))"
+    return with_owner(conditions, pair.severity if pair.severity is Severity.PAGE else None)

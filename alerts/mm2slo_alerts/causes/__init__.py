@@ -46,7 +46,8 @@ def groups(
     recorded = {
         "flow": flow_causes.recorded(
             limits, {flow: scale(threshold) for flow, threshold in expected.items()}
-        )
+        ),
+        "clusters": cluster_causes.recorded(limits),
     }
     return tuple(
         Group(

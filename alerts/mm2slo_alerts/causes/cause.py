@@ -33,6 +33,8 @@ class Cause:
     action: str
     hold: float = 0.0
     keep: float = 0.0
+    lasted: str = ""
+    """How long an incident of several outages lasted; empty for a single one."""
     subject: Subject = Subject.FLOW
 
     def rule(self, links: Links) -> AlertRule:
@@ -47,6 +49,7 @@ class Cause:
                 "summary": self.summary,
                 "impact": self.impact,
                 "action": self.action,
+                **({"lasted": self.lasted} if self.lasted else {}),
                 **links.annotations(self.name, self.subject),
             },
         )

@@ -9,11 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import FLOW_LABELS, FLOW_STATE, Metric
-from mm2slo_core.catalogue.recorded_series import MAINTENANCE_ACTIVE
-from mm2slo_core.promql import Matcher, Vector, aggregate, equal, on, over
+from mm2slo_core.catalogue.recorded_series import (
+    FLOW_RECOVERING,
+    FLOW_STOPPED,
+    FLOW_UNREACHABLE,
+    MAINTENANCE_ACTIVE,
+)
+from mm2slo_core.promql import Matcher, Vector, aggregate, duration, equal, number, on, over
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds
+    from mm2slo_core.catalogue import RecordedSeries
 
 TOPIC: Final = "{{ with $labels.topic }}topic {{ . }} of {{ end }}{{ $labels.flow }}"
 """The topic, where the exporter's granularity includes it, and the flow."""
@@ -32,13 +38,80 @@ def by_flow(operator: str, vector: Vector, *more: str) -> Vector:
     return aggregate(operator, vector, (*FLOW_LABELS, *more))
 
 
-def flow_stopped(limits: Thresholds, labels: tuple[str, ...] = FLOW_LABELS) -> str:
+def flow_stopped(limits: Thresholds) -> str:
     """Return an expression that is 1 for each flow that any replica reports as stopped."""
     stopped = latest(FLOW_STATE, limits, equal("state", "stopped"))
-    return f"{aggregate('max', stopped, labels)} == 1"
+    return f"{aggregate('max', stopped, ('flow',))} == 1"
 
 
-def unless_maintained(expression: str) -> str:
-    """Exclude flows under planned maintenance from *expression*."""
+def unless_maintained(expression: str, hold: float = 0.0) -> str:
+    """Exclude flows under planned maintenance from *expression*, and for *hold* seconds after it.
+
+    Alerts with a `for` need no *hold*.
+    """
     planned = Vector(MAINTENANCE_ACTIVE.name, MAINTENANCE_ACTIVE.labels)
+    if hold:
+        planned = over("present_over_time", MAINTENANCE_ACTIVE, hold)
     return f"{expression}\nunless {on(('flow',), planned)} {planned}"
+
+
+def interrupted(window: float, *, recovering: bool = True) -> str:
+    """Flows that were stopped or unreachable, or recovered from that, in *window* seconds.
+
+    What these alerts have reported must not alert again after their end.
+    """
+    series = (FLOW_STOPPED, FLOW_UNREACHABLE, *((FLOW_RECOVERING,) if recovering else ()))
+    return f"({' or '.join(str(over('present_over_time', each, window)) for each in series)})"
+
+
+class Outages:
+    """A recorded series with the start of an incident while an outage goes on.
+
+    Its alert has no `for` and fires while the series is there: what it explains can be left out of
+    other rules, and its annotations can count. *after* and *hold* are the seconds after which an
+    outage is noticed, and is recorded then. Outages whose pause is shorter than `keep`, for which
+    the alert fires on, are one incident.
+    """
+
+    def __init__(
+        self, series: RecordedSeries, label: str, after: float, hold: float, step: float
+    ) -> None:
+        self.series, self.label, self.after, self.hold, self.step = series, label, after, hold, step
+        self.keep = after + hold
+        chosen, every = f"{series.name}{{{label}=%q}}", duration(step)
+        starts = f"count_over_time(({chosen} unless {chosen} offset {every})[%.0fs:{every}]) > 1"
+        self._times = f'with printf "{starts}" $labels.{label} $labels.{label} $value | query'
+        self._evaluations = f"count_over_time({chosen}[%.0fs])"
+
+    def expression(self, *, starts: str, goes_on: str, ended: str, scraped: str) -> str:
+        """What to record: outages start by *starts*, and go on in the same incident by *goes_on*.
+
+        One that nothing can be known of goes on unless it has *ended*, while there was a scrape.
+        """
+        # Half a step more: no sample is on the edge of a range.
+        before = over("last_over_time", self.series, self.keep + 1.5 * self.step)
+        last = over("last_over_time", self.series, 1.5 * self.step)
+        return (
+            f"({before}\nand on ({self.label}) {goes_on})\n"
+            f"or\n({last}\nunless on ({self.label}) {ended}\nand on ({self.label}) {scraped})\n"
+            f"or\n({starts}) * 0 + time() - {number(self.keep + self.step / 2)}"
+        )
+
+    def times(self, one: str, several: str) -> str:
+        """A template: *one* for a single outage, else *several* with their number and the time.
+
+        The alert's value is the time since the start of the incident.
+        """
+        return (
+            f"{{{{ {self._times} }}}}{several} {{{{ . | first | value }}}} times in "
+            f"{{{{ $value | humanizeDuration }}}}{{{{ else }}}}{one}{{{{ end }}}}"
+        )
+
+    def lasted(self) -> str:
+        """A template of the time without the pauses, if there were any, as Slack shows it."""
+        seconds = f"{self._evaluations} * {number(self.step)} + %f * {number(self.after)}"
+        return (
+            f'{{{{ {self._times} }}}}{{{{ printf "{seconds} + {number(self.hold)}" '
+            f"$labels.{self.label} $value (. | first | value) | query | first | value "
+            "| humanizeDuration }}{{ end }}"
+        )

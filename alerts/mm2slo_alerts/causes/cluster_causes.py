@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import PAGE, TICKET, Cause
-from mm2slo_alerts.rule_model import Subject
+from mm2slo_alerts.causes.cause_expressions import Outages
+from mm2slo_alerts.rule_model import RecordingRule, Subject
 from mm2slo_core.catalogue import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
     EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
     FLOW_INFO,
 )
+from mm2slo_core.catalogue.recorded_series import CLUSTER_UNREACHABLE
 from mm2slo_core.promql import Vector, aggregate, duration, matching, number, on, over, select
 
 if TYPE_CHECKING:
@@ -27,6 +29,32 @@ def causes(limits: Thresholds) -> tuple[Cause, ...]:
         _unreachable(limits),
         _failing(limits),
     )
+
+
+def recorded(limits: Thresholds) -> tuple[RecordingRule, ...]:
+    """Return the series that MM2ClusterUnreachable and rules about flows read."""
+    after, errors = limits.unreachable_after, EXPORTER_COLLECT_ERRORS_TOTAL
+    silent, away = (
+        str(aggregate("group", _not_answering(seconds, limits.unreachable_errors), ("cluster",)))
+        for seconds in (after, after + limits.unreachable_hold)
+    )
+    return (
+        RecordingRule(
+            record=CLUSTER_UNREACHABLE.name,
+            expr=_outages(limits).expression(
+                starts=_by_role(limits, away),
+                goes_on=f"{silent}\nand on (cluster, source, target) {_roles(limits)}",
+                # An exporter that is scraped knows.
+                ended=str(select(errors)),
+                scraped=str(over("present_over_time", errors, limits.outage_memory)),
+            ),
+        ),
+    )
+
+
+def _outages(limits: Thresholds) -> Outages:
+    after, hold = limits.unreachable_after, limits.unreachable_hold
+    return Outages(CLUSTER_UNREACHABLE, "cluster", after, hold, limits.interval)
 
 
 def _not_answering(after: float, failures: float) -> Vector:
@@ -49,26 +77,26 @@ def _not_answering(after: float, failures: float) -> Vector:
 
 
 def _by_role(limits: Thresholds, clusters: str) -> str:
-    """Add the label `source` or `target`, one alert per role of a cluster in any flow.
+    """Add the label `source` or `target`, one alert per role of a cluster in any flow."""
+    return f"{_roles(limits)}\n* on (cluster) group_left ()\n(\n{clusters}\n)"
 
-    Inhibition compares labels by name, and alerts of flows have `source` and `target`.
-    """
+
+def _roles(limits: Thresholds) -> str:
+    """Inhibition compares labels by name, and alerts of flows have `source` and `target`."""
     known = over("present_over_time", FLOW_INFO, limits.bridge)
     roles = "\n  or\n".join(
         f'  label_replace({aggregate("group", known, (role,))}, "cluster", "$1", "{role}", "(.*)")'
         for role in ("source", "target")
     )
-    return f"(\n{roles}\n)\n* on (cluster) group_left ()\n(\n{clusters}\n)"
+    return f"(\n{roles}\n)"
 
 
 def _unreachable(limits: Thresholds) -> Cause:
-    """The value is 1 while the cluster does not answer, else the share of time in which it did not.
+    """The value is the time since the incident started, or below 1 a share of the last time.
 
-    The second counts only after several outages: a single one that is over must resolve.
+    The share is that of several outages which are too short to alert by themselves.
     """
-    silent = aggregate(
-        "group", _not_answering(limits.unreachable_after, limits.unreachable_errors), ("cluster",)
-    )
+    outages = _outages(limits)
     often = aggregate("group", _not_answering(limits.flap_after, limits.flap_errors), ("cluster",))
     polled = aggregate("group", select(EXPORTER_COLLECT_ERRORS_TOTAL), ("cluster",))
     window = f"[{duration(limits.flap_window)}:{duration(limits.flap_step)}]"
@@ -77,20 +105,23 @@ def _unreachable(limits: Thresholds) -> Cause:
     return Cause(
         name="MM2ClusterUnreachable",
         severity=PAGE,
-        expr=_by_role(
+        expr=f"time() - {select(CLUSTER_UNREACHABLE)}\nor\n"
+        + _by_role(
             limits,
-            f"  {silent}\n  or\n"
             f"  sum_over_time({unanswered}) / {steps} >= {number(limits.flap_share)}\n"
             f"  and\n  changes({unanswered}) >= {number(limits.flap_changes)}",
-        ),
-        hold=limits.unreachable_hold,
-        keep=limits.cause_keep,
+        )
+        + "\nunless on (cluster) "
+        + str(over("present_over_time", CLUSTER_UNREACHABLE, limits.flap_window)),
+        keep=outages.keep,
         subject=Subject.FLEET,
         summary=(
             "Cluster {{ $labels.cluster }} {{ if lt $value 1.0 }}was unreachable for "
             "{{ $value | humanizePercentage }} of the last "
-            f"{duration(limits.flap_window)}{{{{ else }}}}does not answer{{{{ end }}}}."
+            f"{duration(limits.flap_window)}{{{{ else }}}}"
+            f"{outages.times('does not answer', 'was unreachable')}{{{{ end }}}}."
         ),
+        lasted=f"{{{{ if ge $value 1.0 }}}}{outages.lasted()}{{{{ end }}}}",
         impact=(
             "Flows from and to {{ $labels.cluster }} have most likely stopped and cannot be "
             "measured."

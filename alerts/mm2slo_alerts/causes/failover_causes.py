@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import TICKET, Cause
-from mm2slo_alerts.causes.cause_expressions import by_flow, latest, unless_maintained
+from mm2slo_alerts.causes.cause_expressions import (
+    by_flow,
+    interrupted,
+    latest,
+    unless_maintained,
+)
 from mm2slo_alerts.rule_model import Subject
 from mm2slo_core.catalogue import (
     CHECKPOINT_AGE_SECONDS,
@@ -49,7 +54,8 @@ def _checkpoint(limits: Thresholds) -> Cause:
         subject=Subject.FAILOVER,
         expr=unless_maintained(
             f"{moved_most} > {number(limits.checkpoint_moved)}\n"
-            f"and\n{age} > {number(limits.checkpoint_age)}"
+            f"and\n{age} > {number(limits.checkpoint_age)}\n"
+            f"unless on (flow) {interrupted(limits.outage_memory)}"
         ),
         hold=limits.checkpoint_hold,
         summary=(
@@ -72,7 +78,9 @@ def _not_ready(limits: Thresholds) -> Cause:
         name="MM2FailoverNotReady",
         severity=TICKET,
         subject=Subject.FAILOVER,
-        expr=unless_maintained(f"{ready} == 0"),
+        expr=unless_maintained(
+            f"{ready} == 0\nunless on (flow) {interrupted(limits.outage_memory)}"
+        ),
         hold=limits.failover_hold,
         summary=(
             "Group {{ $labels.group }} is not ready to fail over ({{ $labels.flow }}): "

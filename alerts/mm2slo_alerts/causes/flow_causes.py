@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_alerts.causes.cause import PAGE, TICKET, Cause
-from mm2slo_alerts.causes.cause_expressions import by_flow, flow_stopped, latest, unless_maintained
+from mm2slo_alerts.causes.cause_expressions import (
+    Outages,
+    by_flow,
+    flow_stopped,
+    interrupted,
+    latest,
+    unless_maintained,
+)
 from mm2slo_alerts.recording.objective_series import flow_pattern
 from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.catalogue import (
@@ -19,7 +26,13 @@ from mm2slo_core.catalogue import (
     FLOW_STATE,
     TASK_STATE,
 )
-from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING, FLOW_SEEN, FLOW_STOPPED
+from mm2slo_core.catalogue.recorded_series import (
+    CLUSTER_UNREACHABLE,
+    FLOW_RECOVERING,
+    FLOW_SEEN,
+    FLOW_STOPPED,
+    FLOW_UNREACHABLE,
+)
 from mm2slo_core.promql import (
     Vector,
     aggregate,
@@ -57,11 +70,9 @@ def recorded(limits: Thresholds, expected: Mapping[Flow, float]) -> tuple[Record
 
     *expected* are the configured flows with their freshness thresholds (seconds, scaled).
     """
-    stopped = by_flow(
-        "max", over("min_over_time", FLOW_STATE, limits.stopped_hold, equal("state", "stopped"))
-    )
     rules = [
-        RecordingRule(record=FLOW_STOPPED.name, expr=f"{stopped} == 1"),
+        RecordingRule(record=FLOW_UNREACHABLE.name, expr=_unreachable(limits)),
+        RecordingRule(record=FLOW_STOPPED.name, expr=_stopped_since(limits)),
         RecordingRule(
             record=FLOW_RECOVERING.name, expr="\nor\n".join(_recovering(limits, expected))
         ),
@@ -71,9 +82,41 @@ def recorded(limits: Thresholds, expected: Mapping[Flow, float]) -> tuple[Record
     return tuple(rules)
 
 
+def _unreachable(limits: Thresholds) -> str:
+    known = over("present_over_time", FLOW_INFO, limits.outage_memory)
+    away = select(CLUSTER_UNREACHABLE)
+    roles = " or ".join(
+        f"{known} and {on((role,), known, away)} {away}" for role in FLOW_LABELS[1:]
+    )
+    return str(by_flow("group", Vector(roles, known.labels)))
+
+
+def _stops(limits: Thresholds) -> Outages:
+    after, hold = limits.stopped_after, limits.stopped_hold
+    return Outages(FLOW_STOPPED, "flow", after, hold, limits.interval)
+
+
+def _stopped_since(limits: Thresholds) -> str:
+    """A stop ends with the state running or idle; an exporter that restarts does not know yet."""
+    stopped = equal("state", "stopped")
+    moving = latest(FLOW_STATE, limits, matching("state", "running|idle"))
+    always = over("min_over_time", FLOW_STATE, limits.stopped_hold, stopped)
+    # With one scrape a minute, that range holds one sample.
+    before = f"{latest(FLOW_STATE, limits, stopped)}"[:-1]
+    before = f"{before} offset {duration(limits.stopped_hold)})"
+    held = by_flow("max", Vector(f"{always} * {before}", always.labels))
+    resuming = over("present_over_time", FLOW_UNREACHABLE, limits.resume_grace)
+    return _stops(limits).expression(
+        starts=f"{held} == 1\nunless on (flow) {resuming}",
+        goes_on=flow_stopped(limits),
+        ended=f"{aggregate('max', moving, ('flow',))} == 1",
+        scraped=str(over("present_over_time", FLOW_STATE, limits.outage_memory, stopped)),
+    )
+
+
 def _recovering(limits: Thresholds, expected: Mapping[Flow, float]) -> Iterator[str]:
     """One expression per freshness threshold; flows are named only if there are several."""
-    stopped = over("present_over_time", FLOW_STOPPED, limits.recovery_limit)
+    stopped = interrupted(limits.recovery_limit, recovering=False)
     thresholds = sorted(set(expected.values())) or [limits.recovery_min_lag]
     for threshold in thresholds:
         flows = [flow.label for flow, each in sorted(expected.items()) if each == threshold]
@@ -101,20 +144,15 @@ def _seen(limits: Thresholds) -> RecordingRule:
 
 
 def _stopped(limits: Thresholds) -> Cause:
-    """Fires on as recovering, with the lag as its value, while the flow works off its backlog."""
+    """The value is the time since the incident started."""
+    stops = _stops(limits)
     return Cause(
         name="MM2FlowStopped",
         severity=PAGE,
-        expr=unless_maintained(
-            f"(\n  {flow_stopped(limits)}\n  or\n  {select(FLOW_RECOVERING)}\n)"
-        ),
-        hold=limits.stopped_hold,
-        keep=limits.cause_keep,
-        summary=(
-            "Flow {{ $labels.flow }} {{ if gt $value 1.0 }}is catching up after a stop: its oldest "
-            "unreplicated record is {{ $value | humanizeDuration }} old"
-            "{{ else }}has stopped{{ end }}."
-        ),
+        expr=unless_maintained(f"time() - {select(FLOW_STOPPED)}", limits.stopped_hold),
+        keep=stops.keep,
+        summary=f"Flow {{{{ $labels.flow }}}} {stops.times('has stopped', 'has stopped')}.",
+        lasted=stops.lasted(),
         impact=(
             "Consumers on {{ $labels.target }} read nothing new from {{ $labels.source }}, and a "
             "failover now would leave the backlog unreplicated."
@@ -196,7 +234,9 @@ def _task(limits: Thresholds) -> Cause:
     return Cause(
         name="MM2TaskFailed",
         severity=TICKET,
-        expr=unless_maintained(f"{failed} == 1"),
+        expr=unless_maintained(
+            f"{failed} == 1\nunless on (flow) {interrupted(limits.outage_memory, recovering=False)}"
+        ),
         hold=limits.task_hold,
         keep=limits.task_keep,
         summary=(

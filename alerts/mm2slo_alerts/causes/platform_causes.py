@@ -42,7 +42,7 @@ def _exporter(limits: Thresholds) -> Cause:
         severity=PAGE,
         expr=f"{aggregate('max', up, ('job',))} == 0\nor\nabsent({up})",
         hold=limits.exporter_hold,
-        keep=limits.cause_keep,
+        keep=limits.exporter_hold,
         subject=Subject.FLEET,
         summary="No exporter of job {{ $labels.job }} can be scraped.",
         impact="No flow is measured, so a stop or a loss would go unnoticed.",

@@ -132,7 +132,7 @@ def _stalled(limits: Thresholds) -> Cause:
         name="MM2PartitionStalled",
         severity=PAGE,
         expr=unless_maintained(
-            f"{stalled} > 0\nunless {on(('flow',), stalled)} {flow_stopped(limits, ('flow',))}"
+            f"{stalled} > 0\nunless {on(('flow',), stalled)} {flow_stopped(limits)}"
         ),
         hold=limits.stalled_hold,
         summary=(

@@ -85,18 +85,18 @@ _SUBJECT: Final = """\
 {{ else }}{{ template "mm2slo.summary" (or .Annotations.summary $labels.alertname) }}{{ end -}}
 {{ end }}"""
 
-# Takes a resolved alert. Hours and minutes are those of a clock that started at midnight.
+# Takes a resolved alert: rounded to seconds within the first hour, then to minutes. Hours and
+# minutes are those of a clock that started at midnight.
 _DURATION: Final = """\
 {{ define "mm2slo.duration" -}}
-{{ $length := .EndsAt.Sub .StartsAt -}}
-{{ $clock := (.StartsAt.UTC.Truncate 86400000000000).Add $length -}}
-{{ $start := .StartsAt }}{{ $end := .EndsAt }}{{ $days := 0 -}}
+{{ $start := .StartsAt }}{{ $end := .EndsAt.Add 30000000000 }}{{ $days := 0 -}}
+{{ $length := $end.Sub $start -}}
+{{ $clock := ($start.UTC.Truncate 86400000000000).Add $length -}}
 {{ range $day, $_ := stringSlice @DAYS@ -}}
 {{ if not (($start.AddDate 0 0 $day).After $end) }}{{ $days = $day }}{{ end -}}
 {{ end -}}
-{{ if lt $length.Minutes 1.0 }}less than a minute
-{{- else if lt $length.Minutes 2.0 }}1 minute
-{{- else if lt $length.Hours 1.0 }}{{ $clock.Minute }} minutes
+{{ if lt $length.Hours 1.0 -}}
+{{ reReplaceAll "m" "m " (printf "%s" ((.EndsAt.Sub $start).Round 1000000000)) }}
 {{- else if lt $length.Hours 24.0 }}{{ $clock.Hour }} h {{ $clock.Minute }} min
 {{- else if ge $days @LONGEST@ }}more than @LONGEST@ days
 {{- else if eq $days 1 }}1 day {{ $clock.Hour }} h
@@ -159,7 +159,8 @@ _TEXT: Final = (
 {{ if $alert.Labels.sli }}{{ template "mm2slo.summary" $summary }}
 {{ end -}}
 {{ if eq .Status "resolved" -}}
-*Lasted* {{ template "mm2slo.duration" $alert }}, {{ template "mm2slo.span" $alert -}}
+*Lasted* {{ if $note.lasted }}{{ template "mm2slo.owner" $note.lasted }}
+{{- else }}{{ template "mm2slo.duration" $alert }}{{ end }}, {{ template "mm2slo.span" $alert -}}
 {{ else -}}
 {{ with or $note.impact $note.description }}{{ template "mm2slo.impact" . }}
 {{ end -}}

@@ -1,6 +1,6 @@
 """The series of the recording rules: names, labels and help texts.
 
-The level is `flow:`. Names contain the window without scaling.
+The level is `flow:` or `cluster:`. Names contain the window without scaling.
 """
 
 from __future__ import annotations
@@ -151,15 +151,27 @@ COVERAGE: Final = _by_window(
     ("1h", WINDOW),
 )
 
+CLUSTER_UNREACHABLE: Final = RecordedSeries(
+    name="cluster:mm2_cluster_unreachable:since_timestamp_seconds",
+    help="Start of the outage of a cluster that does not answer, per role in its flows; outages "
+    "within two minutes have the start of the first. Otherwise absent.",
+    labels=("cluster", "source", "target"),
+)
+FLOW_UNREACHABLE: Final = RecordedSeries(
+    name="flow:mm2_flow_unreachable:active",
+    help="1 while the source or the target of the flow does not answer; otherwise absent.",
+    labels=FLOW_LABELS,
+)
 FLOW_STOPPED: Final = RecordedSeries(
-    name="flow:mm2_flow_stopped:min1m",
-    help="1 while the flow was stopped in each scrape of the last minute; otherwise absent.",
+    name="flow:mm2_flow_stopped:since_timestamp_seconds",
+    help="Start of the stop of a flow that has been stopped for a minute, and after it of each "
+    "further stop within 90 s; otherwise absent.",
     labels=FLOW_LABELS,
 )
 FLOW_RECOVERING: Final = RecordedSeries(
     name="flow:mm2_flow_recovering:lag_seconds",
-    help="Age of the oldest unreplicated record of a flow that was stopped within three hours, "
-    "while it is above the freshness threshold and falling; otherwise absent.",
+    help="Age of the oldest unreplicated record of a flow that was stopped or unreachable within "
+    "three hours, while it is above the freshness threshold and falling; otherwise absent.",
     labels=FLOW_LABELS,
 )
 FLOW_SEEN: Final = RecordedSeries(
@@ -175,7 +187,8 @@ RECORDED_GROUPS: Final[Mapping[str, tuple[RecordedSeries, ...]]] = MappingProxyT
         "Short windows": (*EVENTS_INCREASE.values(), *BAD_INCREASE.values()),
         "Steps of five minutes": (EVENTS_STEP, BAD_STEP, UNKNOWN_STEP, EXCLUDED_STEP, DUE_STEP),
         "Long windows": (*EVENTS_SUM.values(), *BAD_SUM.values(), *MEASURED.values()),
-        "Flows": (FLOW_STOPPED, FLOW_RECOVERING, FLOW_SEEN),
+        "Flows": (FLOW_STOPPED, FLOW_UNREACHABLE, FLOW_RECOVERING, FLOW_SEEN),
+        "Clusters": (CLUSTER_UNREACHABLE,),
         "Results": (*ERROR.values(), *BURN.values(), BUDGET_REMAINING, *COVERAGE.values()),
     }
 )

@@ -225,7 +225,7 @@ def test_page_routes_wait_ten_seconds_and_repeat_after_four_hours() -> None:
     for page in pages:
         assert (page["group_wait"], page["group_interval"], page["repeat_interval"]) == (
             "10s",
-            "2m",
+            "1m",
             "4h",
         )
 

@@ -33,7 +33,9 @@ def test_recovering_ends_at_the_smallest_freshness_threshold_of_the_flow(tmp_pat
         each for each in configured_alerts(load_config(CONFIG)) if each.name == "mm2slo-causes-flow"
     )
     states = {
-        f'mm2_flow_state{{{labels}, state="stopped"}}': "1x9 0x70" for labels in flows.values()
+        f'mm2_flow_state{{{labels}, state="{state}"}}': values
+        for labels in flows.values()
+        for state, values in (("stopped", "1x9 0x70"), ("running", "0x9 1x70"))
     }
     # 600 s at 5 minutes, and 20 s less each minute.
     lags = {f"mm2_flow_lag_seconds{{{labels}}}": "600x9 600-10x60" for labels in flows.values()}

@@ -13,7 +13,13 @@ from mm2slo_alerts.output_files import RECORDING_RULES, alert_groups, generated
 from mm2slo_alerts.recording.objective_series import flow_pattern
 from mm2slo_alerts.rule_model import Links, RecordingRule, Scale
 from mm2slo_core.catalogue import MAINTENANCE_ACTIVE, RECORDED
-from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING, FLOW_SEEN, FLOW_STOPPED
+from mm2slo_core.catalogue.recorded_series import (
+    CLUSTER_UNREACHABLE,
+    FLOW_RECOVERING,
+    FLOW_SEEN,
+    FLOW_STOPPED,
+    FLOW_UNREACHABLE,
+)
 from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.objectives import DAY, ObjectiveRule, Severity
 from mm2slo_core.sli_counters import Sli, SliKey
@@ -66,6 +72,7 @@ def recorded(rules: tuple[ObjectiveRule, ...]) -> dict[str, list[RecordingRule]]
 
 def test_recorded_series_are_those_of_the_catalogue() -> None:
     with_causes = {MAINTENANCE_ACTIVE, FLOW_STOPPED, FLOW_RECOVERING, FLOW_SEEN}
+    with_causes |= {CLUSTER_UNREACHABLE, FLOW_UNREACHABLE}
     assert set(recorded(default_objective_rules())) | {each.name for each in with_causes} == {
         series.name for series in RECORDED
     }

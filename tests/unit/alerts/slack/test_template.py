@@ -119,11 +119,11 @@ def test_template_uses_only_functions_of_alertmanager_0_25() -> None:
 @pytest.mark.parametrize(
     ("lasted", "text"),
     [
-        (timedelta(seconds=59), "less than a minute, 27 Feb 22:58 to 22:59 UTC"),
-        (timedelta(seconds=60), "1 minute, 27 Feb 22:58 to 22:59 UTC"),
-        (timedelta(seconds=119), "1 minute, 27 Feb 22:58 to 23:00 UTC"),
-        (timedelta(minutes=2), "2 minutes, 27 Feb 22:58 to 23:00 UTC"),
-        (timedelta(minutes=59, seconds=59), "59 minutes, 27 Feb 22:58 to 23:58 UTC"),
+        (timedelta(seconds=59), "59s, 27 Feb 22:58 to 22:59 UTC"),
+        (timedelta(seconds=60), "1m 0s, 27 Feb 22:58 to 22:59 UTC"),
+        (timedelta(seconds=119), "1m 59s, 27 Feb 22:58 to 23:00 UTC"),
+        (timedelta(minutes=2), "2m 0s, 27 Feb 22:58 to 23:00 UTC"),
+        (timedelta(minutes=59, seconds=59), "1 h 0 min, 27 Feb 22:58 to 23:58 UTC"),
         (timedelta(hours=1), "1 h 0 min, 27 Feb 22:58 to 23:58 UTC"),
         (timedelta(hours=23, minutes=59), "23 h 59 min, 27 Feb 22:58 to 28 Feb 22:57 UTC"),
         (timedelta(hours=24), "1 day 0 h, 27 Feb 22:58 to 28 Feb 22:58 UTC"),
