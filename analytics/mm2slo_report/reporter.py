@@ -181,7 +181,7 @@ class Reporter:
         return tuple(
             each
             for each in history
-            if not any(part.start <= each.at < part.end for part in excluded)
+            if not any(part.start < each.end <= part.end for part in excluded)
         )
 
     def _entries(self, query: ReportQuery, *, tolerant: bool = False) -> tuple[Entry, ...]:

@@ -15,6 +15,7 @@ from scraped_counters import PER_SCRAPE, Replica, brute_force
 
 from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, EXCLUDED_STEP, UNKNOWN_STEP
 from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting import budget_series
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, counted
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
@@ -45,6 +46,12 @@ YOUNG = Indicator(Flow("eu", "us"), SliKey(Sli.LATENCY, "10s"))
 NEVER = Indicator(Flow("eu", "asia"), SliKey(Sli.AVAILABILITY))
 NAN = Indicator(Flow("asia", "eu"), SliKey(Sli.AVAILABILITY))
 YOUNG_SINCE: Final = START + 17 * HOUR
+PHASED: Final = {
+    phase: Indicator(Flow("us", f"at-{phase}"), SliKey(Sli.AVAILABILITY))
+    for phase in range(0, STEP, 30_000)
+}
+"""Indicators of rule groups that Prometheus evaluates so long after a multiple of five minutes."""
+MIDNIGHT: Final = NOW // (24 * HOUR) * (24 * HOUR)
 GAP: Final = Span(START + 10 * HOUR, START + 12 * HOUR)
 MISSED: Final = START + 20 * HOUR
 """An evaluation of the rules that Prometheus missed."""
@@ -89,6 +96,10 @@ def recorded_steps() -> str:
             values = ((EVENTS_STEP, made.counts.events), (BAD_STEP, made.counts.bad))
             for series, value in (*values, (UNKNOWN_STEP, made.unknown or 0.0)):
                 lines.append(f"{series.name}{{{labels(indicator)}}} {value!r} {at / 1000:.3f}")
+    for phase, indicator in PHASED.items():
+        for number, at in enumerate(range(MIDNIGHT - 2 * HOUR + phase, NOW + 1, STEP)):
+            for series, value in ((EVENTS_STEP, 300 + number), (BAD_STEP, number)):
+                lines.append(f"{series.name}{{{labels(indicator)}}} {value} {at / 1000:.3f}")
     lines.append(f"{EVENTS_STEP.name}{{{labels(NAN)}}} NaN {NOW / 1000:.3f}")
     lines.append(f"{EXCLUDED_STEP.name}{{{labels(AVAILABLE)}}} 77 {MISSED / 1000:.3f}")
     # One series after the other.
@@ -216,6 +227,24 @@ def test_steps_add_up_to_the_counts_of_their_span(either: SliSource) -> None:
     assert added.minutes == asked.minutes
 
 
+@pytest.mark.parametrize("indicator", [AVAILABLE, *PHASED.values()])
+@pytest.mark.parametrize("length", [STEP, 3 * STEP])
+def test_parts_of_a_history_are_the_counts_of_their_spans(
+    either: SliSource, indicator: Indicator, length: int
+) -> None:
+    """Rule groups have any phase, and a part starts at any time, midnight for one."""
+    for start in (MIDNIGHT - 3 * length, NOW - 9 * STEP + 7 * MINUTE_MS):
+        span = Span(start, start + 6 * length)
+        parts = budget_series.steps(span, length)
+        found = budget_series.series(either.steps(indicator, span), parts, 0.99, 3_600.0)
+        asked = either.counts([indicator], parts)[indicator]
+        assert not isinstance(asked, SliSourceError)
+        for each, part in zip(found, parts, strict=True):
+            assert each.counts.total == pytest.approx(asked[part].total)
+            assert each.counts.bad == pytest.approx(asked[part].bad)
+            assert each.counts.minutes == asked[part].minutes
+
+
 def test_first_and_last_step_bound_the_history(either: SliSource) -> None:
     since = either.known_since([AVAILABLE, YOUNG, NEVER])
     assert since[AVAILABLE] == START
@@ -228,7 +257,8 @@ def test_first_and_last_step_bound_the_history(either: SliSource) -> None:
     last = either.last_seen([AVAILABLE], inside)[AVAILABLE]
     assert last is not None
     assert GAP.start <= last <= GAP.start + STEP
-    assert {AVAILABLE, YOUNG} <= set(either.indicators()) <= {AVAILABLE, YOUNG, NAN}
+    known = set(either.indicators())
+    assert {AVAILABLE, YOUNG} <= known <= {AVAILABLE, YOUNG, NAN, *PHASED.values()}
 
 
 def test_value_that_is_not_finite_is_an_error_of_its_indicator(source: PrometheusSource) -> None:

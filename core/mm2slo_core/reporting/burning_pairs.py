@@ -27,7 +27,7 @@ def burning_since(
     whole = (span.end - span.start) // MINUTE_MS
     bad, total, measured = ([0.0] * (whole + 1) for _ in range(3))
     for each in steps:
-        place = (each.at - span.start) // MINUTE_MS + 1
+        place = -(-(each.end - span.start) // MINUTE_MS)
         bad[place], total[place], measured[place] = each.total - each.good, each.total, each.minutes
     bad, total, measured = (list(accumulate(each)) for each in (bad, total, measured))
     long, short = (

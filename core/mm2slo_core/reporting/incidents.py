@@ -44,11 +44,10 @@ def incidents(steps: Iterable[StepCounts], budget: BudgetReading, sli: Sli) -> t
         bad = each.total - each.good
         if bad <= 0:
             continue
-        end = each.at + each.length
         if runs and each.at - runs[-1][1] <= _GAP_MS:
-            runs[-1][1:] = end, runs[-1][2] + bad
+            runs[-1][1:] = each.end, runs[-1][2] + bad
         else:
-            runs.append([each.at, end, bad])
+            runs.append([each.at, each.end, bad])
     found = (_incident(round(start), round(end), bad, budget) for start, end, bad in runs)
     counted = [each for each in found if _is_incident(each.bad, each.consumed, sli)]
     return tuple(sorted(counted, key=lambda each: (-each.bad, each.start)))

@@ -5,7 +5,7 @@ A step belongs to the span that it ends in. Steps that were not measured are omi
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -101,8 +101,13 @@ class StepCounts(NamedTuple):
     length: int = MINUTE_MS
     minutes: int = 1
 
+    @property
+    def end(self) -> int:
+        """When it ends (epoch ms), which decides what it belongs to."""
+        return self.at + self.length
 
-_AT: Final = attrgetter("at")
+
+_END: Final = attrgetter("end")
 
 
 def whole_minute(at: int) -> int:
@@ -119,8 +124,8 @@ def step_ending_at(
 
 
 def counted(steps: Sequence[StepCounts], span: Span) -> SpanCounts:
-    """The sum of the *steps* (ascending) that start in *span*."""
-    first, end = (bisect_left(steps, at, key=_AT) for at in (span.start, span.end))
+    """The sum of the *steps* (ascending) that end in *span*, that is after its start."""
+    first, end = (bisect_right(steps, at, key=_END) for at in (span.start, span.end))
     within = steps[first:end]
     return SpanCounts(
         good=sum(map(attrgetter("good"), within)),
