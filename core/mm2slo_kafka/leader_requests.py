@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 
 from mm2slo_kafka.chunks import chunks
 from mm2slo_kafka.kafka_errors import ErrorKind, kind_of
-from mm2slo_kafka.offset_requests import PART_SIZE, Answer, Part, lowest_offset
+from mm2slo_kafka.offset_requests import PART_SIZE, Answer, Part, is_refused, lowest_offset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -74,7 +74,7 @@ def _request_by_halves(
         answers = zip(waiting, request(waiting, lowest, deadline), strict=True)
         waiting = []
         for part, answer in answers:
-            refused = isinstance(answer, KafkaException) and answer.args[0].code() > 0
+            refused = isinstance(answer, KafkaException) and is_refused(answer)
             in_time = time.monotonic() < deadline
             if refused and in_time and len(part.partitions) > 1 and repeats > 1:
                 repeats -= 2

@@ -130,5 +130,15 @@ def lowest_offset(moment: int) -> int:
     return 0 if moment < 0 else -1
 
 
+def is_refused(failure: KafkaException) -> bool:
+    """Whether a part failed because of one of its partitions, not because of its brokers.
+
+    The error of any partition fails the whole part. Without a known leader for any, librdkafka
+    sends no request.
+    """
+    error = failure.args[0]
+    return error.code() > 0 or kind_of(error) is ErrorKind.UNKNOWN_TOPIC
+
+
 def _kind(error: KafkaError | None) -> ErrorKind:
     return ErrorKind.TIMEOUT if error is None else kind_of(error)

@@ -2,7 +2,9 @@
 
 `Consumer.offsets_for_times` with the timestamps -1 (end) and -2 (start) of ListOffsets (KIP-79)
 costs the least, but returns nothing when one leader is down. Offsets are then requested per
-leader for a minute.
+leader for a minute. It returns nothing either when a broker refuses one partition, of a topic that
+was deleted or denied since the consumer read its metadata, but a new consumer has an error for
+that partition alone. It keeps errors as long as other metadata, though: five minutes.
 
 `AdminClient.list_offsets` has a result per partition, but is not used: when its leader lookup
 times out, librdkafka (2.16.1) frees memory twice, which crashes the process.
@@ -17,11 +19,12 @@ from typing import TYPE_CHECKING, Literal
 
 from confluent_kafka import KafkaException
 
-from mm2slo_kafka.kafka_errors import ErrorKind, kind_of
+from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.leader_requests import read_by_leader
 from mm2slo_kafka.offset_requests import (
     PART_SIZE,
     Part,
+    is_refused,
     lowest_offset,
     request_parts,
     split_by_leader,
@@ -49,6 +52,10 @@ _RENEW_SECONDS = 5.0
 """Least time between two replacements of a consumer with outdated metadata."""
 _FATAL_KINDS = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.INVALID_CONFIG})
 """Failures that requests per leader would not avoid."""
+_REMEMBERED_KINDS = frozenset(
+    {ErrorKind.UNKNOWN_TOPIC, ErrorKind.AUTHORIZATION, ErrorKind.UNREACHABLE}
+)
+"""Errors of librdkafka's metadata; brokers are not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +149,10 @@ class OffsetReader:
         with self._lock:
             if time.monotonic() >= self._degraded_until:
                 try:
-                    return self._read_batched(
+                    batched = self._read_batched(
                         self._split(wanted, moment),
                         lowest_offset(moment),
                         time.monotonic() + timeout * _BATCHED_TIMEOUT_SHARE,
-                        deadline,
                         requested_at,
                     )
                 except KafkaException as error:
@@ -154,43 +160,40 @@ class OffsetReader:
                     if problem.kind in _FATAL_KINDS:
                         raise problem from None
                     self._degraded_until = time.monotonic() + _DEGRADED_SECONDS
+                else:
+                    if batched is not None:
+                        return batched
             requested_at = self._clock()
             with self._handles.errors(operation, answered=True):
                 return self._read_by_leader(wanted, moment, deadline, requested_at)
 
     def _read_batched(
-        self,
-        parts: Sequence[Part],
-        lowest: int,
-        batch_deadline: float,
-        deadline: float,
-        requested_at: float,
-    ) -> OffsetReading:
-        """Raises KafkaException if a part fails as a whole, except if all of it is unknown."""
-        reading, unreadable = self._request_all(parts, lowest, batch_deadline, requested_at)
-        if self._drop_outdated_consumer(reading):
-            reading, unreadable = self._request_all(parts, lowest, batch_deadline, requested_at)
-        if unreadable:
-            reading.errors.update(self._classify_unreadable(unreadable, deadline))
-        return reading
+        self, parts: Sequence[Part], lowest: int, deadline: float, requested_at: float
+    ) -> OffsetReading | None:
+        """None if a part was refused. Raises KafkaException if brokers do not answer."""
+        reading, refusals = self._request_all(parts, lowest, deadline, requested_at)
+        is_outdated = any(code > 0 for code in refusals) or self._is_outdated(reading)
+        if is_outdated and self._renew_consumer():
+            reading, refusals = self._request_all(parts, lowest, deadline, requested_at)
+        return None if refusals else reading
 
     def _request_all(
         self, parts: Sequence[Part], lowest: int, deadline: float, requested_at: float
-    ) -> tuple[OffsetReading, list[TopicPartition]]:
-        """The offsets, and the partitions of parts for which librdkafka knows no leader."""
+    ) -> tuple[OffsetReading, list[int]]:
+        """The offsets, and the error codes of the parts that were refused."""
         offsets: dict[TopicPartition, int] = {}
         errors: dict[TopicPartition, ErrorKind] = {}
-        unreadable: list[TopicPartition] = []
+        refusals: list[int] = []
         for part, answer in zip(parts, self._request(parts, lowest, deadline), strict=True):
             if not isinstance(answer, KafkaException):
                 offsets.update(answer.offsets)
                 errors.update(answer.errors)
-            elif kind_of(answer.args[0]) is ErrorKind.UNKNOWN_TOPIC:
-                unreadable += part.partitions
+            elif is_refused(answer):
+                refusals.append(answer.args[0].code())
                 errors.update(dict.fromkeys(part.partitions, ErrorKind.UNKNOWN_TOPIC))
             else:
                 raise answer
-        return OffsetReading(offsets, errors, requested_at, self._clock()), unreadable
+        return OffsetReading(offsets, errors, requested_at, self._clock()), refusals
 
     def _request(
         self, parts: Sequence[Part], lowest: int, deadline: float
@@ -204,18 +207,27 @@ class OffsetReader:
             self._handles.last_error.clear()
         return answers
 
-    def _drop_outdated_consumer(self, reading: OffsetReading) -> bool:
-        """Drop a consumer that does not know a topic's newer partitions; True if it was dropped.
+    def _is_outdated(self, reading: OffsetReading) -> bool:
+        """Whether partitions have errors that the consumer only remembers.
 
-        librdkafka keeps topic metadata for minutes and sends no request for a partition that is
-        not in it. A new consumer starts with current metadata.
+        Either they had a leader when topics were listed, or other partitions of their topic are
+        read: librdkafka sends no request for a partition that is not in its metadata.
         """
-        unknown = {p.topic for p, kind in reading.errors.items() if kind is ErrorKind.UNKNOWN_TOPIC}
-        if (
-            not unknown
-            or time.monotonic() < self._renew_after
-            or unknown.isdisjoint(partition.topic for partition in reading.offsets)
-        ):
+        if not reading.errors:
+            return False
+        leaders, read = self._leaders(), {partition.topic for partition in reading.offsets}
+        return any(
+            (kind is ErrorKind.UNKNOWN_TOPIC and topic in read)
+            or (
+                kind in _REMEMBERED_KINDS
+                and max(leaders.get(topic, ())[number:][:1], default=-1) >= 0
+            )
+            for (topic, number), kind in reading.errors.items()
+        )
+
+    def _renew_consumer(self) -> bool:
+        """Replace the consumer by one with current metadata; False if the last one is too new."""
+        if time.monotonic() < self._renew_after:
             return False
         self._renew_after = time.monotonic() + _RENEW_SECONDS
         self._drop_consumer()
@@ -228,10 +240,18 @@ class OffsetReader:
         deadline: float,
         requested_at: float,
     ) -> OffsetReading:
+        """Raises KafkaException if no leader answers."""
         metadata = self._describe(max(deadline - time.monotonic(), 0.1))
         found = read_by_leader(metadata, wanted, moment, deadline, self._request)
         if not found.errors:
             self._degraded_until = 0.0
+        unlisted = {p.topic for p in found.errors if p.topic not in metadata.topics}
+        if unlisted:
+            # Brokers do not list topics that are denied; only a request by name shows it.
+            _known, why = identify_topics(
+                self._handles, self._admin(), unlisted, max(deadline - time.monotonic(), 0.1)
+            )
+            found.errors.update({p: why[p.topic] for p in found.errors if p.topic in why})
         return OffsetReading(found.offsets, found.errors, requested_at, self._clock())
 
     def _describe(self, timeout: float) -> ClusterMetadata:
@@ -240,23 +260,6 @@ class OffsetReader:
             return admin.list_topics(timeout=timeout)
         finally:
             admin.poll(0)
-
-    def _classify_unreadable(
-        self, unreadable: Sequence[TopicPartition], deadline: float
-    ) -> dict[TopicPartition, ErrorKind]:
-        """Distinguish partitions without a leader from unknown ones: librdkafka does not."""
-        topics = dict.fromkeys(topic for topic, _partition in unreadable)
-        known, errors = identify_topics(
-            self._handles, self._admin(), topics, max(deadline - time.monotonic(), 0.1)
-        )
-        return {
-            partition: errors[partition.topic]
-            if partition.topic in errors
-            else ErrorKind.UNREACHABLE
-            if partition.partition < known[partition.topic].partitions
-            else ErrorKind.UNKNOWN_TOPIC
-            for partition in unreadable
-        }
 
     def _split(self, wanted: tuple[TopicPartition, ...], moment: int) -> list[Part]:
         leaders = self._leaders()

@@ -13,7 +13,7 @@ from mm2slo_kafka import partition_offsets
 from mm2slo_kafka.chunks import chunks
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
 from mm2slo_kafka.offset_requests import PART_SIZE
 from mm2slo_kafka.partition_offsets import OffsetReader, OffsetReading
 
@@ -185,7 +185,7 @@ def test_end_offsets_refused_by_leader_limit_number_of_requests(
         reader.read_end(partitions("orders", 1000), timeout=10.0)
     assert caught.value.kind is ErrorKind.UNREACHABLE
     parts = 1000 // PART_SIZE
-    assert len(one_leader_down.calls) == parts + parts + 64
+    assert len(one_leader_down.calls) == parts + parts + parts + 64  # also by a new consumer
 
 
 def test_end_offsets_of_many_partitions_are_requested_in_parts_of_one_leader(
@@ -226,6 +226,7 @@ def test_end_offsets_with_part_of_unknown_topics_return_other_parts(
 ) -> None:
     """librdkafka then knows no leader for any partition of the part, and fails as a whole."""
     known, unknown = partitions("orders", PART_SIZE), partitions("gone", PART_SIZE)
+    one_leader_down.leaders = dict.fromkeys(range(PART_SIZE), 0)
 
     def answer(asked: list[Any], timeout: float) -> Any:
         if asked[0].topic == "gone":
@@ -246,6 +247,176 @@ def test_end_offsets_with_part_of_unknown_topics_return_other_parts(
     reading = reader.read_end([*known, *unknown], timeout=10.0)
     assert reading.offsets == dict.fromkeys(known, 5)
     assert reading.errors == dict.fromkeys(unknown, ErrorKind.UNKNOWN_TOPIC)
+
+
+class RealCluster:
+    """Topics of one partition, by the error that brokers have for them, and clients of them.
+
+    As librdkafka 2.16 (tests/integration/test_kafka_offsets.py has the same cases): brokers refuse
+    a whole request with the error of one topic. A consumer keeps what it knows of a topic, so that
+    only a new one has an error for each topic, which it keeps, too.
+    """
+
+    def __init__(self, *topics: str) -> None:
+        self.errors: dict[str, int | None] = dict.fromkeys(topics)
+        self.consumers: list[CachingConsumer] = []
+        self.listings = 0
+        self.leaders: dict[str, list[int]] = {}
+
+    def consumer(self, *_settings: object, **_options: object) -> CachingConsumer:
+        self.consumers.append(CachingConsumer(self))
+        return self.consumers[-1]
+
+    def list_topics(self, timeout: float) -> Any:
+        assert timeout > 0
+        self.listings += 1
+        led = {
+            name: SimpleNamespace(
+                error=None,
+                partitions={
+                    0: SimpleNamespace(leader=-1 if error == KafkaError.LEADER_NOT_AVAILABLE else 0)
+                },
+            )
+            for name, error in self.errors.items()
+            if error in (None, KafkaError.LEADER_NOT_AVAILABLE)
+        }
+        return SimpleNamespace(topics=led, brokers={0: None})
+
+    def identify(self, *arguments: Any) -> Any:
+        codes = {name: self.errors[name] for name in arguments[2]}
+        return {}, {name: kind_of(KafkaError(code)) for name, code in codes.items() if code}
+
+    def poll(self, _timeout: float) -> int:
+        return 0
+
+
+class CachingConsumer:
+    def __init__(self, cluster: RealCluster) -> None:
+        self.cluster = cluster
+        self.known: dict[str, int | None] = {}
+        self.closed = False
+
+    def offsets_for_times(self, asked: list[Any], timeout: float) -> Any:
+        assert timeout > 0
+        answers: list[RawPartition | Failed] = []
+        for each in asked:
+            error = self.known.setdefault(each.topic, self.cluster.errors[each.topic])
+            if error is None and (refused := self.cluster.errors[each.topic]) is not None:
+                raise KafkaException(KafkaError(refused))
+            answers.append(
+                RawPartition(each.topic, 0, 5) if error is None else Failed(each.topic, error)
+            )
+        return answers
+
+    def poll(self, _timeout: float) -> int:
+        return 0
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Failed:
+    """A partition with an error, which cannot be set from Python."""
+
+    def __init__(self, topic: str, code: int) -> None:
+        self.topic, self.partition, self.offset = topic, 0, -1
+        self.error = KafkaError(code)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RawPartition) and other.topic == self.topic
+
+    def __hash__(self) -> int:
+        return hash(self.topic)
+
+
+@pytest.fixture
+def real_cluster(monkeypatch: pytest.MonkeyPatch) -> RealCluster:
+    fake = RealCluster("orders", "payments", "returns")
+    monkeypatch.setattr(HandleFactory, "consumer", fake.consumer)
+    monkeypatch.setattr(partition_offsets, "identify_topics", fake.identify)
+    return fake
+
+
+def reader_of(cluster: RealCluster) -> OffsetReader:
+    admin: Any = cluster
+    return OffsetReader(
+        HandleFactory("us", {}), lambda: admin, "read_uncommitted", leaders=lambda: cluster.leaders
+    )
+
+
+ORDERS, PAYMENTS, RETURNS = (TopicPartition(name, 0) for name in ("orders", "payments", "returns"))
+
+
+@pytest.mark.parametrize("operation", ["read_end", "read_start"])
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        pytest.param(KafkaError.UNKNOWN_TOPIC_OR_PART, ErrorKind.UNKNOWN_TOPIC, id="deleted"),
+        pytest.param(KafkaError.TOPIC_AUTHORIZATION_FAILED, ErrorKind.AUTHORIZATION, id="denied"),
+        pytest.param(KafkaError.LEADER_NOT_AVAILABLE, ErrorKind.UNREACHABLE, id="leaderless"),
+    ],
+)
+def test_offsets_with_one_refused_topic_return_others_by_one_new_consumer(
+    real_cluster: RealCluster, operation: str, code: int, kind: ErrorKind
+) -> None:
+    reader = reader_of(real_cluster)
+    wanted = [ORDERS, PAYMENTS, RETURNS]
+    assert len(getattr(reader, operation)(wanted, 1.0).offsets) == 3
+    real_cluster.errors["payments"] = code
+    for _ in range(3):
+        reading = getattr(reader, operation)(wanted, 1.0)
+        assert reading.offsets == {ORDERS: 5, RETURNS: 5}
+        assert reading.errors == {PAYMENTS: kind}
+    assert [each.closed for each in real_cluster.consumers] == [True, False]
+    assert real_cluster.listings == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        pytest.param(KafkaError.UNKNOWN_TOPIC_OR_PART, ErrorKind.UNKNOWN_TOPIC, id="deleted"),
+        pytest.param(KafkaError.TOPIC_AUTHORIZATION_FAILED, ErrorKind.AUTHORIZATION, id="denied"),
+        pytest.param(KafkaError.LEADER_NOT_AVAILABLE, ErrorKind.UNREACHABLE, id="leaderless"),
+        pytest.param(KafkaError.KAFKA_STORAGE_ERROR, ErrorKind.OTHER, id="disk"),
+    ],
+)
+def test_end_offsets_with_topic_refused_just_after_another_return_others_by_leader(
+    real_cluster: RealCluster, code: int, kind: ErrorKind
+) -> None:
+    reader = reader_of(real_cluster)
+    wanted = [ORDERS, PAYMENTS, RETURNS]
+    reader.read_end(wanted, 1.0)
+    for topic in ("payments", "returns"):
+        real_cluster.errors[topic] = code
+        reading = reader.read_end(wanted, 1.0)
+    assert reading.offsets == {ORDERS: 5}
+    assert reading.errors == {PAYMENTS: kind, RETURNS: kind}
+    assert len(real_cluster.consumers) == 2
+    # Without the deleted topics, offsets are requested at once again.
+    listings = real_cluster.listings
+    assert reader.read_end([ORDERS], 1.0).offsets == {ORDERS: 5}
+    assert real_cluster.listings == listings == 1
+
+
+@pytest.mark.parametrize(
+    ("leader", "offsets"),
+    [
+        pytest.param(0, {ORDERS: 5, PAYMENTS: 5}, id="has a leader"),
+        pytest.param(-1, {ORDERS: 5}, id="has none"),
+    ],
+)
+def test_end_offsets_with_remembered_error_use_new_consumer_if_topic_has_leader(
+    real_cluster: RealCluster, leader: int, offsets: dict[TopicPartition, int]
+) -> None:
+    """A consumer that was created while a partition had no leader reports that for minutes."""
+    real_cluster.errors["payments"] = KafkaError.LEADER_NOT_AVAILABLE
+    real_cluster.leaders = {"orders": [0], "payments": [-1]}
+    reader = reader_of(real_cluster)
+    for _ in range(2):
+        assert reader.read_end([ORDERS, PAYMENTS], 1.0).offsets == {ORDERS: 5}
+    real_cluster.errors["payments"] = None
+    real_cluster.leaders = {"orders": [0], "payments": [leader]}
+    assert reader.read_end([ORDERS, PAYMENTS], 1.0).offsets == offsets
 
 
 def test_end_offsets_with_all_leaders_down_raise_timeout(one_leader_down: OneLeaderDown) -> None:
