@@ -1,7 +1,8 @@
 """What was read of a flow in one round; immutable.
 
 Order within a round: internal topics, target end offsets, source end offsets. A source end
-offset is thus never older than the position it is compared with, so lag is never negative.
+offset is thus never older than the position it is compared with, so lag is never negative. An end
+and a start of a partition are of the same log, unless its end did not fall when it was replaced.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class OffsetsRead:
     answered_at: float = 0.0
     previous_requested_at: float | None = None
     previous_answered_at: float | None = None
+    starts_read_at: float = 0.0
+    """When all `starts` were last read. Those of replaced logs are read again with their ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def test_deleted_topic_or_copy_drops_out_alone(
         {"name": "kept", "topics": [kept], "threshold": "60s"},
         {"name": "others", "topics": [".*"], "threshold": "60s"},
     ]
-    settings = {"metadata_interval": "10s", "start_offsets_interval": "2s"}
+    settings = {"metadata_interval": "30s", "start_offsets_interval": "1s"}
     flow = {"topics": [kept, gone], "freshness": classes, "slice": "1s"}
 
     def lags(scrape: Scrape) -> list[float]:
@@ -66,8 +66,7 @@ def test_deleted_topic_or_copy_drops_out_alone(
         caplog.clear()
         lab.cluster(side).admin.delete_topic(gone if side == "us" else f"us.{gone}")
         first = len(seen.scrapes)
-        seen.until(lambda s: errors(s, "unknown_topic") >= KEPT_PARTITIONS, "errors")
-        after = seen.after_cycles()
+        after = seen.after_cycles(10)  # more than between two listings
         assert [lags(s) for s in seen.scrapes[first:]] == [[0] * KEPT_PARTITIONS] * len(
             seen.scrapes[first:]
         )

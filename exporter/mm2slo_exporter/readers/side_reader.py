@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from mm2slo_exporter.collection_health import Health, Stage
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 READ_COMMITTED: Final = "read_committed"
 READ_UNCOMMITTED: Final = "read_uncommitted"
 Ends: TypeAlias = "Mapping[TopicPartition, int]"
+_UNREAD: Final = OffsetsRead()
 _SHORT_TIMEOUT_SECONDS = 1.0
 _FULL_TIMEOUT_EVERY_SECONDS = 30.0
 
@@ -64,7 +64,9 @@ class SideReader:
         self._timeout = timeout
         self._clock = clock
         self._starts_due = 0.0
-        self._partitions: Sequence[TopicPartition] = ()
+        self._starts: dict[TopicPartition, int] = {}
+        self._starts_read_at = 0.0
+        self._ends_failing = True
         self._failing = False
         self._full_timeout_at = 0.0
         self.newest: OffsetsRead | None = None
@@ -75,21 +77,23 @@ class SideReader:
         return self.newest is not None and not self._failing
 
     def read(self, partitions: Sequence[TopicPartition]) -> None:
-        """Read one round; on failure `newest` is kept and `readable` is False."""
+        """Read one round; on failure `newest` is kept and `readable` is False.
+
+        Start offsets are read before end offsets, so that none is greater in the same log.
+        """
         if not partitions:
-            self.newest, self._failing = self._empty(), False
+            self.newest, self._starts, self._failing = self._empty(), {}, False
             return
         try:
+            if self._clock() >= self._starts_due and not self._ends_failing:
+                self._starts = self._read_starts(partitions, is_full=True)
             self._read_ends(partitions)
-            if self._clock() >= self._starts_due or partitions != self._partitions:
-                self._read_starts(partitions)
         except KafkaOperationError:
             if not self._failing or self._clock() >= self._full_timeout_at:
                 self._full_timeout_at = self._clock() + _FULL_TIMEOUT_EVERY_SECONDS
             self._failing = True
         else:
             self._failing = False
-            self._partitions = partitions
 
     @property
     def _current_timeout(self) -> float:
@@ -113,45 +117,75 @@ class SideReader:
 
     def _read_ends(self, partitions: Sequence[TopicPartition]) -> None:
         before = self.newest
-        stable = {}
+        last = _UNREAD if before is None else before
+        self._ends_failing = True
         with self._health.stage(self._client.alias, Stage.END_OFFSETS):
-            if self.stable_ends:
-                # Before the high watermark, so that it is never greater.
-                stable = self._client.end_offsets(
-                    partitions, READ_COMMITTED, self._current_timeout
-                ).offsets
-            reading = self._client.end_offsets(partitions, READ_UNCOMMITTED, self._current_timeout)
-            self._note(Stage.END_OFFSETS, reading)
+            stable, reading = self._request_ends(partitions)
+            self._note(Stage.END_OFFSETS, reading, is_full=True)
+        self._ends_failing = False
         ends: Ends = reading.offsets
-        if before is not None and before.ends == ends:
-            ends = before.ends  # only one is kept, and comparisons find the same object
-        self._observe_ends({} if before is None else before.ends, ends)
+        answered_at = reading.answered_at
+        replaced = _replaced(ends, stable, self._starts, last)
+        if replaced:
+            is_full = len(replaced) == len(partitions)
+            self._starts = self._starts | self._read_starts(replaced, is_full=is_full)
+            stable_again, again = self._request_ends(replaced)
+            answered_at = again.answered_at
+            doubtful = _replaced(
+                again.offsets, stable_again, self._starts, OffsetsRead(ends, {}, stable)
+            )
+            for partition in doubtful:
+                self._starts.pop(partition, None)
+            others = ends.keys() - replaced
+            ends = {p: end for p, end in ends.items() if p in others} | again.offsets
+            stable = {p: end for p, end in stable.items() if p in others}
+            stable = {**stable, **stable_again}
+        if not self._starts.keys() <= ends.keys():
+            # One that cannot be read may be another log when it can.
+            self._starts = {p: start for p, start in self._starts.items() if p in ends}
+        if last.ends == ends:
+            ends = last.ends  # only one is kept, and comparisons find the same object
+        self._observe_ends(last.ends, ends)
         self.newest = OffsetsRead(
             ends=ends,
-            starts={} if before is None else before.starts,
+            starts=self._starts,
             stable_ends=stable,
             requested_at=reading.requested_at,
-            answered_at=reading.answered_at,
+            answered_at=answered_at,
             previous_requested_at=None if before is None else before.requested_at,
             previous_answered_at=None if before is None else before.answered_at,
+            starts_read_at=self._starts_read_at,
         )
 
-    def _read_starts(self, partitions: Sequence[TopicPartition]) -> None:
+    def _request_ends(self, partitions: Sequence[TopicPartition]) -> tuple[Ends, OffsetReading]:
+        """Last stable offsets, if they are read, and high watermarks, which are never less."""
+        stable: Ends = {}
+        if self.stable_ends:
+            stable = self._client.end_offsets(
+                partitions, READ_COMMITTED, self._current_timeout
+            ).offsets
+        return stable, self._client.end_offsets(partitions, READ_UNCOMMITTED, self._current_timeout)
+
+    def _read_starts(
+        self, partitions: Sequence[TopicPartition], *, is_full: bool
+    ) -> dict[TopicPartition, int]:
         with self._health.stage(self._client.alias, Stage.START_OFFSETS):
             reading = self._client.start_offsets(partitions, self._current_timeout)
-            self._note(Stage.START_OFFSETS, reading)
-        self._starts_due = self._clock() + self._starts_every
-        if self.newest is not None:
-            self.newest = replace(self.newest, starts=reading.offsets)
+            self._note(Stage.START_OFFSETS, reading, is_full=is_full)
+        if is_full:
+            self._starts_read_at = self._clock()
+            self._starts_due = self._starts_read_at + self._starts_every
+        return reading.offsets
 
-    def _note(self, stage: Stage, reading: OffsetReading) -> None:
+    def _note(self, stage: Stage, reading: OffsetReading, *, is_full: bool) -> None:
         """Record partitions without an offset; the round succeeds as a whole.
 
-        Raises KafkaOperationError when all failed, as from a hanging or unauthorized cluster.
+        Raises KafkaOperationError when all of the side (*is_full*) failed, as from a hanging or
+        unauthorized cluster.
         """
         alias = self._client.alias
         kinds = Counter(reading.errors.values())
-        if not reading.offsets and kinds and kinds.keys() != {ErrorKind.UNKNOWN_TOPIC}:
+        if is_full and not reading.offsets and kinds and kinds.keys() != {ErrorKind.UNKNOWN_TOPIC}:
             kind, count = kinds.most_common(1)[0]
             raise KafkaOperationError(
                 kind,
@@ -164,3 +198,22 @@ class SideReader:
             for partition, kind in reading.errors.items()
         )
         self._health.record_partial_failures(alias, stage, failures)
+
+
+def _replaced(ends: Ends, stable: Ends, starts: Ends, before: OffsetsRead) -> list[TopicPartition]:
+    """Partitions whose start may be of another log than their end.
+
+    It is unknown, or an end is lower than it, or lower than before: the log was truncated or
+    re-created in between.
+    """
+    if ends == before.ends and stable == before.stable_ends and starts is before.starts:
+        return []
+    ends_before, stable_before = before.ends, before.stable_ends
+    return [
+        partition
+        for partition, end in ends.items()
+        if (start := starts.get(partition)) is None
+        or end < start
+        or end < ends_before.get(partition, 0)
+        or stable.get(partition, end) < max(start, stable_before.get(partition, 0))
+    ]

@@ -77,7 +77,7 @@ class PartitionReading(NamedTuple):
     target_readable: bool = True
     """False: target values are outdated, and MirrorMaker 2 may have advanced since."""
     source_start_read: bool = False
-    """Whether the log start was read in this round, after the ends."""
+    """Whether the log start was read in this round, after the position."""
     flow_replicated_at: float | None = None
     """When all tasks last ran and the flow replicated something, on any partition."""
     task_commits: TaskCommits | None = None

@@ -133,6 +133,8 @@ class PartitionTracker:
             if end is not None:
                 self._history.forget_below(end)
             return self._unknown(reading)
+        if end is not None and end < (reading.source_start or 0):
+            return self._unknown(reading)  # of two logs
         if reading.probe is not None:
             reading = reading.of_log(self._log)
         position = self._position.observe(reading, end, rules)

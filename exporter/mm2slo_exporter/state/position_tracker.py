@@ -24,12 +24,14 @@ class PositionTracker:
     __slots__ = (
         "_committed",
         "_confirmed",
+        "_copy_end",
         "_estimate",
         "_old",
         "_previous",
         "_removed_below",
         "_replaced_at_target",
         "_sync",
+        "_sync_of_old_copy",
         "_target_end",
         "advance",
         "skipped",
@@ -41,6 +43,9 @@ class PositionTracker:
         self._committed: int | None = None
         self._sync: NewestSync | None = None
         self._target_end: int | None = None
+        self._copy_end: int | None = None
+        """The newest known end of the copy."""
+        self._sync_of_old_copy: NewestSync | None = None
         self._removed_below = 0
         self._old: ReplacedLog | None = None
         self._previous: ReplacedLog | None = None
@@ -61,15 +66,18 @@ class PositionTracker:
     ) -> Position | None:
         """The position of a round; the last one while the source is not read."""
         self.advance = 0
-        if end is not None and reading.source_start is not None:
+        log_start = reading.source_start
+        if end is not None and log_start is not None:
+            self._observe_copy(reading.target_end, reading.sync)
             self._committed, self._sync = reading.committed, reading.sync
             self._target_end = reading.target_end
             before = self._estimate
-            self._estimate = self._next_estimate(reading, end, reading.source_start, rules)
+            reading = self._without_old_copy(reading)
+            self._estimate = self._next_estimate(reading, end, log_start, rules)
             if before is not None and self._estimate.quality not in NOTHING_REPLICATED:
                 self.advance = max(0, self._estimate.next_offset - before.next_offset)
             if self._old is not None:
-                self._observe_skipped(self._old, self._estimate, reading.target_end)
+                self._observe_skipped(self._old, self._estimate, self._target_end)
         estimate = self._estimate
         if estimate is None:
             return None
@@ -115,8 +123,25 @@ class PositionTracker:
         self.source_truncated(end)
         return True
 
+    def _observe_copy(self, end: int | None, sync: NewestSync | None) -> None:
+        """Note a copy that was truncated or re-created; its sync is of the old one."""
+        if end is None:
+            return
+        if sync is not None and end < (self._copy_end or 0):
+            is_old = sync == self._sync or sync.downstream > end
+            self._sync_of_old_copy = sync if is_old else None
+        self._copy_end = end
+
+    def _without_old_copy(self, reading: PartitionReading) -> PartitionReading:
+        """The reading with an end of the copy that does not reach the sync of the old one."""
+        sync, end = reading.sync, reading.target_end
+        if sync is None or end is None or sync != self._sync_of_old_copy:
+            return reading
+        return reading._replace(target_end=min(end, sync.downstream))
+
     def _replace(self, old: ReplacedLog | None) -> None:
         self._old = old
+        self._estimate = None  # of the old log
         self._replaced_at_target = None
         self.skipped = 0 if old is None else None
 

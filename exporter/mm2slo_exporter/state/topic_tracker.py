@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mm2slo_core.timeline_record import WatermarkRecord
     from mm2slo_core.topic_drift import SyncedSettings
     from mm2slo_core.topic_selection import TopicPair
-    from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import PartitionState
     from mm2slo_exporter.state.partition_reading import FlowRules
@@ -45,7 +44,7 @@ class TopicTracker:
         self._settings_drift = SettingsDrift()
         self._copy_movement: CopyMovement | None = None
         self._topic_ids: Mapping[str, str] = {}
-        self._starts: Mapping[TopicPartition, int] = {}
+        self._starts_read_at = 0.0
         self._resting: TopicState | None = None
         self._unconfirmed: Sequence[PartitionState] = ()
         """Partitions of a topic at rest that may still confirm a loss."""
@@ -212,16 +211,18 @@ class TopicTracker:
         count: int,
         flow_replicated_at: float | None,
     ) -> tuple[PartitionState, ...]:
-        source = (seen.source_offsets or _UNREAD) if seen.source_readable else _UNREAD
+        known_id = self._source_epochs.topic_id
+        # A topic that was deleted, and is listed again, may be another one.
+        is_identified = known_id is None or pair.source in seen.source.topic_ids
+        is_read = seen.source_readable and is_identified
+        source = (seen.source_offsets or _UNREAD) if is_read else _UNREAD
         target = (seen.target_offsets or _UNREAD) if seen.target_readable else _UNREAD
         internals, saved = seen.internals, seen.internals.saved
         saved_id = saved.topic_ids.get(pair.source)
-        same_topic = None in (saved_id, self._source_epochs.topic_id) or (
-            saved_id == self._source_epochs.topic_id
-        )
+        same_topic = None in (saved_id, known_id) or saved_id == known_id
         policy, rules = self._retention(seen, pair), rules.of_topic(pair)
-        starts_read = source.starts is not self._starts
-        self._starts = source.starts
+        starts_read = source.starts_read_at > self._starts_read_at
+        self._starts_read_at = max(self._starts_read_at, source.starts_read_at)
         on_source = seen.plan.partitions(pair.source, count)
         on_target = seen.plan.partitions(pair.target, count)
         readings = map(  # columns, in the order of the fields

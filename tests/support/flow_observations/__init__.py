@@ -206,4 +206,5 @@ class Scene:
             answered_at=at - 0.1,
             previous_requested_at=None if before is None else before.requested_at,
             previous_answered_at=None if before is None else before.answered_at,
+            starts_read_at=at,
         )

@@ -29,6 +29,7 @@ class Cluster:
     now: float = 100.0
     ends: dict[TopicPartition, int] = field(default_factory=lambda: {P0: 10})
     stable: int = 8
+    start: int = 1
     errors: dict[TopicPartition, ErrorKind] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
     asked: list[tuple[str, float]] = field(default_factory=list)
@@ -41,14 +42,14 @@ class Cluster:
     ) -> OffsetReading:
         stable = isolation == "read_committed"
         self._note("stable" if stable else "ends", timeout)
-        found = dict.fromkeys(partitions, self.stable) if stable else dict(self.ends)
-        return self._answer(found)
+        kept = [each for each in partitions if each in self.ends]
+        return self._answer({each: self.stable if stable else self.ends[each] for each in kept})
 
     def start_offsets(
         self, partitions: Sequence[TopicPartition], timeout: float = 0.0
     ) -> OffsetReading:
         self._note("starts", timeout)
-        return self._answer(dict.fromkeys(partitions, 1))
+        return self._answer(dict.fromkeys(partitions, self.start))
 
     def _note(self, what: str, timeout: float) -> None:
         self.asked.append((what, timeout))
@@ -94,8 +95,8 @@ def test_round_has_its_times_and_those_of_preceding_round() -> None:
     side = Side()
     assert side.reader.newest is None
     assert not side.readable()
-    assert side.read(100.0) == OffsetsRead({P0: 10}, {P0: 1}, {}, 100.0, 100.5, None, None)
-    assert side.read(105.0) == OffsetsRead({P0: 10}, {P0: 1}, {}, 105.0, 105.5, 100.0, 100.5)
+    assert side.read(100.0) == OffsetsRead({P0: 10}, {P0: 1}, {}, 100.0, 100.5, None, None, 100.0)
+    assert side.read(105.0) == OffsetsRead({P0: 10}, {P0: 1}, {}, 105.0, 105.5, 100.0, 100.5, 100.0)
     assert side.readable()
 
 
@@ -115,15 +116,47 @@ def test_start_offsets_are_read_at_interval_and_when_partitions_change() -> None
     for at in (100.0, 105.0, 129.9, 130.0, 135.0):
         side.read(at)
         asked.append(side.cluster.taken())
-    assert asked == [["ends", "starts"], ["ends"], ["ends"], ["ends", "starts"], ["ends"]]
+    once = ["ends"]
+    assert asked == [["ends", "starts", "ends"], once, once, ["starts", "ends"], once]
+    side.cluster.ends[P1] = 3
     side.read(140.0, P0, P1)
-    assert side.cluster.taken() == ["ends", "starts"]
+    assert side.cluster.taken() == ["ends", "starts", "ends"]
+
+
+def test_start_offset_of_replaced_log_is_read_again_with_its_end() -> None:
+    """The source's log start was 4900 until its next reading: a lag of -4,900 records."""
+    side = Side()
+    side.cluster.ends, side.cluster.start = {P0: 5000}, 4900
+    side.read(100.0)
+    side.cluster.ends, side.cluster.start = {P0: 0}, 0
+    side.cluster.taken()
+    found = side.read(105.0)
+    assert side.cluster.taken() == ["ends", "starts", "ends"]
+    assert found is not None
+    assert (found.ends, found.starts) == ({P0: 0}, {P0: 0})
+
+
+def test_start_offset_of_log_that_is_deleted_is_read_again_when_it_returns() -> None:
+    side = Side()
+    side.cluster.ends, side.cluster.start = {P0: 5000, P1: 7}, 4
+    side.read(100.0, P0, P1)
+    ends = side.cluster.ends.copy()
+    del side.cluster.ends[P0]
+    side.cluster.taken()
+    found = side.read(105.0, P0, P1)
+    assert found is not None
+    assert (found.ends, found.starts) == ({P1: 7}, {P1: 4})
+    assert side.cluster.taken() == ["ends"]
+    side.cluster.ends, side.cluster.start = {**ends, P0: 6000}, 0
+    found = side.read(110.0, P0, P1)
+    assert found is not None
+    assert (found.ends, found.starts) == ({P0: 6000, P1: 7}, {P0: 0, P1: 4})
 
 
 def test_stable_ends_are_read_before_high_watermarks() -> None:
     side = Side(stable_ends=True)
     found = side.read(100.0)
-    assert side.cluster.taken() == ["stable", "ends", "starts"]
+    assert side.cluster.taken() == ["stable", "ends", "starts", "stable", "ends"]
     assert found is not None
     assert (found.stable_ends, found.ends) == ({P0: 8}, {P0: 10})
 
@@ -150,11 +183,11 @@ def test_failed_start_offsets_are_retried_in_next_round() -> None:
     found = side.read(130.0)
     assert not side.readable()
     assert found is not None
-    assert (found.ends, found.starts) == ({P0: 12}, {P0: 1})
+    assert (found.ends, found.starts) == ({P0: 10}, {P0: 1})
     side.cluster.down = set()
     side.cluster.taken()
     side.read(131.0)
-    assert side.cluster.taken() == ["ends", "starts"]
+    assert side.cluster.taken() == ["starts", "ends"]
     assert side.readable()
 
 
@@ -184,14 +217,9 @@ def test_partition_errors_are_counted_each_round_and_logged_once(
     assert found is not None
     assert found.ends == {P0: 10}
     assert side.readable()
-    assert side.health.report().errors == {
-        ("us", Stage.END_OFFSETS, "unreachable"): 3,
-        ("us", Stage.START_OFFSETS, "unreachable"): 1,
-    }
-    assert sorted(record.getMessage() for record in caplog.records) == [
-        f"reading {stage} of {P1} on cluster us failed (unreachable)"
-        for stage in ("end_offsets", "start_offsets")
-    ]
+    assert side.health.report().errors[("us", Stage.END_OFFSETS, "unreachable")] == 3
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages.count(f"reading end_offsets of {P1} on cluster us failed (unreachable)") == 1
 
 
 def test_side_without_partitions_is_readable_without_requests() -> None:

@@ -108,7 +108,7 @@ class Exporter:
         )
 
     def read_log_start(self) -> None:
-        self.log_starts = {ORDERS: self.truth.start}
+        self.log_starts, self.starts_read_at = {ORDERS: self.truth.start}, self.at + 1.0
 
     def poll(self) -> FlowReport:
         self.at += 5.0
@@ -117,7 +117,9 @@ class Exporter:
         self.log.probe = self.probes.answers.get(ORDERS)
         seen = self.scene.look(self.at)
         assert seen.source_offsets is not None
-        read = replace(seen.source_offsets, starts=self.log_starts)
+        read = replace(
+            seen.source_offsets, starts=self.log_starts, starts_read_at=self.starts_read_at
+        )
         report = self.tracker.update(replace(seen, source_offsets=read))
         self.probes.request(
             wanted_probes(report, Isolation.READ_UNCOMMITTED),
