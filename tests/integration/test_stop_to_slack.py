@@ -105,7 +105,8 @@ def test_cluster_down_sends_one_page(lab: Lab, tmp_path: Path, fresh_topic: str)
         # If requests time out again after the start, these are outages of their own at this scale.
         assert re.fullmatch(
             r"✅ RESOLVED page · Cluster eu "
-            r"(does not answer|was unreachable (\d times in [\dms ]+|for \d+(\.\d+)?% of the last 2m))\.",
+            r"(does not answer|was unreachable "
+            r"(\d times in [\dms ]+|for \d+(\.\d+)?% of the last 2m))\.",
             pages()[-1],
         )
         lab.mm2.wait_mirroring()

@@ -26,6 +26,7 @@ from mm2slo_exporter.state.loss_tracker import LossTracker
 from mm2slo_exporter.state.position_tracker import NOTHING_REPLICATED, PositionTracker
 
 if TYPE_CHECKING:
+    from mm2slo_core.flow_offsets import Position
     from mm2slo_core.replication_lag import RecordLag, TimeLag
     from mm2slo_core.retention_headroom import RetentionPolicy
     from mm2slo_core.timeline_record import PollTimes
@@ -148,17 +149,9 @@ class PartitionTracker:
         if self.loss.has_resumed(at, reading, next_offset, lag.records):
             self._position.skip_removed(oldest)
             next_offset, lag = reading.skip_empty_offsets(oldest), NO_LAG
-        is_undecided = False
-        commits = reading.task_commits
-        if commits is None or lag.records == 0:
-            self._tail = None
-        elif lag.records and not lag.expired and reading.target_end is not None:
-            tail = self._tail = self._tail or DroppedTail()
-            stall_after = rules.stall_after + rules.position_period(quality)
-            if tail.observe(at, next_offset, end, commits, stall_after):
-                next_offset, quality, lag = end, PositionQuality.FILTERED, NO_LAG
-            else:
-                is_undecided = tail.is_undecided(at, stall_after, rules.flush_interval)
+        is_dropped, is_undecided = self._watch_tail(at, position, lag, reading, rules)
+        if is_dropped:
+            next_offset, quality, lag = end, PositionQuality.FILTERED, NO_LAG
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
         restart_position = min(next_offset, reading.restart_position(next_offset))
         self._history.forget_below(restart_position, coarse_below=next_offset)
@@ -221,6 +214,28 @@ class PartitionTracker:
         if not period or state.next_offset is None or state.source_start is None:
             return False
         return self.loss.repeat(at, state.next_offset, state.source_start, state.target_end, period)
+
+    def _watch_tail(
+        self,
+        at: float,
+        position: Position,
+        lag: RecordLag,
+        reading: PartitionReading,
+        rules: FlowRules,
+    ) -> tuple[bool, bool]:
+        """Whether a transform has dropped the backlog, and whether it still may have."""
+        commits = reading.task_commits
+        if commits is None or lag.records == 0:
+            self._tail = None
+        if commits is None or not lag.records or lag.expired or reading.target_end is None:
+            return False, False
+        tail = self._tail = self._tail or DroppedTail()
+        next_offset, quality = position
+        stall_after = rules.stall_after + rules.position_period(quality)
+        is_dropped = tail.observe(at, next_offset, next_offset + lag.records, commits, stall_after)
+        return is_dropped, not is_dropped and tail.is_undecided(
+            at, stall_after, rules.flush_interval
+        )
 
     def _age(
         self,
