@@ -76,8 +76,8 @@ class StallWatch:
 
 
 _COMMITS: Final = 2
-_SAME_COMMIT_SECONDS: Final = 1.0
-"""Records of one commit have nearly the same time."""
+_SPACING: Final = 0.9
+"""Of the commit interval: tasks commit at different times, which must not count as two."""
 
 
 class TaskCommits(NamedTuple):
@@ -108,7 +108,14 @@ class DroppedTail:
         self._counts = [0, 0]
 
     def observe(
-        self, at: float, next_offset: int, end: int, commits: TaskCommits, stall_after: float
+        self,
+        at: float,
+        next_offset: int,
+        end: int,
+        commits: TaskCommits,
+        *,
+        stall_after: float,
+        commit_interval: float,
     ) -> bool:
         """Add a sample with a backlog; True if all of it was dropped."""
         if next_offset != self._next_offset or (end != self._end and self._counts[0] >= _COMMITS):
@@ -118,7 +125,7 @@ class DroppedTail:
             self._commits, self._counts = list(commits), [0, 0]
         for index, committed_at in enumerate(commits):
             before = self._commits[index] or 0.0
-            if committed_at is not None and committed_at - before >= _SAME_COMMIT_SECONDS:
+            if committed_at is not None and committed_at - before >= _SPACING * commit_interval:
                 self._commits[index] = committed_at
                 self._counts[index] += 1
         own, of_any = (count >= _COMMITS for count in self._counts)

@@ -96,12 +96,17 @@ def test_exporter_follows_the_transforms_of_the_running_connector(
         assert copied.value("mm2_topic_missing", flow=FLOW, topic="either") is None
         assert copied.value("mm2_topic_missing", flow=FLOW, topic="unselected") == 1
         assert lag(copied, "unselected") is None
+        seen.until(lambda s: s.state(FLOW) == "idle", "canaries")
+        before = len(seen.scrapes)
         send(lab, "orders", 2, dropped=True)
         seen.until(lambda s: quality(s, "orders") == "filtered", "dropped records")
         idle = seen.until(lambda s: s.state(FLOW) == "idle", "an idle flow")
         assert (lag(idle, "orders"), quality(idle, "orders")) == (0, "filtered")
-        assert {each.state(FLOW) for each in seen.scrapes} <= {"unknown", "running", "idle"}
-        assert sum(idle.values("mm2_stalled_partitions", flow=FLOW).values()) == 0
+        # Not by states: MirrorMaker 2 may still restart its tasks for new topics.
+        assert not any(
+            sum(each.values("mm2_stalled_partitions", flow=FLOW).values())
+            for each in seen.scrapes[before:]
+        )
         # The producer waits for eu-lost, which does not exist: the task hangs and reports RUNNING.
         send(lab, "lost", 2)
         hung = seen.until(

@@ -231,11 +231,17 @@ class PartitionTracker:
             return False, False
         tail = self._tail = self._tail or DroppedTail()
         next_offset, quality = position
+        flush = rules.flush_interval
         stall_after = rules.stall_after + rules.position_period(quality)
-        is_dropped = tail.observe(at, next_offset, next_offset + lag.records, commits, stall_after)
-        return is_dropped, not is_dropped and tail.is_undecided(
-            at, stall_after, rules.flush_interval
+        is_dropped = tail.observe(
+            at,
+            next_offset,
+            next_offset + lag.records,
+            commits,
+            stall_after=stall_after,
+            commit_interval=flush,
         )
+        return is_dropped, not is_dropped and tail.is_undecided(at, stall_after, flush)
 
     def _age(
         self,

@@ -186,9 +186,12 @@ class World:
         any_task = now // COMMIT * COMMIT
         commits = TaskCommits(any_task if partition.task in self.running else 0.0, any_task)
         stall_after = TIMEOUTS.stall_after
-        if partition.tail.observe(now, partition.position, end, commits, stall_after):
+        tail, position = partition.tail, partition.position
+        if tail.observe(
+            now, position, end, commits, stall_after=stall_after, commit_interval=COMMIT
+        ):
             partition.lag, partition.age = 0, 0.0
-        elif partition.tail.is_undecided(now, TIMEOUTS.stall_after, COMMIT):
+        elif tail.is_undecided(now, TIMEOUTS.stall_after, COMMIT):
             partition.age, partition.undecided = None, True
             return
         partition.undecided = False

@@ -213,13 +213,13 @@ def test_overdue_records_that_a_later_audit_finds_are_no_fault_any_more(tmp_path
                 oldest_open=oldest_open,
             )
             store.publish(run_of(f"run-{window.end}", judged(outcome), started_at=window.end))
-            (fact, *_later) = StoreFacts(store).audit_facts({US_EU: span})[US_EU]
             audited = StoreFacts(store).audit_facts({US_EU: span})[US_EU]
+            (fact, *_later) = audited
             facts = MemoryFacts(facts={FLOW: [*audited]})
             found = reporter(facts=facts).report()
             (latency,) = (each for each in found.entries if each.id == "us-to-eu-latency-10s")
             statuses.append((latency.status, latency.reason))
     # Due when they were as old as the unit's max_pending of two minutes.
-    assert fact.overdue_since == 125_000
+    assert audited[0].overdue_since == 125_000
     assert statuses[0] == (Status.AT_RISK, Reason.AUDIT_FAULTS)
     assert statuses[1][0] is Status.MET

@@ -200,7 +200,7 @@ def test_json_report_has_documented_fields(report: RunReport) -> None:
     assert found == build_document(report)
     assert list(found) == ["version", "run", "verdict", "flows", "topics", "not_audited"]
     assert found["version"] == 1
-    assert found["run"]["sample"] == {"rate": 1.0, "salt": 0, "census": True, "by": "hash"}
+    assert found["run"]["sample"] == {"rate": 1.0, "salt": 0, "census": True}
     assert found["run"]["bytes_read"] == 12_345_678
     assert found["verdict"]["exit_code"] == 1
     (topic,) = found["topics"]

@@ -170,6 +170,17 @@ def test_dropped_records_of_a_task_that_replicates_nothing_else_do_not_stop_the_
     assert flow.bad_slices() == 0
 
 
+def test_commits_of_several_tasks_within_one_interval_count_once() -> None:
+    flow = Flow()
+    flow.run(30)
+    flow.committing.clear()
+    flow.add(ORDERS, 2)
+    for task, seconds in ((0, 5.0), (1, 10.0), (0, 15.0), (1, 20.0)):
+        flow.commits[task] = flow.now + seconds
+        flow.run(5)
+    assert flow.partition(ORDERS).lag_records == 2
+
+
 def test_more_records_of_a_task_that_commits_nothing_are_a_backlog() -> None:
     flow = Flow(committing={0})
     flow.add(PAY, 2)
