@@ -39,6 +39,11 @@ _COMMON: dict[str, str] = {
     "reconnect.backoff.max.ms": "5000",
     "socket.keepalive.enable": "true",
 }
+_TLS_KEYS = {
+    "ssl.key.location": "security.tls.key_file with its key_password",
+    "ssl.key.pem": "security.tls.key with its key_password",
+    "ssl.ca.location": "security.tls.ca_file",
+}
 _NO_GROUP: dict[str, str] = {
     # Partitions are assigned manually and nothing is committed: the broker never sees the group.
     "enable.auto.commit": "false",
@@ -63,7 +68,7 @@ class HandleFactory:
 
     def admin(self) -> AdminClient:
         """A new admin client; raises KafkaOperationError for invalid properties."""
-        with self.errors("configuring the client"):
+        with self._configuring():
             return AdminClient(self._settings({}), logger=_Log(self.alias, self.redact))
 
     def consumer(self, overrides: Mapping[str, str], *, statistics: bool = True) -> Consumer:
@@ -71,11 +76,11 @@ class HandleFactory:
         settings = self._settings(
             {"group.id": f"mm2slo-{uuid.uuid4()}", **_NO_GROUP, **overrides}, statistics=statistics
         )
-        with self.errors("configuring the client"):
+        with self._configuring():
             return Consumer(settings, logger=_Log(self.alias, self.redact))
 
     def producer(self, overrides: Mapping[str, str]) -> Producer:
-        with self.errors("configuring the client"):
+        with self._configuring():
             return Producer(self._settings(overrides), logger=_Log(self.alias, self.redact))
 
     def errors(self, operation: str, *, answered: bool = False) -> AbstractContextManager[None]:
@@ -86,6 +91,16 @@ class HandleFactory:
         return translated(
             self.alias, operation, last_error=self.last_error, redact=self.redact, answered=answered
         )
+
+    def _configuring(self) -> AbstractContextManager[None]:
+        """As `errors`, with the keys of mm2slo.yaml instead of librdkafka's."""
+
+        def rename(text: str) -> str:
+            for name, key in _TLS_KEYS.items():
+                text = text.replace(f"{name} failed", f"{key} cannot be used")
+            return self.redact(text)
+
+        return translated(self.alias, "configuring the client", redact=rename)
 
     def problem(self, error: KafkaError | BaseException, operation: str) -> KafkaOperationError:
         """Translate one error, with the last connection error as its cause."""

@@ -33,11 +33,15 @@ def run(
     """Check the clusters of *source*. Exits with 1 if there is something to fix."""
     config = read_config(source)
     counterparts = dict(map(_principal_pair, principals))
-    clusters = {
-        alias: ClusterInspection(alias, config.clusters[alias].librdkafka_properties())
-        for alias in sorted(config.graph.clusters)
-    }
-    results = list(diagnose(config, clusters, counterparts, allow_writes=allow_writes))
+    clusters: dict[str, ClusterInspection] = {}
+    results: list[CheckResult] = []
+    for alias in sorted(config.graph.clusters):
+        try:
+            properties = config.clusters[alias].librdkafka_properties()
+            clusters[alias] = ClusterInspection(alias, properties)
+        except KafkaOperationError as problem:
+            results.append(_failure(alias, problem))
+    results += diagnose(config, clusters, counterparts, allow_writes=allow_writes)
     counts = Counter(each.state for each in results)
     if as_json:
         found = {"results": [each._asdict() for each in results], "counts": counts}

@@ -148,9 +148,9 @@ class _Landing:
         self._config = config
         self._sample = sample
         self._progress = progress
-        self._kafka = {
-            alias: connector_options(cluster) for alias, cluster in config.clusters.items()
-        }
+        flows = {each.flow for scope in kafka_scopes.scopes for each in scope.flows}
+        used = {alias for flow in flows for alias in (flow.source, flow.target)}
+        self._kafka = {alias: connector_options(config.clusters[alias]) for alias in used}
         self._jobs = 0
         self.rows = 0
         """Rows landed so far."""

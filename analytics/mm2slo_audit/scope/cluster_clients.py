@@ -8,25 +8,30 @@ from typing import TYPE_CHECKING
 from mm2slo_kafka.cluster_client import ClusterClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from mm2slo_core.config import Config
 
-Clients = dict[str, ClusterClient]
+
+class Clients(dict[str, ClusterClient]):
+    """Clients by alias, each opened when it is needed: another cluster's problem is none.
+
+    Raises KafkaOperationError for invalid properties.
+    """
+
+    def __init__(self, config: Config, opened: ExitStack) -> None:
+        super().__init__()
+        self._clusters = config.clusters
+        self._opened = opened
+
+    def __missing__(self, alias: str) -> ClusterClient:
+        client = ClusterClient(alias, self._clusters[alias].librdkafka_properties())
+        self[alias] = self._opened.enter_context(client)
+        return client
 
 
 @contextmanager
 def open_clients(config: Config) -> Iterator[Clients]:
-    """A client per configured cluster by alias; it connects on first use.
-
-    Raises KafkaOperationError for invalid properties.
-    """
+    """Clients of the configured clusters, which are closed at the end."""
     with ExitStack() as opened:
-        yield {
-            alias: opened.enter_context(ClusterClient(alias, properties))
-            for alias, properties in _properties(config).items()
-        }
-
-
-def _properties(config: Config) -> Mapping[str, dict[str, str]]:
-    return {alias: each.librdkafka_properties() for alias, each in config.clusters.items()}
+        yield Clients(config, opened)

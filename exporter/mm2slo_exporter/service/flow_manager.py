@@ -119,7 +119,8 @@ class FlowManager:
         """
         wanted = {flow.label: flow for flow in config.select(self._selected)}
         reopened, everything = self._changed_clusters(config)
-        _check({alias: config.clusters[alias] for alias in reopened if alias in config.clusters})
+        used = {alias for flow in wanted.values() for alias in (flow.flow.source, flow.flow.target)}
+        _check({alias: config.clusters[alias] for alias in reopened & used})
         changed = [
             label
             for label, runner in self._runners.items()

@@ -10,6 +10,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from mm2slo_cli import main as root
 from mm2slo_cli.config_options import ConfigSource
@@ -407,3 +414,38 @@ def test_unexpected_error_traceback_has_no_local_variables() -> None:
     assert done.returncode == 1
     assert "RuntimeError" in done.stderr
     assert "hunter2" not in done.stderr
+
+
+def test_wrong_key_password_of_a_cluster_is_named_and_the_others_are_checked(
+    tmp_path: Path,
+) -> None:
+    issued = trustme.CA().issue_cert("client")
+    (tmp_path / "cert.pem").write_bytes(issued.cert_chain_pems[0].bytes())
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    encrypted = BestAvailableEncryption(b"right")
+    (tmp_path / "key.pem").write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encrypted)
+    )
+    file = tmp_path / "mm2slo.yaml"
+    tls = (
+        f"{{certificate_file: {tmp_path}/cert.pem, key_file: {tmp_path}/key.pem, "
+        "key_password: hunter2}"
+    )
+    file.write_text(
+        "clusters:\n"
+        "  aa:\n    bootstrap_servers: 127.0.0.1:1\n"
+        f"    security: {{protocol: SSL, tls: {tls}}}\n"
+        "  us: {bootstrap_servers: '127.0.0.1:1'}\n"
+        "flows:\n  - {flow: us->aa}\n"
+    )
+    found = mm2slo("check", "--connect", "--json", str(file))
+    assert (found.returncode, found.stderr) == (1, "")
+    results = {each["where"]: each for each in json.loads(found.stdout)["results"]}
+    assert results["aa"]["check"] == "invalid_config"
+    assert "security.tls.key_file with its key_password cannot be used" in results["aa"]["finding"]
+    assert results["us"]["finding"] == "127.0.0.1:1: connection failed: Connection refused"
+    assert "hunter2" not in found.stdout
+    started = mm2slo("exporter", "--config", str(file))
+    assert started.returncode == 2
+    assert "configuring the client on cluster aa failed (invalid_config)" in started.stderr
+    assert "security.tls.key_file with its key_password cannot be used" in started.stderr
