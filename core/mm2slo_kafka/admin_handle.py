@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
+import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -36,17 +38,36 @@ class AdminHandle:
         self._handles = handles
         self._clock = clock
         self._lock = threading.Lock()
-        self._admin = handles.admin()
+        can_connect = handles.logins.is_open  # a client logs in when it is made
+        admin = handles.admin(connects=can_connect)
+        self._admin: AdminClient | None = admin if can_connect else None
         self._failing_since: float | None = None
+        self._dropped: weakref.ref[AdminClient] | None = None
+        self._dropped_at = 0.0
 
     def get(self) -> AdminClient:
+        """The client. Raises KafkaOperationError while requests pause."""
+        self._handles.check_login("connecting")
         with self._lock:
             since = self._failing_since
             if since is not None and self._clock() - since >= _REPLACE_AFTER_SECONDS:
                 logger.debug("making a new admin client of cluster %s", self._handles.alias)
+                self._admin, self._failing_since = None, None
+            if self._admin is None:
                 self._admin = self._handles.admin()
-                self._failing_since = None
             return self._admin
+
+    def drop(self) -> None:
+        """Close the client once requests in progress have ended."""
+        with self._lock:
+            if self._admin is not None:
+                self._dropped, self._dropped_at = weakref.ref(self._admin), self._clock()
+                self._admin = None
+            is_late = self._clock() - self._dropped_at > _REPLACE_AFTER_SECONDS
+            if is_late and self._dropped is not None:
+                if self._dropped() is not None:
+                    gc.collect()  # cycles of an error with its frames keep it open
+                self._dropped = None
 
     @contextmanager
     def request(self) -> Iterator[AdminClient]:

@@ -6,6 +6,8 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,6 +21,9 @@ def call_in_background(work: Callable[[], T], purpose: str) -> Future[T]:
     def run() -> None:
         try:
             done.set_result(work())
+        except KafkaOperationError as error:
+            # Its frames would keep clients open for as long as the future is kept.
+            done.set_exception(error.with_traceback(None))
         except Exception as error:  # noqa: BLE001 - raised again by `result`
             done.set_exception(error)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
+    from confluent_kafka.admin import AdminClient
+
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.consumer_groups import GroupsReading
     from mm2slo_kafka.first_record import FirstRecords
@@ -51,11 +53,12 @@ class ClusterClient:
         self.handles = HandleFactory(alias, properties)
         self._clock = clock
         self._admin = AdminHandle(self.handles)
-        self._group_worker = GroupWorker(alias, properties, self.handles.counts)
+        self._group_worker = GroupWorker(properties, self.handles)
         self._lock = threading.Lock()
         self._leaders: Leaders = {}
         self._offsets: dict[Isolation, OffsetReader] = {}
         self._first_records: dict[Isolation, FirstRecordReader] = {}
+        self.handles.close_idle = self._close_idle
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.alias!r})"
@@ -80,6 +83,10 @@ class ClusterClient:
     def request_totals(self) -> Mapping[str, int]:
         """Requests sent to this cluster per Kafka API, up to ten seconds old."""
         return self.handles.counts.totals()
+
+    def admin(self) -> AdminClient:
+        """For requests that this class lacks. Raises KafkaOperationError while requests pause."""
+        return self._admin.get()
 
     def topics(self, timeout: float = _TIMEOUT) -> TopicListing:
         """All topics with their partition counts, and the cluster id."""
@@ -189,6 +196,15 @@ class ClusterClient:
     ) -> FirstRecords:
         """The first data record in [offset, end) of each partition; see `FirstRecords`."""
         return self._first_record_reader(isolation).read(ranges, timeout)
+
+    def _close_idle(self) -> None:
+        self._admin.drop()
+        self._group_worker.close_idle()
+        with self._lock:
+            readers: list[OffsetReader | FirstRecordReader] = [*self._offsets.values()]
+            readers += self._first_records.values()
+        for reader in readers:
+            reader.close(wait=False)
 
     def _offset_reader(self, isolation: Isolation) -> OffsetReader:
         with self._lock:

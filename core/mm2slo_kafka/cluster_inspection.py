@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from concurrent.futures import Future
 
+    from confluent_kafka.admin import AdminClient
+
     from mm2slo_core.connection_checks.check_result import CheckResult
     from mm2slo_core.connection_checks.permission_check import Access
     from mm2slo_core.connection_checks.required_permissions import ResourceKind
@@ -45,7 +47,6 @@ class ClusterInspection:
     def __init__(self, alias: str, properties: Mapping[str, str]) -> None:
         self.client = ClusterClient(alias, properties)
         self._properties = properties
-        self._admin = self.client.handles.admin()
 
     def listeners(self, servers: Iterable[str]) -> list[CheckResult]:
         """Results of a connection to each of *servers*; see `check_listeners`."""
@@ -54,11 +55,12 @@ class ClusterInspection:
 
     def brokers(self) -> list[str]:
         """`host:port` of each broker, as advertised to clients."""
+        admin = self._admin
         with self.client.handles.errors("connecting"):
             try:
-                found = self._admin.list_topics(timeout=_TIMEOUT).brokers.values()
+                found = admin.list_topics(timeout=_TIMEOUT).brokers.values()
             finally:
-                self._admin.poll(0)
+                admin.poll(0)
         hosts = ((str(each.host), each.port) for each in found)
         return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts]
 
@@ -153,6 +155,10 @@ class ClusterInspection:
                     middle, half = (start + end) / 2, (end - start) / 2
                     measured.append((result.timestamp_ms / 1000 - middle, half))
         return min(measured, key=lambda each: each[1])
+
+    @property
+    def _admin(self) -> AdminClient:
+        return self.client.admin()
 
     def _describe(self, kind: str, needed: Iterable[Access]) -> dict[str, Future[Any]]:
         names = sorted({each.name for each in needed if each.kind == kind})

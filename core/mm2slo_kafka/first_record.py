@@ -111,13 +111,16 @@ class FirstRecordReader:
             else:
                 answers.found[partition] = None
         if pending:
+            self._handles.check_login(_OPERATION)
             with self._lock:
                 self._read(pending, answers, time.monotonic() + timeout)
         return answers
 
-    def close(self) -> None:
-        with self._lock:
+    def close(self, *, wait: bool = True) -> None:
+        """Close the consumer; without *wait*, unless it is in use."""
+        if self._lock.acquire(blocking=wait):
             self._drop()
+            self._lock.release()
 
     def _read(
         self,

@@ -123,10 +123,22 @@ _PROTOCOL_MISMATCH = (
     "in state SSL_HANDSHAKE",
 )
 """What librdkafka adds to a lost connection when the two sides use different protocols."""
+_LOST_DURING_LOGIN = "failed: Local: "
+"""librdkafka calls a connection that ends during a login an authentication error, too."""
+_WITHOUT_TOKEN = ("acquire SASL OAUTHBEARER token", "no token available")
+
+
+def is_refused_login(error: KafkaError) -> bool:
+    """Whether a broker has refused a login; without a token, there was none."""
+    return kind_of(error) is ErrorKind.AUTHENTICATION and not any(
+        sign in error.str() for sign in _WITHOUT_TOKEN
+    )
 
 
 def kind_of(error: KafkaError) -> ErrorKind:
     kind = _KIND_OF_CODE.get(error.code(), ErrorKind.OTHER)
+    if kind is ErrorKind.AUTHENTICATION and _LOST_DURING_LOGIN in error.str():
+        return ErrorKind.UNREACHABLE
     if kind is ErrorKind.UNREACHABLE and any(sign in error.str() for sign in _PROTOCOL_MISMATCH):
         return ErrorKind.TLS
     return kind
@@ -180,8 +192,8 @@ def translated(
     except KafkaOperationError:
         raise
     except (KafkaException, RuntimeError, ValueError, TypeError, TimeoutError, OSError) as error:
-        problem = translate(error, cluster, operation, last_error=last_error, redact=redact)
-        raise problem from None
+        # Without a variable: a cycle with this frame would keep clients open until it is collected.
+        raise translate(error, cluster, operation, last_error=last_error, redact=redact) from None
     if answered and last_error is not None:
         last_error.clear()
 

@@ -67,15 +67,31 @@ class Leadership:
 
         Then leaves the group, so that another replica leads without waiting for a timeout.
         """
+        consumer: Consumer | None = None
+        try:
+            while not (stopping.is_set() or self._is_withdrawn()):
+                problem = self._handles.login_problem(self._operation)
+                if problem is None:
+                    consumer = self._join() if consumer is None else consumer
+                    self._serve(consumer, stopping)
+                    continue
+                self._leave(consumer)
+                consumer = None
+                self._on_problem(problem)
+                stopping.wait(_POLL_SECONDS)
+        finally:
+            self._leave(consumer)
+
+    def _join(self) -> Consumer:
         consumer = self._handles.consumer(self._settings)
         consumer.subscribe(
             [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
         )
-        try:
-            while not (stopping.is_set() or self._is_withdrawn()):
-                self._serve(consumer, stopping)
-        finally:
-            self._leading.clear()
+        return consumer
+
+    def _leave(self, consumer: Consumer | None) -> None:
+        self._leading.clear()
+        if consumer is not None:
             consumer.close()
 
     def _is_withdrawn(self) -> bool:

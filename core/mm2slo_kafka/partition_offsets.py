@@ -128,9 +128,11 @@ class OffsetReader:
             again.answered_at,
         )
 
-    def close(self) -> None:
-        with self._lock:
+    def close(self, *, wait: bool = True) -> None:
+        """Close the consumer; without *wait*, unless it is in use."""
+        if self._lock.acquire(blocking=wait):
             self._drop_consumer()
+            self._lock.release()
 
     def _read_by_time(
         self, partitions: Sequence[TopicPartition], moment: int, timeout: float
@@ -145,6 +147,7 @@ class OffsetReader:
         requested_at = self._clock()
         if not wanted:
             return OffsetReading({}, {}, requested_at, requested_at)
+        self._handles.check_login(operation)
         deadline = time.monotonic() + timeout
         with self._lock:
             if time.monotonic() >= self._degraded_until:

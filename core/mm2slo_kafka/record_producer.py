@@ -68,7 +68,8 @@ class RecordProducer:
         self._lock = threading.Lock()
         self._fatal: KafkaError | None = None
         self._purged: list[tuple[Callable[[DeliveryResult], None], str, KafkaError]] = []
-        self._producer: Producer = self._make()
+        # A client logs in when it is made.
+        self._producer: Producer | None = self._make() if handles.logins.is_open else None
         self._replaced: list[Producer] = []
 
     def __repr__(self) -> str:
@@ -82,7 +83,7 @@ class RecordProducer:
 
     def __len__(self) -> int:
         """Records without a reported result."""
-        return sum(map(len, (self._producer, *self._replaced))) + len(self._purged)
+        return sum(map(len, self._producers())) + len(self._purged)
 
     def __bool__(self) -> bool:
         return True  # else a producer without pending records would be false
@@ -115,6 +116,7 @@ class RecordProducer:
             on_delivery(_delivered(topic, message))
 
         try:
+            self._handles.check_login(operation)
             with self._handles.errors(operation):
                 self._usable().produce(
                     topic,
@@ -144,6 +146,10 @@ class RecordProducer:
 
     def poll(self, timeout: float = 0.0) -> None:
         """Report available results, waiting up to *timeout* seconds for the first."""
+        refusal = self._handles.logins.refusal()
+        if refusal is not None:
+            self._drop(refusal)
+            time.sleep(timeout)
         self._serve(timeout)
         if self._purged:
             # librdkafka fails the records first and then reports the fatal error that caused it.
@@ -156,8 +162,7 @@ class RecordProducer:
         A client notices new partitions only minutes later.
         """
         with self._lock:
-            self._replaced.append(self._producer)
-            self._producer = self._make()
+            self._replaced, self._producer = self._producers(), None
 
     def flush(self, timeout: float) -> int:
         """Wait up to *timeout* seconds for all results; returns how many are missing."""
@@ -169,7 +174,7 @@ class RecordProducer:
     def close(self, timeout: float = 5.0) -> None:
         """Wait up to *timeout* seconds for results; the rest are reported as failed."""
         if self.flush(timeout):
-            for each in (self._producer, *self._replaced):
+            for each in self._producers():
                 each.purge()
             self.poll(1.0)
 
@@ -179,7 +184,8 @@ class RecordProducer:
         if self._replaced:
             with self._lock:
                 self._replaced = [each for each in self._replaced if len(each)]
-        self._serve_one(self._producer, timeout)
+        if self._producer is not None:
+            self._serve_one(self._producer, timeout)
 
     def _serve_one(self, producer: Producer, timeout: float) -> None:
         try:
@@ -197,10 +203,21 @@ class RecordProducer:
     def _usable(self) -> Producer:
         """The producer; a new one after a fatal error."""
         with self._lock:
-            if self._fatal is not None:
+            if self._fatal is not None or self._producer is None:
                 self._fatal = None
                 self._producer = self._make()
             return self._producer
+
+    def _producers(self) -> list[Producer]:
+        return [*([] if self._producer is None else [self._producer]), *self._replaced]
+
+    def _drop(self, refusal: KafkaError) -> None:
+        """Fail all records, and close the clients: they would log in again."""
+        for each in self._producers():
+            each.purge()
+            self._serve_one(each, 1.0 if len(each) else 0.0)
+        with self._lock:
+            self._fatal, self._producer, self._replaced = refusal, None, []
 
     def _make(self) -> Producer:
         return self._handles.producer(self._settings)

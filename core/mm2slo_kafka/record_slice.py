@@ -59,6 +59,7 @@ def read_records(
     Raises KafkaOperationError as `read_slice`.
     """
     operation = f"reading {partition}"
+    client.handles.check_login(operation)
     with client.handles.errors(operation):
         consumer = client.handles.consumer(_SETTINGS, statistics=False)
         try:

@@ -77,6 +77,7 @@ class TailGroup:
         self._assigned: dict[str, frozenset[int]] = {}
         self._consumer_lock = threading.Lock()
         self._consumer: Consumer | None = None
+        self._is_paused = False
 
     def add(self, tailed: TailedTopic) -> None:
         """Read another topic; it must not be read yet."""
@@ -95,7 +96,13 @@ class TailGroup:
         Returns early when topics were looked up; these have a batch too.
         """
         deadline = time.monotonic() + timeout
+        problem = self._client.handles.login_problem("reading topics")
+        if problem is not None:
+            return self._pause(problem, timeout)
         touched = self._serve_lookup(0.0)
+        if self._is_paused:
+            self._is_paused = False
+            self._assign(self._topics)
         is_reading = any(self._assigned.values())
         if not touched and not is_reading:
             touched = self._serve_lookup(self._lookups.wait(deadline))
@@ -110,6 +117,20 @@ class TailGroup:
             topic: Batch(records.get(topic, []), tailed.take_restart(), tailed.problem)
             for topic, tailed in self._topics.items()
             if topic in touched or topic in records
+        }
+
+    def _pause(self, problem: KafkaOperationError, timeout: float) -> dict[str, Batch]:
+        """Close the consumer; topics are read on from their positions when requests go on."""
+        if not self._is_paused:
+            self._is_paused = True
+            self._assigned.clear()
+            self._lookups.when_idle(self._close_consumer)
+        time.sleep(timeout)
+        for tailed in self._topics.values():
+            tailed.fail(problem)
+        return {
+            topic: Batch([], tailed.take_restart(), problem)
+            for topic, tailed in self._topics.items()
         }
 
     def close(self) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from confluent_kafka import KafkaError
+
 from mm2slo_kafka.group_offsets.worker_messages import (
     Cluster,
     GroupAnswer,
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from multiprocessing.connection import Connection
 
+    from mm2slo_kafka.client_handles import HandleFactory
     from mm2slo_kafka.group_offsets.group_requests import GroupOffsets
-    from mm2slo_kafka.request_counts import RequestCounts
 
     _Connection = Connection[Cluster | GroupsRequest, GroupAnswer | RequestEnded]
 
@@ -38,7 +40,7 @@ _MODULE: Final = "mm2slo_kafka.group_offsets.worker_process"
 _FIRST_WINDOW: Final = 16
 _GRACE_SECONDS: Final = 5.0
 """Added to the time of a request, for the worker's start and response."""
-_UNANSWERED: Final = frozenset({ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT})
+_UNANSWERED: Final = frozenset({ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT, ErrorKind.AUTHENTICATION})
 _CRASH_SIGNALS: Final = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS})
 
 
@@ -65,9 +67,9 @@ class GroupWorker:
     without any answer, because librdkafka can fail to reconnect (see `AdminHandle`).
     """
 
-    def __init__(self, alias: str, properties: Mapping[str, str], counts: RequestCounts) -> None:
-        self._cluster = Cluster(alias, dict(properties))
-        self._counts = counts
+    def __init__(self, properties: Mapping[str, str], handles: HandleFactory) -> None:
+        self._cluster = Cluster(handles.alias, dict(properties))
+        self._handles = handles
         self._lock = threading.Lock()
         self._running: _Process | None = None
         self._first_window = _FIRST_WINDOW
@@ -101,12 +103,21 @@ class GroupWorker:
         with self._lock:
             self._end()
 
+    def close_idle(self) -> None:
+        """End the worker unless a read is in progress."""
+        if self._lock.acquire(blocking=False):
+            self._end()
+            self._lock.release()
+
     def _read(
         self, subject: Subject, groups: Iterable[str], within: float, timeout: float
     ) -> dict[str, GroupRead[Any]]:
         wanted = tuple(dict.fromkeys(groups))
         if not wanted:
             return {}
+        problem = self._handles.login_problem("reading groups")
+        if problem is not None:
+            return dict.fromkeys(wanted, GroupRead(time.time(), problem))
         with self._lock:
             request = GroupsRequest(subject, wanted, self._first_window, within, timeout)
             return {
@@ -135,13 +146,16 @@ class GroupWorker:
             return [*answers, *(GroupAnswer(each, started, ended.failure) for each in in_flight)]
         self._first_window = _FIRST_WINDOW
         failures = [each.found for each in answers if isinstance(each.found, GroupFailure)]
+        refused = (each for each in failures if each.kind is ErrorKind.AUTHENTICATION)
+        if (refusal := next(refused, None)) is not None:
+            self._handles.logins.take_error(KafkaError(KafkaError._AUTHENTICATION, refusal.detail))
         if len(failures) == len(answers) and all(each.kind in _UNANSWERED for each in failures):
             self._end()
         return answers
 
     def _count(self, process: _Process, ended: RequestEnded) -> None:
         for api, count in process.new_requests(ended.requests).items():
-            self._counts.add(api, count)
+            self._handles.counts.add(api, count)
 
     def _end(self) -> None:
         if self._running is not None:

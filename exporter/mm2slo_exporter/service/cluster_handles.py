@@ -106,6 +106,13 @@ class ClusterHandles:
         found = {handle for alias, handle in opened if alias in wanted}
         return frozenset(wanted.union(alias for alias, each in opened if each in found))
 
+    def retry_logins(self) -> bool:
+        """Log in again where requests pause because a login was refused; whether any do."""
+        paused = [each for each in self._distinct() if each.client.handles.logins.is_shut]
+        for each in paused:
+            each.client.handles.logins.retry_now()
+        return bool(paused)
+
     def close(self, aliases: Iterable[str]) -> None:
         """Close clusters, of which *aliases* are all."""
         closed = dict.fromkeys(map(self._handles.pop, list(aliases)))

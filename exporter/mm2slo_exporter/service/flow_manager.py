@@ -135,6 +135,8 @@ class FlowManager:
         self._clusters.close([alias for alias in reopened if alias in self._clusters])
         if everything:
             self._clusters = self._new_clusters(config, self._clusters.request_totals())
+        if self._clusters.retry_logins():
+            self._stop_canary()  # its clients log in on their own
         opened = self._open(config, previous)
         self.config = config
         return opened

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import weakref
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
@@ -8,6 +10,7 @@ import pytest
 
 from mm2slo_kafka.admin_handle import AdminHandle
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.login_gate import LoginGate
 
 if TYPE_CHECKING:
     from mm2slo_kafka.client_handles import HandleFactory
@@ -20,8 +23,12 @@ class Handles:
 
     def __init__(self) -> None:
         self.made = 0
+        self.logins = LoginGate(lambda: None, is_open=True)
 
-    def admin(self) -> int:
+    def check_login(self, _operation: str) -> None:
+        """Logins work."""
+
+    def admin(self, **_options: bool) -> int:
         self.made += 1
         return self.made
 
@@ -79,3 +86,30 @@ def test_record_outcome_of_futures_replaces_failing_client() -> None:
     answered.set_result(None)
     world.handle.record_outcome(answered)
     assert world.ask(200) == 2
+
+
+class Client:
+    """A client that an error may keep open by a cycle with its frames."""
+
+    def __init__(self, **_options: bool) -> None:
+        self.error: list[object] = []
+
+
+def test_dropped_client_ends_although_a_cycle_keeps_it() -> None:
+    now, made = [100.0], Handles()
+    made.admin = Client  # type: ignore[assignment]
+    handle = AdminHandle(cast("HandleFactory", made), clock=lambda: now[0])
+    client = cast("Client", handle.get())
+    client.error.append(client)
+    ends, client = weakref.ref(client), Client()
+    gc.disable()
+    try:
+        handle.drop()
+        now[0] += 10  # a request may be in progress
+        handle.drop()
+        assert ends() is not None
+        now[0] += 10
+        handle.drop()
+        assert ends() is None
+    finally:
+        gc.enable()

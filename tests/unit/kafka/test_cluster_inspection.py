@@ -87,7 +87,8 @@ def answers(
     operations: list[Operation],
     answer: Any,
 ) -> dict[Operation, bool]:
-    inspection._admin = FakeAdmin(**{name: answer})  # type: ignore[assignment]
+    admin = FakeAdmin(**{name: answer})
+    inspection.client.admin = lambda: admin  # type: ignore[assignment, method-assign, return-value]
     found = inspection.answers([Access(kind, name, operation) for operation in operations])
     return {access.operation: allowed for access, allowed in found.items()}
 
@@ -142,7 +143,8 @@ def test_acls_leave_out_denials_for_single_hosts(inspection: ClusterInspection) 
         binding("b", deny, "*"),
         binding("c", deny, "10.0.0.1"),
     ]
-    inspection._admin = FakeAdmin(CLUSTER=[AclOperation.DESCRIBE], TOPIC=bindings)  # type: ignore[assignment]
+    admin = FakeAdmin(CLUSTER=[AclOperation.DESCRIBE], TOPIC=bindings)
+    inspection.client.admin = lambda: admin  # type: ignore[assignment, method-assign, return-value]
     assert inspection.acls() == [
         AclRule("User:app", "topic", AclPattern("a", prefixed=True), "DescribeConfigs"),
         AclRule("User:app", "topic", AclPattern("b"), "DescribeConfigs", allows=False),
@@ -153,7 +155,8 @@ def test_acls_leave_out_denials_for_single_hosts(inspection: ClusterInspection) 
 def test_acls_raise_without_describe_on_the_cluster(
     inspection: ClusterInspection, operations: list[AclOperation] | None
 ) -> None:
-    inspection._admin = FakeAdmin(CLUSTER=operations)  # type: ignore[assignment]
+    admin = FakeAdmin(CLUSTER=operations)
+    inspection.client.admin = lambda: admin  # type: ignore[assignment, method-assign, return-value]
     with pytest.raises(KafkaOperationError) as caught:
         inspection.acls()
     assert caught.value.kind is ErrorKind.AUTHORIZATION

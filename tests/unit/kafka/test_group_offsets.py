@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.group_offsets import GroupRead, GroupWorker
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.request_counts import RequestCounts
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.ports import free_ports
 
@@ -23,11 +23,15 @@ _LONG = 60.0
 _SHORT = 0.3
 
 
+def make_worker(properties: dict[str, str]) -> GroupWorker:
+    return GroupWorker(properties, HandleFactory("eu", properties))
+
+
 @pytest.fixture
 def worker() -> Iterator[GroupWorker]:
     """A worker of an unreachable cluster: each read takes its whole timeout."""
     (port,) = free_ports(1)
-    worker = GroupWorker("eu", {"bootstrap.servers": f"127.0.0.1:{port}"}, RequestCounts())
+    worker = make_worker({"bootstrap.servers": f"127.0.0.1:{port}"})
     yield worker
     worker.close()
     assert worker.pid is None
@@ -125,7 +129,7 @@ def test_close_ends_read_in_progress(worker: GroupWorker) -> None:
 
 
 def test_invalid_property_is_reported_by_name() -> None:
-    worker = GroupWorker("eu", {"bootstrap.servers": "x:1", "no.such": "1"}, RequestCounts())
+    worker = make_worker({"bootstrap.servers": "x:1", "no.such": "1"})
     found = problem(worker.offsets(["app"], within=_LONG, timeout=_LONG)["app"])
     assert found.kind is ErrorKind.OTHER
     assert 'No such configuration property: "no.such"' in str(found)

@@ -42,6 +42,7 @@ def refusing(*messages: Any) -> ClusterClient:
     )
     handles = SimpleNamespace(
         consumer=lambda *_args, **_options: consumer,
+        check_login=lambda _operation: None,
         errors=lambda _operation: nullcontext(),
         problem=lambda error, operation: translate(error, "eu", operation),
     )
@@ -83,7 +84,9 @@ def test_repeated_errors_without_a_record_end_in_a_timeout(monkeypatch: pytest.M
         close=lambda: None,
     )
     handles = SimpleNamespace(
-        consumer=lambda *_args, **_options: consumer, errors=lambda _operation: nullcontext()
+        consumer=lambda *_args, **_options: consumer,
+        check_login=lambda _operation: None,
+        errors=lambda _operation: nullcontext(),
     )
     with pytest.raises(TimeoutError, match=r"no answer in 0\.1 s"):
         read_slice(cast("ClusterClient", SimpleNamespace(handles=handles)), ORDERS, 7, 10)

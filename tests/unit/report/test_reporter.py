@@ -213,10 +213,8 @@ def test_overdue_records_that_a_later_audit_finds_are_no_fault_any_more(tmp_path
                 oldest_open=oldest_open,
             )
             store.publish(run_of(f"run-{window.end}", judged(outcome), started_at=window.end))
-            audited = StoreFacts(store).audit_facts({US_EU: span})[US_EU]
-            (fact, *_later) = audited
-            facts = MemoryFacts(facts={FLOW: [*audited]})
-            found = reporter(facts=facts).report()
+            audited = list(StoreFacts(store).audit_facts({US_EU: span})[US_EU])
+            found = reporter(facts=MemoryFacts(facts={FLOW: audited})).report()
             (latency,) = (each for each in found.entries if each.id == "us-to-eu-latency-10s")
             statuses.append((latency.status, latency.reason))
     # Due when they were as old as the unit's max_pending of two minutes.
