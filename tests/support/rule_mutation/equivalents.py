@@ -89,8 +89,8 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "It fires with any value, and its annotations show no value.",
     ),
     Equivalent(
-        "MM2ClusterUnreachable",
-        r".*max_over_time\(mm2_exporter_last_success.*\[\[(1m -> 2m|20s -> 40s)\]\].*",
+        "MM2ClusterUnreachable|cluster:mm2_cluster_unreachable:.*",
+        r".*max_over_time\(mm2_exporter_last_success.*\[\[(1m -> 2m|2m -> 4m|20s -> 40s)\]\].*",
         "An answer that only a longer range finds is too old for the comparison beside it.",
     ),
     Equivalent(
