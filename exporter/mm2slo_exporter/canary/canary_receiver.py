@@ -51,7 +51,7 @@ class CopyStream:
 
     @property
     def is_restored(self) -> bool:
-        """Whether existing records were read, or the cluster answered that there are none."""
+        """Whether existing records were read, or the cluster answered that the topic is absent."""
         if self.tailed is None:
             return False
         return self.tailed.caught_up or self.tailed.state is TailState.ABSENT

@@ -153,7 +153,7 @@ class CanaryTracker:
         self._earlier_arrivals.clear()
 
     def _restore_earlier_canaries(self, at: float) -> None:
-        # A process that nobody scraped has settled nothing.
+        # A process that was never scraped has settled nothing.
         knowing = [each for each in self._earlier_canaries if each.floor is not None]
         newest = max(knowing or self._earlier_canaries, key=lambda canary: canary.sequence)
         previous_run = PreviousRun(

@@ -467,7 +467,7 @@ def test_name_is_awaited_and_reported_before_earlier_canaries(
 
 
 def test_heartbeats_are_read_while_there_is_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source may be down, whose canaries tell which copies belong to this replica."""
+    """The source may be down, whose canaries show which copies belong to this replica."""
     topics = Topics(there={"heartbeats": [canary(1)], BEATS: [beat(2), canary(1)]})
     topics.stopping.set()
     changes = {"carrier": "heartbeats", "source_topic": "heartbeats"}
