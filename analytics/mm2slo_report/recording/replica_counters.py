@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.reporting.step_counts import STEP_MS, Tally
-from mm2slo_report.recording.tally_arithmetic import mean, tally_increase, times
+from mm2slo_report.recording.tally_arithmetic import has_fallen, mean, minus, times
 from mm2slo_store import CounterState
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class ReplicaCounters:
         found: dict[Indicator, list[_Increase]] = {}
         for replica, page in pages.items():
             for indicator, tally in page.tallies.items():
-                increase = self._increase(replica, indicator, tally, page.started)
+                increase = self._increase(replica, indicator, tally, page.started, at)
                 increases = found.setdefault(indicator, [])
-                if increase is not None and at - increase.since <= STEP_MS:
+                if increase is not None:
                     increases.append(increase)
                 self._states[replica][indicator] = CounterState(
                     replica, indicator, at, tally, page.started
@@ -94,34 +94,46 @@ class ReplicaCounters:
         return counted
 
     def _increase(
-        self, replica: str, indicator: Indicator, now: Tally, started: int | None
+        self, replica: str, indicator: Indicator, now: Tally, started: int | None, at: int
     ) -> _Increase | None:
-        """None for a counter whose start is unknown."""
+        """None for a counter whose start is unknown, or that was last scraped too long ago."""
         before = self._states[replica].get(indicator)
+        scraped_at = self._scraped_at.get(replica) if before is None else before.at
+        if scraped_at is None or at - scraped_at > STEP_MS:
+            return None
         if before is not None:
             restarted = None not in (started, before.started) and started != before.started
-            return _Increase(before.at, tally_increase(before.raw, now, restarted=restarted))
-        scraped_at = self._scraped_at.get(replica)
-        if scraped_at is None:
-            return None
-        # The replica was scraped before it had this indicator, so it started at zero; unless a
-        # recorder of an earlier version scraped it, which may not have known the indicator.
-        restarted = started is not None and started > scraped_at
-        return _Increase(scraped_at, now) if restarted or replica in self._scraped_here else None
+            restarted |= has_fallen(before.raw, now)
+            tally = now if restarted else minus(now, before.raw)
+        else:
+            # The replica was scraped before it had this indicator, so it started at zero; unless a
+            # recorder of an earlier version scraped it, which may not have known the indicator.
+            restarted = started is not None and started > scraped_at
+            if not restarted and replica not in self._scraped_here:
+                return None
+            tally = now
+        if not restarted:
+            return _Increase(scraped_at, tally)
+        # What it counted before the restart is lost, so it does not cover the time since then.
+        since = at if started is None else max(scraped_at + 1, started)
+        return _Increase(min(since, at), tally)
 
 
 def _mean_increase(increases: Sequence[_Increase], counted_until: int | None, at: int) -> Tally:
     """The mean increase from *counted_until*, where known, to *at*.
 
-    A replica that was unreachable for a while includes events that others have counted; a new one
-    lacks events. Both are left out if another replica has samples for the whole time. If none has,
-    the former counts in proportion to time.
+    A replica that was unreachable for a while includes events that others have counted; one that
+    is new or has restarted lacks events. Both are left out if another replica has samples for the
+    whole time. If none has, the former counts in proportion to time, and the latter without it.
     """
-    if counted_until is not None and all(each.since < counted_until for each in increases):
-        return mean(
-            [times(each.tally, (at - counted_until) / (at - each.since)) for each in increases]
-        )
-    started = min(
-        each.since for each in increases if counted_until is None or each.since >= counted_until
-    )
+    if counted_until is not None:
+        whole = [each.tally for each in increases if each.since == counted_until]
+        longer = [
+            times(each.tally, (at - counted_until) / (at - each.since))
+            for each in increases
+            if each.since < counted_until
+        ]
+        if whole or longer:
+            return mean(whole or longer)
+    started = min(each.since for each in increases)
     return mean([each.tally for each in increases if each.since == started])

@@ -27,12 +27,10 @@ def mean(tallies: Collection[Tally]) -> Tally:
     return Tally(*(count / (len(tallies) or 1) for count in total))
 
 
-def tally_increase(before: Tally, now: Tally, *, restarted: bool = False) -> Tally:
-    """The increase from *before* to *now*.
+def minus(one: Tally, other: Tally) -> Tally:
+    return Tally(*map(sub, one, other))
 
-    *now* itself after a counter reset: the process *restarted*, or a counter fell. All three live
-    in one process: if one was reset, so were the others, even if they exceed their old values.
-    """
-    if restarted or any(map(lt, now, before)):
-        return now
-    return Tally(*map(sub, now, before))
+
+def has_fallen(before: Tally, now: Tally) -> bool:
+    """Whether a counter fell: all three live in one process, so all were reset."""
+    return any(map(lt, now, before))
