@@ -6,7 +6,6 @@ import asyncio
 import hmac
 import ipaddress
 import secrets
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import bcrypt
@@ -28,10 +27,10 @@ class TooManyLoginsError(Exception):
     """Passwords of other requests are being checked; the client may try again."""
 
 
-@dataclass(slots=True)
 class _Peer:
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: int = 0
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self.waiting = 0
 
 
 class Authenticator:
@@ -81,7 +80,7 @@ class Authenticator:
             return hmac.compare_digest(digest, self._right.get(user, b""))
         return scheme == "bearer" and matching_digest(credentials, self._tokens) is not None
 
-    async def allows(self, authorization: str | None, peer: str = "") -> bool:
+    async def allows(self, authorization: str | None, peer: str = "::") -> bool:
         """Whether a request with this header may read. Raises TooManyLoginsError."""
         if self.recognizes(authorization):
             return True
@@ -121,10 +120,6 @@ class Authenticator:
 
 def _network(peer: str) -> str:
     """The address of a peer; the first half of an IPv6 address, as it may choose the rest."""
-    try:
-        address = ipaddress.ip_address(peer.partition("%")[0])
-    except ValueError:
-        return peer
-    if isinstance(address, ipaddress.IPv4Address) or address.ipv4_mapped:
-        return peer
-    return str(int(address) >> 64)
+    address = ipaddress.ip_address(peer.partition("%")[0])
+    is_short = isinstance(address, ipaddress.IPv4Address) or address.ipv4_mapped
+    return peer if is_short else str(int(address) >> 64)
