@@ -47,7 +47,7 @@ def test_preview_fits_80_columns() -> None:
 def test_preview_of_resolved_alert_shows_duration() -> None:
     shown = preview("MM2FlowStopped", "--state", "resolved")
     assert "✅ RESOLVED page · Flow us->eu has stopped." in shown
-    assert "Lasted 12 minutes" in shown
+    assert "Lasted 12m 0s" in shown
     assert "amtool" not in shown
 
 
