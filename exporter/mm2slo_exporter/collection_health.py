@@ -91,6 +91,8 @@ class HealthReport:
     durations: Mapping[tuple[str, Stage], Durations]
     malformed: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     loop_failures: Mapping[Loop, int] = field(default_factory=dict)
+    listing_intervals: Mapping[str, float] = field(default_factory=dict)
+    """Seconds between listings of topics, by cluster."""
 
 
 class Health:
@@ -104,6 +106,7 @@ class Health:
         self._durations: defaultdict[tuple[str, Stage], Durations] = defaultdict(Durations)
         self._malformed: Counter[tuple[str, str, str]] = Counter()
         self._loop_failures = Counter(dict.fromkeys(Loop, 0))
+        self._listing_intervals: dict[str, float] = {}
         self._failing: dict[tuple[str, Stage], str] = {}
         self._incomplete: dict[tuple[str, Stage], frozenset[str]] = {}
         self._sharing: dict[str, frozenset[str]] = {}
@@ -166,6 +169,10 @@ class Health:
             for alias in self._aliases(cluster):
                 self._malformed[alias, kind, reason] += 1
 
+    def record_listing_interval(self, cluster: str, seconds: float) -> None:
+        with self._lock:
+            self._listing_intervals |= dict.fromkeys(self._aliases(cluster), seconds)
+
     def record_loop_failure(self, loop: Loop) -> None:
         """Count an unexpected exception; the loop logs it."""
         with self._lock:
@@ -209,6 +216,7 @@ class Health:
                 dict(self._durations),
                 dict(self._malformed),
                 dict(self._loop_failures),
+                dict(self._listing_intervals),
             )
 
     def _aliases(self, cluster: str) -> Iterable[str]:

@@ -33,6 +33,9 @@ INTERVALS = ReadIntervals(topics=5.0, topic_configs=300.0, groups=15.0, members=
 
 
 class Everything:
+    def topics_changed(self, _alias: str) -> None:
+        pass
+
     def topics_of(self, _alias: str, existing: Iterable[str]) -> list[str]:
         return sorted(existing)
 

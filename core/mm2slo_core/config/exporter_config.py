@@ -108,7 +108,9 @@ class ExporterConfig(Section):
     start_offsets_interval: Interval = 30.0
     """Interval between reads of log start offsets."""
     metadata_interval: Interval = 30.0
-    """Interval between reads of topics and partitions."""
+    """Interval between reads of the ids of topics that have moved. Topics and partitions are listed
+    every 2.5 seconds, or at this interval if it is shorter; above 2,000 topics less often, for at
+    most 2 % of a core (`mm2_exporter_topics_interval_seconds`)."""
     groups_interval: Interval = 15.0
     """Interval between reads of consumer groups."""
     topic_configs_interval: SlowInterval = 300.0

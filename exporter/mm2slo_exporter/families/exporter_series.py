@@ -74,6 +74,10 @@ def _last_success(own: ExporterReport, _granularity: Granularity) -> list[Series
     ]
 
 
+def _listing_intervals(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [((cluster,), each) for cluster, each in sorted(own.health.listing_intervals.items())]
+
+
 def _requests(own: ExporterReport, _granularity: Granularity) -> list[Series]:
     return [(labels, count) for labels, count in sorted(own.kafka_requests.items())]
 
@@ -114,6 +118,7 @@ EXPORTER_TABLE: Final[Mapping[catalogue.Metric, ExporterSeriesOf]] = {
     catalogue.EXPORTER_COLLECT_DURATION_SECONDS: _durations,
     catalogue.EXPORTER_COLLECT_ERRORS_TOTAL: _errors,
     catalogue.EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS: _last_success,
+    catalogue.EXPORTER_TOPICS_INTERVAL_SECONDS: _listing_intervals,
     catalogue.EXPORTER_KAFKA_REQUESTS_TOTAL: _requests,
     catalogue.EXPORTER_MALFORMED_RECORDS_TOTAL: _malformed,
     catalogue.EXPORTER_LOOP_FAILURES_TOTAL: _loop_failures,

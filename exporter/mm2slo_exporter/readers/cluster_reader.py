@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from mm2slo_kafka.cluster_client import ClusterClient
 
 _RETENTION = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
+_NEW_TOPICS_SECONDS: Final = 2.5
+"""Between listings of topics; with a round of offsets, new ones are read within five seconds."""
+_MANY_TOPICS: Final = 2_000
+_CPU_SHARE: Final = 0.02
+"""Of a core, for listings of more topics."""
+_CLIENT_CPU: Final = 1.3
+"""CPU time of a listing with librdkafka's threads, per CPU time of the calling one (measured)."""
 _PAUSE_SECONDS = 0.5
 """Until the next groups are read, so that other stages are not late."""
 
@@ -32,10 +39,20 @@ class ReadIntervals:
     """Seconds between two successful reads, by stage."""
 
     topics: float
+    """Of ids; topics are listed more often (`listing_interval`)."""
     topic_configs: float
     groups: float
     members: float | None
     """Of the members of each group; None: not read."""
+
+
+def listing_interval(topics: int, cpu: float, longest: float) -> float:
+    """Seconds between listings of *topics* topics, the last of which took *cpu* seconds.
+
+    *longest*: as configured, for up to 2,000 topics.
+    """
+    often = min(_NEW_TOPICS_SECONDS, longest)
+    return often if topics <= _MANY_TOPICS else max(often, cpu * _CLIENT_CPU / _CPU_SHARE)
 
 
 class WatchScope(Protocol):
@@ -43,6 +60,9 @@ class WatchScope(Protocol):
 
     def topics_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
         """Topics whose ids and settings are read."""
+
+    def topics_changed(self, alias: str) -> None:
+        """Topics or partitions of the cluster were added or removed."""
 
     def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
         """Groups whose offsets are read: of *existing*, and those with a checkpoint."""
@@ -59,8 +79,11 @@ class ClusterReader:
         health: Health,
         *,
         clock: Callable[[], float] = time.time,
+        cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self._client = client
+        self._cpu_clock = cpu_clock
+        self._listed_every = listing_interval(0, 0.0, intervals.topics)
         self._intervals = intervals
         self._watch_scope = watch_scope
         self._health = health
@@ -101,11 +124,14 @@ class ClusterReader:
 
     def read_due(self) -> None:
         """Read each stage that is due."""
-        self._attempt(Stage.TOPICS, self._intervals.topics, self._read_topics)
+        listed = self.view.topics
+        self._attempt(Stage.TOPICS, self._listed_every, self._read_topics)
         if self.view.topics_read_at is None:
             return
         self._update_wanted()
         self._attempt(Stage.TOPIC_IDS, self._intervals.topics, self._read_topic_ids)
+        if self.view.topics is not listed:
+            self._watch_scope.topics_changed(self._client.alias)
         self._attempt(Stage.GROUPS, self._intervals.groups, self._read_groups)
         self._attempt(Stage.TOPIC_CONFIGS, self._intervals.topic_configs, self._read_configs)
 
@@ -130,6 +156,7 @@ class ClusterReader:
             self._due[stage] = started + min(every, 5.0)
 
     def _read_topics(self) -> None:
+        cpu = self._cpu_clock()
         listing = self._client.topics()
         hidden = self._hidden(listing.partition_counts)
         errors = {**listing.errors, **dict.fromkeys(hidden, ErrorKind.AUTHORIZATION)}
@@ -137,13 +164,19 @@ class ClusterReader:
         counts: Mapping[str, int] = {**listing.partition_counts, **hidden}
         if counts == self.view.topics:
             counts = self.view.topics  # the same object, so that caches keyed by it stay valid
+        # A topic that is listed again has no id until it is read.
+        ids = {topic: found for topic, found in self.view.topic_ids.items() if topic in counts}
         self.view = replace(
             self.view,
             topics=counts,
             hidden=frozenset(hidden),
             topics_read_at=self._clock(),
             cluster_id=listing.cluster_id,
+            topic_ids=self.view.topic_ids if len(ids) == len(self.view.topic_ids) else ids,
         )
+        cpu = self._cpu_clock() - cpu
+        self._listed_every = listing_interval(len(counts), cpu, self._intervals.topics)
+        self._health.record_listing_interval(self._client.alias, self._listed_every)
 
     def _hidden(self, listed: Mapping[str, int]) -> Mapping[str, int]:
         """Topics whose authorization was revoked, with their last known partition count.

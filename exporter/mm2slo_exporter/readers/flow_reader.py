@@ -90,6 +90,7 @@ class FlowReader:
         self._on_target = PartitionCache(FlowPlan.target_partitions)
         self._every = every
         self._clock = clock
+        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = SupervisedThread(Loop.FLOW, name, self._run, self._stopping, on_failure)
 
@@ -99,14 +100,22 @@ class FlowReader:
     def stop(self) -> None:
         """Stop the thread; waits briefly for a request in progress."""
         self._stopping.set()
+        self._wake.set()
         self._thread.join()
+
+    def read_soon(self) -> None:
+        """Read the next round at once: there are other topics."""
+        self._wake.set()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             started = time.monotonic()
             is_behind = self._deliver(self.read())
             every = self._every * _STRETCH if is_behind else self._every
-            self._stopping.wait(max(0.0, every - (time.monotonic() - started)))
+            # A round that was not evaluated is late in any case.
+            pause = self._stopping if is_behind else self._wake
+            pause.wait(max(0.0, every - (time.monotonic() - started)))
+            self._wake.clear()
 
     def read(self) -> Observation:
         """Read one round; the order of requests keeps lag from being negative."""

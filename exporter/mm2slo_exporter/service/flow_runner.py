@@ -140,6 +140,10 @@ class FlowRunner:
             stops.append(self._history.stop)
         run_in_parallel(stops)
 
+    def read_soon(self) -> None:
+        """Read the next round at once: there are other topics."""
+        self._reader.read_soon()
+
     def evaluate(self, seen: Observation) -> FlowReport:
         """Turn one observation into a report; requests probes and writes records."""
         if self.tracker.canaries is not None:

@@ -39,6 +39,13 @@ class FlowWatchScope:
                 wanted.update(pair.target for pair in pairs)
         return sorted(wanted & existing_topics)
 
+    def topics_changed(self, alias: str) -> None:
+        """Let the flows of the cluster read their topics at once."""
+        aliases = self._sharing(alias)
+        for runner in self._runners():
+            if not aliases.isdisjoint({runner.flow.flow.source, runner.flow.flow.target}):
+                runner.read_soon()
+
     def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
         """Groups that MirrorMaker 2 translates, on both clusters: where they would resume."""
         wanted: set[str] = set()

@@ -277,6 +277,7 @@ OWN = ExporterReport(
         },
         malformed={("eu", "checkpoint", "truncated"): 1},
         loop_failures={Loop.PROBES: 2},
+        listing_intervals={"us": 2.5},
     ),
     process={
         catalogue.PROCESS_RESIDENT_MEMORY_BYTES: [((), 64_000_000)],

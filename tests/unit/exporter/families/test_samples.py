@@ -174,6 +174,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
             '{cluster="us",stage="end_offsets"} 9999.0',
         ],
     ),
+    (catalogue.EXPORTER_TOPICS_INTERVAL_SECONDS, ['{cluster="us"} 2.5']),
     (catalogue.EXPORTER_KAFKA_REQUESTS_TOTAL, ['{cluster="us",api="list_offsets"} 12']),
     (catalogue.EXPORTER_LOOP_FAILURES_TOTAL, ['{loop="probes"} 2']),
     (catalogue.EXPORTER_SKIPPED_ROUNDS_TOTAL, [" 3"]),

@@ -11,7 +11,11 @@ import pytest
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
-from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
+from mm2slo_exporter.readers.cluster_reader import (
+    ClusterReader,
+    ReadIntervals,
+    listing_interval,
+)
 from mm2slo_kafka.consumer_groups import GroupListing, GroupsReading
 from mm2slo_kafka.group_offsets import GroupRead
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
@@ -132,6 +136,11 @@ class Wanted:
 
     topics: bool = True
     checkpoints: set[str] = field(default_factory=set)
+    changes: int = 0
+
+    def topics_changed(self, alias: str) -> None:
+        assert alias == "us"
+        self.changes += 1
 
     def topics_of(self, alias: str, existing: Iterable[str]) -> list[str]:
         assert alias == "us"
@@ -147,6 +156,7 @@ class Reading:
         self.now = 100.0
         self.cluster = Cluster(clock=lambda: self.now)
         self.wanted = Wanted()
+        self.cpu_per_call = self._cpu_seconds = 0.0
         self.health = Health()
         self.reader = ClusterReader(
             cast("ClusterClient", self.cluster),
@@ -154,7 +164,12 @@ class Reading:
             self.wanted,
             self.health,
             clock=lambda: self.now,
+            cpu_clock=self._cpu,
         )
+
+    def _cpu(self) -> float:
+        self._cpu_seconds += self.cpu_per_call
+        return self._cpu_seconds
 
     def due(self, at: float) -> list[str]:
         self.now = at
@@ -256,14 +271,61 @@ def test_ids_of_added_and_deleted_topics_follow_the_list() -> None:
 
 def test_stages_are_read_at_their_own_intervals() -> None:
     reading = Reading()
-    asked = {at: reading.due(at) for at in (100.0, 114.0, 115.0, 130.0, 400.0)}
+    asked = {at: reading.due(at) for at in (100.0, 102.4, 102.5, 115.0, 130.0, 400.0)}
     assert asked == {
         100.0: ["topics", "ids", "groups", "configs"],
-        114.0: [],
-        115.0: ["groups"],
+        102.4: [],
+        102.5: ["topics"],
+        115.0: ["topics", "groups"],
         130.0: ["topics", "ids", "groups"],
         400.0: ["topics", "ids", "groups", "configs"],
     }
+
+
+def test_new_topics_are_reported_once_their_ids_are_read() -> None:
+    reading = Reading()
+    reading.due(100.0)
+    reading.due(102.5)
+    assert reading.wanted.changes == 1
+    reading.cluster.counts["payments"] = 2
+    assert reading.due(105.0) == ["topics", "ids", "configs"]
+    assert reading.wanted.changes == 2
+    assert reading.reader.view.topics == {"orders": 3, "payments": 2}
+    assert set(reading.reader.view.topic_ids) == {"orders", "payments"}
+
+
+def test_id_of_deleted_topic_is_forgotten_at_next_listing() -> None:
+    reading = Reading()
+    reading.due(100.0)
+    reading.cluster.counts.clear()
+    assert reading.due(102.5) == ["topics", "ids"]  # asks whether it is denied
+    assert reading.reader.view.topic_ids == {}
+
+
+@pytest.mark.parametrize(
+    ("topics", "cpu", "longest", "interval"),
+    [
+        pytest.param(2000, 0.1, 30.0, 2.5, id="often"),
+        pytest.param(2000, 0.1, 1.0, 1.0, id="as configured"),
+        pytest.param(2001, 0.01, 30.0, 2.5, id="many, at little cost"),
+        pytest.param(20_000, 0.4, 30.0, 26.0, id="2 % of a core"),
+    ],
+)
+def test_topics_are_listed_at_most_for_two_percent_of_a_core(
+    topics: int, cpu: float, longest: float, interval: float
+) -> None:
+    assert listing_interval(topics, cpu, longest) == pytest.approx(interval)
+
+
+def test_listing_of_many_topics_is_repeated_by_its_measured_cost() -> None:
+    reading = Reading()
+    reading.cluster.counts = {f"topic-{number}": 1 for number in range(3000)}
+    reading.wanted.topics = False
+    reading.cpu_per_call = 0.1  # two calls per listing
+    reading.due(100.0)
+    assert reading.health.report().listing_intervals == {"us": pytest.approx(6.5)}
+    listings = [at for at in range(101, 120) if "topics" in reading.due(float(at))]
+    assert listings == [103, 110, 117]
 
 
 def test_failed_stage_is_retried_soon_and_does_not_affect_others() -> None:
@@ -271,7 +333,7 @@ def test_failed_stage_is_retried_soon_and_does_not_affect_others() -> None:
     reading.cluster.down = {"ids", "configs"}
     assert reading.due(100.0) == ["topics", "ids", "groups", "configs"]
     assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
-    assert reading.due(104.9) == []
+    assert reading.due(104.9) == ["topics"]
     reading.cluster.down = set()
     assert reading.due(105.0) == ["ids", "configs"]
     assert reading.health.report().errors == {

@@ -146,6 +146,7 @@ def test_flow_reader_waits_twice_as_long_after_skipped_round(
 
     monkeypatch.setattr(flow.reader, "_every", 10_000.0)
     monkeypatch.setattr(flow.reader._stopping, "wait", wait)
+    monkeypatch.setattr(flow.reader._wake, "wait", wait)
     flow.reader._run()
     assert waits == [10_000, 20_000, 20_000, 10_000]
 
@@ -157,3 +158,22 @@ def test_flow_reader_delivers_rounds_until_stopped() -> None:
     flow.reader.stop()
     count = len(flow.delivered)
     assert flow.log.count("internals") == count
+
+
+def test_flow_reader_reads_next_round_at_once_when_there_are_other_topics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flow = Flow()
+    rounds: list[Observation] = []
+
+    def deliver(seen: Observation) -> bool:
+        rounds.append(seen)
+        if len(rounds) == 3:
+            flow.reader._stopping.set()
+        flow.reader.read_soon()
+        return False
+
+    monkeypatch.setattr(flow.reader, "_every", 10_000.0)
+    monkeypatch.setattr(flow.reader, "_deliver", deliver)
+    flow.reader._run()
+    assert len(rounds) == 3
