@@ -49,7 +49,7 @@ class BlockReason(StrEnum):
     """The group would resume beyond its position: records would never be read (the group was
     rewound, or MM2 before 3.5 translated too far)."""
     MAY_SKIP_RECORDS = "may_skip_records"
-    """As above, but the offset syncs do not decide whether there are such records."""
+    """The group may resume beyond its position: the offset syncs do not decide it."""
     REDELIVERY_OVER_LIMIT = "redelivery_over_limit"
     TARGET_TOPIC_MISSING = "target_topic_missing"
     TARGET_PARTITIONS_MISSING = "target_partitions_missing"

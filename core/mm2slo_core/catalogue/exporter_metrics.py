@@ -88,7 +88,7 @@ EXPORTER_TIMELINE_RECORDS_TOTAL = counter(
 )
 EXPORTER_TOPICS_INTERVAL_SECONDS = gauge(
     "mm2_exporter_topics_interval_seconds",
-    "Interval between listings of a cluster's topics and partitions: 2.5 for up to 2,000 topics, "
+    "Interval between listings of a cluster's topics and partitions: 4 for up to 2,000 topics, "
     "above that the interval at which they take 2 % of a core.",
     ("cluster",),
     unit="seconds",

@@ -109,7 +109,7 @@ class ExporterConfig(Section):
     """Interval between reads of log start offsets."""
     metadata_interval: Interval = 30.0
     """Interval between reads of the ids of topics that have moved. Topics and partitions are listed
-    every 2.5 seconds, or at this interval if it is shorter; above 2,000 topics less often, for at
+    every 4 seconds, or at this interval if it is shorter; above 2,000 topics less often, for at
     most 2 % of a core (`mm2_exporter_topics_interval_seconds`)."""
     groups_interval: Interval = 15.0
     """Interval between reads of consumer groups."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mm2slo_kafka.cluster_client import ClusterClient
 
 _RETENTION = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
-_NEW_TOPICS_SECONDS: Final = 2.5
+_NEW_TOPICS_SECONDS: Final = 4.0
 """Between listings of topics; with a round of offsets, new ones are read within five seconds."""
 _MANY_TOPICS: Final = 2_000
 _CPU_SHARE: Final = 0.02
