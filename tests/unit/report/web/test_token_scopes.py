@@ -269,7 +269,8 @@ def test_no_error_names_an_address_to_a_token_of_some_flows(store: Store, path: 
         def flows(self) -> tuple[FlowView, ...]:
             raise SliSourceError(f"exporter {ADDRESS} is unreachable")
 
-        groups = flows
+        def groups(self) -> tuple[GroupView, ...]:
+            raise SliSourceError(f"exporter {ADDRESS} is unreachable")
 
     source = sample_source()
     source.down = SliSourceError(f"Prometheus at {ADDRESS} is unreachable")
