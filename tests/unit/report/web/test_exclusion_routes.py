@@ -165,6 +165,9 @@ def test_unreadable_store_returns_503_and_not_ready() -> None:
     for path in ("/exclusions", "/audits", "/audits/x", "/slo", "/readyz", "/metrics", "/"):
         response = service.client.get(path)
         assert (path, response.status_code) == (path, 503)
-        assert "is corrupt: restore it" in response.text
+        shown = (
+            "the results store is unavailable" if path == "/readyz" else "is corrupt: restore it"
+        )
+        assert shown in response.text
     assert service.client.get("/exclusions").json()["type"] == "urn:mm2slo:problem:store"
     assert service.client.get("/healthz").status_code == 200
