@@ -31,6 +31,8 @@ class RunScope:
     """Opaque data for the engine."""
     restarting_completion: Collection[int] = ()
     """Indexes of scopes whose sources have no records before the window any more."""
+    complete_up_to: int | None = None
+    """Of an incremental run: up to when all topics were complete before it."""
     notes: tuple[str, ...] = ()
     """Sentences on running connectors that differ from the configuration."""
 

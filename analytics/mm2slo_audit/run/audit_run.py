@@ -52,8 +52,10 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
     flows = select_flows(config, options)
     started_at = ports.clock()
     ports.progress.stage(Stage.SCOPING)
-    window = options.span.window(started_at, _resume(flows, options, ports))
+    resumed = _resume(flows, options, ports)
+    window = options.span.window(started_at, resumed)
     scoped = ports.scope_reader.read_scopes(flows, options.topics, window)
+    scoped = replace(scoped, complete_up_to=resumed)
     if not options.span.incremental:
         _require_records(scoped, window)
     run_id = new_run_id(started_at)
@@ -216,6 +218,7 @@ def _report(
             scoped.not_audited,
             sample=options.sample,
             duplicates=options.duplicates,
+            known=scoped.complete_up_to,
         ),
         units=tuple(units),
         not_audited=scoped.not_audited,

@@ -74,9 +74,12 @@ def create_app(service: ReportService) -> ASGIApp:
 
 
 async def reject_unknown_parameters(request: Request) -> None:
-    """Reject unknown query parameters instead of ignoring a misspelt one."""
-    known = {each.alias for each in request.scope["route"].dependant.query_params}
+    """Reject unknown and repeated query parameters instead of ignoring a value."""
+    known = {each.alias: each for each in request.scope["route"].dependant.query_params}
     for name in request.query_params:
+        values = request.query_params.getlist(name)
+        if name in known and len(values) > 1 and not isinstance(known[name].default, list):
+            raise invalid_parameter(name, f"{name} is given {len(values)} times", values[0])
         if name not in known:
             close = suggest(name, known)
             hint = f"; did you mean {close!r}?" if close else ""

@@ -74,14 +74,15 @@ def conclude(
     *,
     sample: Sample | None = None,
     duplicates: DuplicateLimit | None = None,
+    known: int | None = None,
 ) -> Conclusion:
     """Conclude a run. Topics that were not audited fail it only if no other was.
 
-    With *sample* the line has the sample rate.
+    With *sample* the line has the sample rate. *known*: up to when earlier runs were complete.
     """
     judged = [outcome for outcome in outcomes if _judged_any(outcome)]
     if not judged:
-        line = _nothing_line(outcomes, not_audited)
+        line = _nothing_line(outcomes, not_audited, known)
         return Conclusion(Result.NOTHING_AUDITED, 2, None, line)
     by_flow: dict[Flow, int] = {}
     for outcome in judged:
@@ -161,14 +162,17 @@ def _counted(counts: Mapping[Verdict, int], verdicts: Iterable[Verdict]) -> list
     return [f"{counts[each]:,} {each}" for each in verdicts if counts.get(each)]
 
 
-def _nothing_line(outcomes: Sequence[UnitOutcome], not_audited: Sequence[NotAudited]) -> str:
+def _nothing_line(
+    outcomes: Sequence[UnitOutcome], not_audited: Sequence[NotAudited], known: int | None
+) -> str:
     reasons = Counter(each.reason.value for each in not_audited)
     parts = [f"{_plural(count, 'topic')} {reason}" for reason, count in sorted(reasons.items())]
     unauditable = sum(outcome.counts.get(Verdict.UNAUDITABLE, 0) for outcome in outcomes)
     if unauditable:
         parts.append(f"{unauditable:,} {Verdict.UNAUDITABLE}")
     why = ", ".join(parts) or "no record in the window"
-    return f"nothing could be audited: {why}; complete up to: unknown"
+    until = ": unknown" if known is None else f" {_utc(known)}"
+    return f"nothing could be audited: {why}; complete up to{until}"
 
 
 def _plural(count: int, noun: str) -> str:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.objectives.quantity_text import parse_shorthand, shorthand
 from mm2slo_core.reporting.report_entry import ReportWindow, WindowKind
-from mm2slo_core.reporting.step_counts import whole_minute
+from mm2slo_core.reporting.step_counts import STEP_MS, whole_minute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ACCEPTED: Final = "28d, 2026, 2026-Q3, 2026-07, 2026-W30 or 2026-07-14"
 """One example of each format."""
+_STEP_SECONDS: Final = STEP_MS / 1000
+"""Of a history; shorter or odd periods would share their steps with other periods."""
 _LONGEST_ROLLING: Final = 366 * 86_400.0
 _FIRST_YEAR: Final = 1970
 """Earlier years have no data, and are close to the limits of `date` in some time zones."""
@@ -58,6 +60,10 @@ def period(text: str, as_of: int, zone: tzinfo) -> ReportWindow:
     if seconds is not None:
         if seconds > _LONGEST_ROLLING:
             raise ValueError(f"period {text!r} is longer than 366d; expected {ACCEPTED}")
+        if over := seconds % _STEP_SECONDS:
+            near = [at for at in (seconds - over, seconds - over + _STEP_SECONDS) if at]
+            expected = " or ".join(map(shorthand, near))
+            raise ValueError(f"period {text!r} is no multiple of 5m; expected {expected}")
         return rolling(seconds, as_of)
     dates = _dates(text)
     if dates.start.year < _FIRST_YEAR:

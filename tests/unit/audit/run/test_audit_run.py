@@ -14,6 +14,7 @@ from store_specs import stored_outcome
 from mm2slo_audit.run import AuditOptions, Ports, RunReport, Span, audit
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.run_progress import Stage
+from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
@@ -354,6 +355,8 @@ def test_audit_incremental_run_ignores_expired_topic(
     assert second.window.start == first.units[0].outcome.oldest_open
     assert second.exit_code == 2
     assert "nothing could be audited: 1 topic expired" in second.conclusion.line
+    until = format_utc(second.window.start // 1000 * 1000)
+    assert second.conclusion.line.endswith(f"complete up to {until}")
     clock.now += 60_000
     third = audit(CONFIG, AuditOptions(), ports)
     assert third.window.start == second.window.end

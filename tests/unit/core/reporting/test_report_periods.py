@@ -91,6 +91,17 @@ def test_invalid_period_raises_with_accepted_formats(text: str, why: str) -> Non
     assert "28d" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1m", "5m"), ("4m", "5m"), ("7m", "5m or 10m"), ("61m", "1h or 65m")]
+)
+def test_period_that_shares_steps_of_a_history_is_refused_with_the_nearest(
+    text: str, expected: str
+) -> None:
+    with pytest.raises(ValueError, match=f"{text!r} is no multiple of 5m; expected {expected}$"):
+        period(text, NOW, UTC)
+    assert period("5m", NOW, UTC).seconds == 300
+
+
 def test_days_are_in_the_time_zone() -> None:
     found = days(period("2026-03", NOW, BERLIN), BERLIN)
     assert len(found) == 31

@@ -172,6 +172,15 @@ def test_invalid_parameter_is_rejected_with_accepted_values(
     assert accepted is None or accepted in problem["accepted"]
 
 
+def test_repeated_parameter_is_rejected_unless_it_is_a_list(service: ServiceFixture) -> None:
+    for query in ("at=2026-07-01T00:00:00Z&at=2026-07-02T00:00:00Z", "period=1d&period=2d"):
+        response = service.client.get(f"/slo?{query}")
+        name = query.partition("=")[0]
+        assert (response.status_code, response.json()["parameter"]) == (422, name)
+        assert f"{name} is given 2 times" in response.text
+    assert service.client.get("/slo?flow=us->eu&flow=eu->us").status_code == 200
+
+
 def test_misspelt_value_gets_a_suggestion(service: ServiceFixture) -> None:
     response = service.client.get("/slo?sli=avaliability")
     assert "did you mean 'availability'?" in response.json()["detail"]
