@@ -63,13 +63,15 @@ def test_every_metric_of_catalogue_is_scraped(seen: Watch, tmp_path: Path) -> No
     target = seen.url.removeprefix("http://")
     with prometheus(tmp_path, {"mm2slo": [target]}, cadence=Cadence(scrape=1.0)) as server:
         assert wait_for_series(server, 'up{job="mm2slo"} == 1')
-        # These need a blocked group, a connector that overrides a setting, and a backlog.
+        # These need a blocked group, one that would skip records, a connector that overrides a
+        # setting, and a backlog.
         missing = [
             metric.name
             for metric in catalogue.ALL
             if metric
             not in {
                 catalogue.FAILOVER_BLOCKED,
+                catalogue.FAILOVER_SKIPPED_RECORDS,
                 catalogue.FLOW_SETTING_OVERRIDDEN,
                 catalogue.REPLICATION_PROGRESS_TIMESTAMP_SECONDS,
             }

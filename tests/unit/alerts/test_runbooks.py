@@ -68,7 +68,8 @@ KAFKA = {
         "bootstrap-server topic from-beginning property timeout-ms formatter"
     ),
     "kafka-consumer-groups.sh": (
-        "bootstrap-server describe group topic reset-offsets to-datetime dry-run execute"
+        "bootstrap-server describe group topic delete-offsets reset-offsets to-datetime dry-run"
+        " execute"
     ),
     "kafka-get-offsets.sh": "bootstrap-server topic time",
     "kafka-topics.sh": (

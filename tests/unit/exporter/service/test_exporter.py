@@ -81,6 +81,9 @@ class World:
             def sharing(self, aliases: Iterable[str]) -> frozenset[str]:
                 return frozenset(aliases)
 
+            def retry_logins(self) -> bool:
+                return False
+
             def serve(self, flows: Iterable[Flow]) -> None:
                 world.served = [flow.label for flow in flows]
 
