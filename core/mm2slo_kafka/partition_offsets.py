@@ -245,7 +245,13 @@ class OffsetReader:
     ) -> OffsetReading:
         """Raises KafkaException if no leader answers."""
         metadata = self._describe(max(deadline - time.monotonic(), 0.1))
-        found = read_by_leader(metadata, wanted, moment, deadline, self._request)
+        try:
+            found = read_by_leader(metadata, wanted, moment, deadline, self._request)
+        except KafkaException as error:
+            # Partitions that have a leader are not known to an older consumer.
+            if not (is_refused(error) and self._renew_consumer()):
+                raise
+            found = read_by_leader(metadata, wanted, moment, deadline, self._request)
         if not found.errors:
             self._degraded_until = 0.0
         unlisted = {p.topic for p in found.errors if p.topic not in metadata.topics}

@@ -306,6 +306,8 @@ class CachingConsumer:
             answers.append(
                 RawPartition(each.topic, 0, 5) if error is None else Failed(each.topic, error)
             )
+        if all(self.known[each.topic] == KafkaError._UNKNOWN_PARTITION for each in asked):
+            raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
         return answers
 
     def poll(self, _timeout: float) -> int:
@@ -342,6 +344,18 @@ def reader_of(cluster: RealCluster) -> OffsetReader:
     return OffsetReader(
         HandleFactory("us", {}), lambda: admin, "read_uncommitted", leaders=lambda: cluster.leaders
     )
+
+
+def test_end_offsets_of_a_partition_that_the_consumer_does_not_know_use_a_new_one(
+    real_cluster: RealCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a leader for any partition, librdkafka has one error for all of a request."""
+    monkeypatch.setattr(partition_offsets, "_RENEW_SECONDS", 0.0)
+    reader = reader_of(real_cluster)
+    real_cluster.errors["payments"] = KafkaError._UNKNOWN_PARTITION
+    assert reader.read_end([PAYMENTS], 1.0).errors == {PAYMENTS: ErrorKind.UNKNOWN_TOPIC}
+    real_cluster.errors["payments"] = None
+    assert reader.read_end([PAYMENTS], 1.0).offsets == {PAYMENTS: 5}
 
 
 ORDERS, PAYMENTS, RETURNS = (TopicPartition(name, 0) for name in ("orders", "payments", "returns"))
