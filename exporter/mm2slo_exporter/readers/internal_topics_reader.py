@@ -51,6 +51,8 @@ class Subscription:
         """Whether the topic was read to the end it had at the start, or does not exist."""
         self.is_denied = False
         """Whether the user may not read it."""
+        self.was_absent = False
+        """Whether the topic did not exist before: an earlier exporter cannot have written to it."""
         self._apply = apply
         self._clear = clear
         self._read_up_to = read_up_to
@@ -60,7 +62,7 @@ class Subscription:
 
     def restart(self) -> None:
         """Drop what was read: the topic is read from its start again."""
-        self.is_complete = self._was_read = False
+        self.is_complete = self._was_read = self.was_absent = False
         self._taken.clear()
         self._clear()
 
@@ -75,7 +77,9 @@ class Subscription:
         self._read_up_to(tailed.positions)
         self._was_read |= tailed.caught_up
         was_complete = self.is_complete
-        self.is_complete = self._was_read or tailed.state is TailState.ABSENT
+        is_absent = tailed.state is TailState.ABSENT
+        self.was_absent |= is_absent
+        self.is_complete = self._was_read or is_absent
         if self.is_complete and not was_complete:
             self._on_complete()
 

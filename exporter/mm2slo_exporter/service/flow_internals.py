@@ -95,17 +95,18 @@ class FlowInternals:
 
     def view(self) -> InternalsView:
         """The current state, and the topics that have not been read to their end yet."""
+        state = self._state.subscription
+        # A denied state topic leaves losses pending; a new one has no earlier state.
+        optional = state if state.is_denied or state.was_absent else None
         view = self._store.view(
             tuple(
                 each.title
                 for each in (*self._first, *self._later)
                 if not (each.subscription.is_optional or each.subscription.is_complete)
-                # Without it, losses stay pending.
-                and not (each is self._state and each.subscription.is_denied)
+                and each.subscription is not optional
             )
         )
-        is_read = self._state.subscription.is_complete
-        return view if is_read else replace(view, saved=SavedState())
+        return view if state.is_complete else replace(view, saved=SavedState())
 
     def _followed(self, kind: InternalTopic, cluster: ClusterHandle, topic: str) -> _Followed:
         is_of_opposite = kind is InternalTopic.HEARTBEAT_CONFIGS
