@@ -128,18 +128,12 @@ class SideReader:
         replaced = _replaced(ends, stable, self._starts, last)
         if replaced:
             is_full = len(replaced) == len(partitions)
-            self._starts = self._starts | self._read_starts(replaced, is_full=is_full)
-            stable_again, again = self._request_ends(replaced)
-            answered_at = again.answered_at
-            doubtful = _replaced(
-                again.offsets, stable_again, self._starts, OffsetsRead(ends, {}, stable)
+            stable_again, again, answered_at = self._read_again(
+                replaced, ends, stable, answered_at, is_full=is_full
             )
-            for partition in doubtful:
-                self._starts.pop(partition, None)
             others = ends.keys() - replaced
-            ends = {p: end for p, end in ends.items() if p in others} | again.offsets
-            stable = {p: end for p, end in stable.items() if p in others}
-            stable = {**stable, **stable_again}
+            ends = {p: end for p, end in ends.items() if p in others} | again
+            stable = {p: end for p, end in stable.items() if p in others} | stable_again
         if not self._starts.keys() <= ends.keys():
             # One that cannot be read may be another log when it can.
             self._starts = {p: start for p, start in self._starts.items() if p in ends}
@@ -156,6 +150,35 @@ class SideReader:
             previous_answered_at=None if before is None else before.answered_at,
             starts_read_at=self._starts_read_at,
         )
+
+    def _read_again(
+        self,
+        replaced: Sequence[TopicPartition],
+        ends: Ends,
+        stable: Ends,
+        answered_at: float,
+        *,
+        is_full: bool,
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int], float]:
+        """Starts, then ends again, of *replaced*: they are of one log unless it changed again.
+
+        Returns last stable offsets, high watermarks and the time of the answer. Partitions of
+        which nothing can be read, as of a topic that is being deleted, fail without the others.
+        """
+        try:
+            starts = self._read_starts(replaced, is_full=is_full)
+            with self._health.stage(self._client.alias, Stage.END_OFFSETS):
+                stable_again, again = self._request_ends(replaced)
+        except KafkaOperationError:
+            if is_full:
+                raise
+            self._starts = {p: s for p, s in self._starts.items() if p not in set(replaced)}
+            return {}, {}, answered_at
+        self._starts = self._starts | starts
+        before = OffsetsRead(ends, {}, stable)
+        for partition in _replaced(again.offsets, stable_again, self._starts, before):
+            self._starts.pop(partition, None)
+        return dict(stable_again), again.offsets, again.answered_at
 
     def _request_ends(self, partitions: Sequence[TopicPartition]) -> tuple[Ends, OffsetReading]:
         """Last stable offsets, if they are read, and high watermarks, which are never less."""

@@ -153,6 +153,23 @@ def test_start_offset_of_log_that_is_deleted_is_read_again_when_it_returns() -> 
     assert (found.ends, found.starts) == ({P0: 6000, P1: 7}, {P0: 0, P1: 4})
 
 
+def test_replaced_log_that_cannot_be_read_again_drops_out_alone() -> None:
+    """As of a topic that was created anew, and is deleted again between two requests."""
+    side = Side()
+    side.cluster.ends = {P0: 5000, P1: 7}
+    side.read(100.0, P0, P1)
+    side.cluster.ends = {P0: 3, P1: 8}
+    side.cluster.down = {"starts"}
+    found = side.read(105.0, P0, P1)
+    assert side.readable()
+    assert found is not None
+    assert (found.ends, found.starts) == ({P1: 8}, {P1: 1})
+    side.cluster.down = set()
+    found = side.read(110.0, P0, P1)
+    assert found is not None
+    assert (found.ends, found.starts) == ({P0: 3, P1: 8}, {P0: 1, P1: 1})
+
+
 def test_stable_ends_are_read_before_high_watermarks() -> None:
     side = Side(stable_ends=True)
     found = side.read(100.0)
