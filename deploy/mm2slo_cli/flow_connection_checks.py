@@ -130,7 +130,7 @@ def _access_results(
 ) -> Iterator[CheckResult]:
     """Permissions, MirrorMaker 2's internal topics, and the topics that mm2slo writes."""
     where, needed = resources.flow.label, list(required_access(resources, visible))
-    missing, written = set(), []
+    missing, written, unborn = set(), [], set()
     for alias, existing in topics.items():
         here = [(row, accesses) for row, cluster, accesses in needed if cluster == alias]
         answers = clusters[alias].answers({each for _, accesses in here for each in accesses})
@@ -144,7 +144,18 @@ def _access_results(
                     each.name not in existing and row.role in _INTERNAL and answers.get(each, True)
                 ):
                     missing.add(f"{each.name} on {alias}")
-            yield permission_result(where, row, alias, accesses, answers)
+            # Clusters report nothing of a topic that does not exist.
+            unknown = {each for each in accesses if each.kind == "topic"} - answers.keys()
+            later = {each for each in unknown if each.name not in existing}
+            unborn.update(later)
+            rest = [each for each in accesses if each not in later]
+            if rest or not later:
+                yield permission_result(where, row, alias, rest, answers)
+    if unborn:
+        names = listed(sorted({each.name for each in unborn}))
+        finding = f"not known before these topics exist: access to {names}"
+        remedy = "check again when MirrorMaker 2 and the exporter run"
+        yield CheckResult(where, "permission", "unknown", finding, remedy)
     found = CheckResult(where, "internal-topics", "ok", "MirrorMaker 2's internal topics exist")
     if missing:
         finding = f"missing topics of MirrorMaker 2: {listed(sorted(missing), 9)}"

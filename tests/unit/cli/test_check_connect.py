@@ -44,6 +44,8 @@ class FakeCluster:
     names: Collection[str]
     group_names: Collection[str] = ("shop",)
     denied: Collection[Access] = ()
+    reports_missing: bool = True
+    """Whether it reports permissions on topics that do not exist; Kafka does not."""
     unreachable: KafkaOperationError | None = None
     listener: CheckResult | None = None
     rules: list[AclRule] | KafkaOperationError = field(default_factory=list)
@@ -70,7 +72,12 @@ class FakeCluster:
         return frozenset(self.group_names)
 
     def answers(self, needed: Collection[Access]) -> dict[Access, bool]:
-        return {each: each not in self.denied for each in needed}
+        known = (
+            each
+            for each in needed
+            if self.reports_missing or each.kind != "topic" or each.name in self.names
+        )
+        return {each: each not in self.denied for each in known}
 
     def acls(self) -> list[AclRule]:
         if isinstance(self.rules, KafkaOperationError):
@@ -236,6 +243,21 @@ def test_missing_internal_topics_are_named_once(clusters: dict[str, FakeCluster]
             "mm2-offsets.us.internal on eu, mm2-status.us.internal on eu, "
             "us.checkpoints.internal on eu",
             "start MirrorMaker 2; on Kafka Connect, set the names in flows[].connect",
+        )
+    ]
+
+
+def test_permissions_on_topics_that_do_not_exist_yet_are_one_result(
+    clusters: dict[str, FakeCluster],
+) -> None:
+    for cluster in clusters.values():
+        cluster.names, cluster.reports_missing = {"orders"}, False
+    unknown = [r for r in diagnose(clusters) if (r.check, r.state) == ("permission", "unknown")]
+    assert [(r.finding, r.remedy) for r in unknown] == [
+        (
+            "not known before these topics exist: access to heartbeats, "
+            "mm2-configs.eu.internal, mm2-configs.us.internal and 9 more",
+            "check again when MirrorMaker 2 and the exporter run",
         )
     ]
 
