@@ -16,6 +16,7 @@ from mm2slo_cli.lab_terminal import (
     running_broker,
     show_steps,
 )
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.traffic import Load, produce
@@ -120,7 +121,8 @@ def produce_records(
         with count_progress(console, f"producing to {topic}", count) as progress:
             delivered = produce(broker.librdkafka(), topic, load, progress)
     ends = ", ".join(f"{part}: {end}" for part, end in sorted(delivered.next_offsets.items()))
-    console.print(f"produced {delivered.count} records to {topic} on {cluster}; end offsets {ends}")
+    sent = plural(delivered.count, "record")
+    console.print(f"produced {sent} to {topic} on {cluster}; end offsets {ends}")
 
 
 def _flows(labels: list[str] | None, aliases: tuple[str, ...]) -> tuple[Flow, ...]:

@@ -9,6 +9,7 @@ import yaml
 from rich import box
 from rich.table import Table
 
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.audit.record_identity import Identity, common_identity
 from mm2slo_core.audit.transformation_probe import Differences, suggest_identity
 
@@ -103,11 +104,11 @@ def _remarks(found: Differences) -> list[str]:
         count = getattr(found, name)
         if count and getattr(identity, name):
             lines.append(
-                f"the {name} differs in {count:,} of {found.compared:,} records: too rare for a"
-                " transformation, so it stays in the identity"
+                f"the {name} differs in {count:,} of {plural(found.compared, 'record')}: too rare"
+                " for a transformation, so it stays in the identity"
             )
     if found.unmatched:
-        lines.append(f"{found.unmatched:,} copies without a matching original")
+        lines.append(f"copies without a matching original: {found.unmatched:,}")
     return lines
 
 

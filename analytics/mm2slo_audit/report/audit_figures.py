@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.audit.audit_scope import Comparison, TimestampType
 from mm2slo_core.audit.conclusion import complete_up_to
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.audit.latency_histogram import (
     PERCENTILES,
     Bracket,
@@ -199,7 +200,7 @@ def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str
     disorder = figures.counts.get(Verdict.OUT_OF_ORDER, 0)
     if disorder and not sample.census:
         yield (
-            f"{disorder:,} sampled records are out of order in their partition; a rate per"
+            f"out of order in their partition: {plural(disorder, 'sampled record')}; a rate per"
             " partition requires a census"
         )
     copied = figures.counts.get(Verdict.MATCHED, 0) + figures.counts.get(Verdict.LATE, 0)
@@ -210,18 +211,18 @@ def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str
         )
     elif figures.without_bracket:
         yield (
-            f"latency excludes {figures.without_bracket:,} of {copied:,} records, which the"
+            f"latency excludes {figures.without_bracket:,} of {plural(copied, 'record')}, which the"
             " watermark timeline does not cover"
         )
     if figures.end_to_end.negative:
         yield (
-            f"{figures.end_to_end.negative:,} records arrived before they were sent: the clocks"
-            " of producers and clusters disagree"
+            f"arrived before they were sent: {plural(figures.end_to_end.negative, 'record')}; the"
+            " clocks of producers and clusters disagree"
         )
     yield from _wide_brackets(outcome, figures.end_to_end, sample)
     few = figures.end_to_end.records
     if 0 < few < minimum_n(P99):
-        yield f"{few:,} records are too few for a p99: it requires {minimum_n(P99)}"
+        yield f"too few for a p99, which requires {minimum_n(P99)}: {plural(few, 'record')}"
     yield from _limitations(unit, figures)
     if scope.comparison is Comparison.KEYS:
         yield "partition counts differ: records are compared across partitions"
@@ -246,17 +247,17 @@ def _wide_brackets(outcome: UnitOutcome, found: Latency, sample: Sample) -> Iter
         if lower is not None
     }
     far = {each: ms for each, ms in apart.items() if ms > _ARRIVALS_APART_MS}
-    causes = []
+    causes, records = [], plural(found.records, "record")
     if far:
         causes.append(
-            f"{sum(cells[each] for each in far):,} of {found.records:,} records arrived between"
+            f"{sum(cells[each] for each in far):,} of {records} arrived between"
             f" readings of the target that are up to {max(far.values()) / 1000:,.1f} s apart (the"
             " exporter was behind or paused, their partition was new to it, or they are older than"
             " the arrivals that it keeps)"
         )
     if unknown:
         causes.append(
-            f"{unknown:,} of {found.records:,} records arrived before the exporter's first reading"
+            f"{unknown:,} of {records} arrived before the exporter's first reading"
             " of their partition"
         )
     if not sample.census:
@@ -299,4 +300,4 @@ def _limitations(unit: UnitReport, figures: Figures) -> Iterable[str]:
     if not outcome.order_judged:
         yield "order is not judged"
     if unaudited := figures.counts.get(Verdict.UNAUDITABLE, 0):
-        yield f"{unaudited:,} records are unauditable: their counterpart is gone or unknown"
+        yield f"unauditable, as the counterpart is gone or unknown: {plural(unaudited, 'record')}"

@@ -68,22 +68,17 @@ _COLUMNS: Final = (
 def shown_columns(rows: Sequence[Figures], width: int | None = None) -> tuple[Column, ...]:
     """The columns with a figure in one of *rows*.
 
-    If they do not fit into *width* characters, counts that are no faults are left out first.
+    If they do not fit into *width* characters, figures that are no faults are left out first.
     """
     shown = [each for each in _COLUMNS if each.is_shown(rows)]
-    while width is not None and sum(_width(each, rows) for each in shown) > width:
-        optional = [each for each in shown if each.verdicts and not each.always]
+    while width is not None and columns_width(shown, rows) > width:
+        optional = [each for each in shown if not each.always]
         if not optional:
             break
         shown.remove(max(optional, key=lambda each: (not each.is_fault, shown.index(each))))
     return tuple(shown)
 
 
-def hidden_columns(figures: Figures, shown: Sequence[Column]) -> list[Column]:
-    """The columns with a count of *figures* that are not *shown*."""
-    return [each for each in _COLUMNS if each not in shown and each.count(figures)]
-
-
-def _width(column: Column, rows: Sequence[Figures]) -> int:
-    """The width with the space to the next column."""
-    return 2 + max(len(column.heading), *(len(column.cell(each)) for each in rows))
+def columns_width(columns: Sequence[Column], rows: Sequence[Figures]) -> int:
+    """The width of *columns* with the space before each."""
+    return sum(2 + max(len(col.heading), *(len(col.cell(row)) for row in rows)) for col in columns)

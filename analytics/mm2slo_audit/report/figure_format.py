@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_audit.run.time_span import format_utc
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_core.timeline_record import Side
 
@@ -112,4 +113,4 @@ def format_latency(name: str, found: Latency) -> str:
         if value is not None
     ]
     parts.append(f"average {format_bracket(found.average)}")
-    return f"{name}: {', '.join(parts)} ({found.records:,} records)"
+    return f"{name}: {', '.join(parts)} ({plural(found.records, 'record')})"

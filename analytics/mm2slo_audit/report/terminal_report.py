@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mm2slo_audit.report.audit_figures import TopicFigures, compute_topic_figures
-from mm2slo_audit.report.figure_columns import hidden_columns, shown_columns
+from mm2slo_audit.report.figure_columns import columns_width, shown_columns
 from mm2slo_audit.report.figure_format import (
     format_coverage,
     format_duration,
@@ -20,6 +20,7 @@ from mm2slo_audit.report.figure_format import (
     format_window,
 )
 from mm2slo_core.audit.conclusion import Result
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 
 if TYPE_CHECKING:
@@ -81,26 +82,31 @@ def _flow_label(topic: TopicFigures) -> str:
 
 
 def _table(label: str, topics: list[TopicFigures], width: int) -> Iterator[RenderableType]:
+    """Names are not split, so that they can be copied: a long one is below the table."""
+    rows = [each.figures for each in topics]
+    widest_name = width - columns_width(shown_columns(rows, 0), rows)
+    in_table = [each for each in topics if len(each.figures.name) <= widest_name]
+    name_width = max(_NAME_WIDTH, *(len(each.figures.name) for each in in_table), 0)
+    shown = shown_columns(rows, width - name_width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column(label, overflow="fold", min_width=_NAME_WIDTH)
-    shown = shown_columns([each.figures for each in topics], width - _NAME_WIDTH)
+    table.add_column(label, overflow="fold", min_width=name_width)
     for column in shown:
         table.add_column(column.heading, justify="right", no_wrap=True)
-    for topic in topics:
+    for topic in in_table:
         cells = (
             Text(each.cell(topic.figures), "red" if _is_fault(each, topic) else "")
             for each in shown
         )
         table.add_row(topic.figures.name, *cells)
     yield Text()
-    yield table
+    yield table if in_table else Text(label)
     for topic in topics:
-        if hidden := hidden_columns(topic.figures, shown):
-            also = ", ".join(
-                f"{each.cell(topic.figures)} {each.heading.lower()}" for each in hidden
-            )
-            bad = any(each.is_fault for each in hidden)
-            yield _point(f"{topic.figures.name}: {also}", "red" if bad else "dim")
+        in_row = shown if topic in in_table else ()
+        rest = [each for each in shown_columns([topic.figures]) if each not in in_row]
+        if rest:
+            also = ", ".join(f"{each.cell(topic.figures)} {each.heading.lower()}" for each in rest)
+            bad = any(_is_fault(each, topic) for each in rest)
+            yield _point(f"{topic.figures.name}: {also}", "red" if bad else "")
 
 
 def _is_fault(column: Column, topic: TopicFigures) -> bool:
@@ -140,7 +146,7 @@ def _examples(report: RunReport) -> Iterator[RenderableType]:
     for verdict in sorted(first, key=lambda each: each not in FAULTS):
         yield _point(f"{verdict}: {first[verdict]}")
     if total > len(first):
-        yield Text(f"  {total:,} records in all: --report FILE.html or .json", style="dim")
+        yield Text(f"  {plural(total, 'record')} in all: --report FILE.html or .json", style="dim")
 
 
 def _not_audited(report: RunReport) -> Iterator[RenderableType]:

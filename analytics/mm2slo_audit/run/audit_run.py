@@ -16,6 +16,7 @@ from mm2slo_audit.run.stated_bounds import compute_stated_bounds
 from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason, UnitScope
 from mm2slo_core.audit.conclusion import conclude
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import (
     AuditRun,
@@ -266,4 +267,4 @@ def _offsets(scopes: Iterable[UnitScope]) -> int:
 
 
 def _format_topic_count(scopes: Sequence[UnitScope]) -> str:
-    return "1 topic" if len(scopes) == 1 else f"{len(scopes):,} topics"
+    return plural(len(scopes), "topic")

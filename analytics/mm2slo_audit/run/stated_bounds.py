@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.audit.confidence_bounds import Interval, statement
+from mm2slo_core.audit.confidence_bounds import Interval, plural, statement
 from mm2slo_core.audit.key_rates import disorder_rate, moved_rate, rate_statement
 from mm2slo_core.audit.record_rates import ABSENT, Rate, record_rates
 from mm2slo_core.audit.record_verdict import Verdict
@@ -91,7 +91,7 @@ def _of_property(
     nothing_seen = not rate.events and not rate.census
     if nothing_seen:
         # Without an event there is no interval for records, only for keys.
-        sentence += f"; of their {rate.records:,} records, {key_property.none}"
+        sentence += f"; of their {plural(rate.records, 'record')}, {key_property.none}"
     yield _stated(key_property.name, Rate(broken, keys), sentence, sample)
     if not nothing_seen:
         yield _per_record(key_property, rate)

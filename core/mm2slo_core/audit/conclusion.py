@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.audit.confidence_bounds import percent
+from mm2slo_core.audit.confidence_bounds import percent, plural
 from mm2slo_core.audit.record_rates import record_rates
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 
@@ -136,9 +136,9 @@ def _parts(
         keys["out of order"] += outcome.affinity.keys_disordered
     for what, count in keys.items():
         if count:
-            yield f"{_plural(count, 'key')} {what}"
+            yield f"{plural(count, 'key')} {what}"
     if not_audited:
-        yield f"{_plural(not_audited, 'topic')} not audited"
+        yield f"{plural(not_audited, 'topic')} not audited"
 
 
 def _duplicated(judged: Iterable[UnitOutcome], limit: DuplicateLimit) -> str:
@@ -166,17 +166,13 @@ def _nothing_line(
     outcomes: Sequence[UnitOutcome], not_audited: Sequence[NotAudited], known: int | None
 ) -> str:
     reasons = Counter(each.reason.value for each in not_audited)
-    parts = [f"{_plural(count, 'topic')} {reason}" for reason, count in sorted(reasons.items())]
+    parts = [f"{plural(count, 'topic')} {reason}" for reason, count in sorted(reasons.items())]
     unauditable = sum(outcome.counts.get(Verdict.UNAUDITABLE, 0) for outcome in outcomes)
     if unauditable:
         parts.append(f"{unauditable:,} {Verdict.UNAUDITABLE}")
     why = ", ".join(parts) or "no record in the window"
     until = ": unknown" if known is None else f" {_utc(known)}"
     return f"nothing could be audited: {why}; complete up to{until}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _utc(epoch_ms: int) -> str:

@@ -115,11 +115,16 @@ def statement(
     """
     if n == 0:
         return f"{what} is unknown: no {of} was compared"
-    drawn = f"{n:,} {of}" if n == 1 else f"{n:,} {of}s"
+    drawn = plural(n, of)
     if census:
         return f"{what} is {percent(events / n)} (census of {drawn}, {counted})"
     found = spread(clopper_pearson(events, n))
     return f"{what} is {percent(events / n)} (95 %: {found}; {drawn} sampled, {counted})"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 record`, `1,200 records`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def spread(interval: Interval) -> str:

@@ -10,7 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.audit.confidence_bounds import Interval, cluster_bootstrap, percent, spread
+from mm2slo_core.audit.confidence_bounds import (
+    Interval,
+    cluster_bootstrap,
+    percent,
+    plural,
+    spread,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,12 +70,13 @@ def rate_statement(what: str, found: KeyRate, *, noun: str) -> str:
     records, because the keys that were not drawn may be the large ones; it bounds that of keys.
     """
     if found.census:
-        counted = f"census of {found.records:,} records, {found.events:,} {noun}"
+        counted = f"census of {plural(found.records, 'record')}, {found.events:,} {noun}"
         return f"{what}: {percent(found.rate)} ({counted})"
     if found.interval is None:
         counted = f"{found.events:,} of {found.records:,} sampled"
-        return f"{what}: {counted}, in {_keys(found)}: too few keys for an interval"
-    drawn = f"bootstrap over {found.keys:,} keys"
+        keys = plural(found.keys_with_event, "key")
+        return f"{what}: {counted}, in {keys}: too few keys for an interval"
+    drawn = f"bootstrap over {plural(found.keys, 'key')}"
     return f"{what}: {percent(found.rate)} (95 %: {spread(found.interval)}, {drawn})"
 
 
@@ -96,7 +103,3 @@ def _clusters(cells: Sequence[_Cluster]) -> list[tuple[float, float]]:
         for keys, events, records in cells
         for per_key in [(events / keys, records / keys)] * keys
     ]
-
-
-def _keys(found: KeyRate) -> str:
-    return "1 key" if found.keys_with_event == 1 else f"{found.keys_with_event:,} keys"

@@ -89,7 +89,24 @@ def test_terminal_report_large_figures_fit_80_columns(report: RunReport) -> None
     large = replace(unit, outcome=replace(unit.outcome, scope=scope, partitions=parts))
     *table, _ = printed(replace(report, units=(large,)))
     assert max(map(cell_len, table)) <= 80
+    assert any(name in line for line in table)
     assert any(re.search(r"\d,\d{3},\d{3}", line) for line in table)
+
+
+@pytest.mark.parametrize("length", [5, 20, 33, 44, 60, 76])
+def test_terminal_report_does_not_split_names(report: RunReport, length: int) -> None:
+    (unit,) = report.units
+    name = "a" * length
+    long = replace(
+        unit, outcome=replace(unit.outcome, scope=replace(unit.outcome.scope, target_topic=name))
+    )
+    short = replace(
+        unit, outcome=replace(unit.outcome, scope=replace(unit.outcome.scope, target_topic="b"))
+    )
+    lines = printed(replace(report, units=(short, long)))[:-1]
+    assert max(map(cell_len, lines)) <= 80
+    matched = f"{unit.outcome.counts[Verdict.MATCHED]:,}"
+    assert re.search(rf"\b{name}:?\s+{matched}\b", "\n".join(lines))
 
 
 def test_terminal_report_shows_all_verdicts_and_topics_not_audited(report: RunReport) -> None:
@@ -287,10 +304,11 @@ def test_formats_show_same_counts_and_dash_where_order_is_not_judged(report: Run
         assert all(f">{number}<" in render_html(shown) for number in numbers)
 
 
-def test_terminal_report_lists_counts_without_room_for_a_column(report: RunReport) -> None:
+def test_terminal_report_lists_figures_without_room_for_a_column(report: RunReport) -> None:
     text = " ".join(" ".join(printed(report)).split())
-    assert "Matched Lost Expired Duplicates p99 latency Keys broken" in text
-    assert "10 moved, 10 altered, 40 pending, 8 extra, 20 out of order, 8 unauditable" in text
+    assert "us->eu Matched Lost Duplicates p99 latency" in text
+    assert "6 expired, 10 moved, 10 altered, 40 pending, 8 extra, 20 out of order, 8 un" in text
+    assert "unauditable, 7 of 80 keys broken" in text
 
 
 def test_reports_show_duplicated(report: RunReport) -> None:
@@ -328,7 +346,7 @@ def test_reports_show_rates_of_keys(report: RunReport) -> None:
     shown = replace(report, sample=sample, units=(sampled,))
     moved = "copies in another partition than their key: 5% (95 %: "
     quiet = "200 keys sampled, 0 out of order); of their 1,800 records, none out of order"
-    detected = "sampled records are out of order in their partition; a rate per"
+    detected = "out of order in their partition: "
     for text in ("\n".join(printed(shown, 200)), render_html(shown), render_markdown(shown)):
         assert moved in text
         assert "bootstrap over 200 keys)" in text
