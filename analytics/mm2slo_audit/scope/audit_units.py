@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mm2slo_core.name_filters import TopicFilter
@@ -11,9 +11,10 @@ from mm2slo_core.topic_selection import TopicRole, replicated_topics
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_core.topic_selection import TopicPair
     from mm2slo_core.topology import Flow
 
 
@@ -38,11 +39,6 @@ class Unit:
         """The flows that feed it."""
         return tuple(feed.flow.flow for feed in self.feeds)
 
-    def with_flows(self, flows: Mapping[str, FlowConfig]) -> Unit:
-        """The unit with other configurations of its flows, by label."""
-        feeds = (Feed(flows.get(feed.flow.label, feed.flow), feed.topic) for feed in self.feeds)
-        return replace(self, feeds=tuple(feeds))
-
     @property
     def shared(self) -> bool:
         """Whether several flows feed it."""
@@ -61,16 +57,25 @@ def plan_units(
     """
     feeds: dict[tuple[str, str], list[Feed]] = {}
     for flow in flows:
-        audited = TopicFilter(flow.audit.topics, flow.audit.topics_exclude)
-        for pair in replicated_topics(flow, topics.get(flow.flow.source, ()), flow.canary.topic):
-            if pair.role is not TopicRole.DATA or pair.source in own_topics or not pair.target:
-                continue
-            if audited.matches(pair.source):
+        for pair in audited_pairs(flow, topics.get(flow.flow.source, ()), own_topics):
+            if pair.target:
                 key = (flow.flow.target, pair.target)
                 feeds.setdefault(key, []).append(Feed(flow, pair.source))
     return tuple(
         Unit(cluster, topic, tuple(found)) for (cluster, topic), found in sorted(feeds.items())
     )
+
+
+def audited_pairs(
+    flow: FlowConfig, topics: Iterable[str], own_topics: Collection[str]
+) -> Iterator[TopicPair]:
+    """The topics of *flow* to audit, also those whose copy has no known name."""
+    audited = TopicFilter(flow.audit.topics, flow.audit.topics_exclude)
+    for pair in replicated_topics(flow, topics, flow.canary.topic):
+        if pair.role is not TopicRole.DATA or pair.source in own_topics:
+            continue
+        if audited.matches(pair.source):
+            yield pair
 
 
 def select_units(

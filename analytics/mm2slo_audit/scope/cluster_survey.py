@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import math
 from collections import defaultdict
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +21,6 @@ from mm2slo_audit.scope.offset_snapshot import (
     target_isolation,
 )
 from mm2slo_audit.scope.offsets_by_time import add_offsets_by_time
-from mm2slo_audit.scope.running_settings import use_running_settings
 from mm2slo_audit.scope.timeline_reader import read_timeline
 from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading
 from mm2slo_core.audit.audit_scope import NotAudited, TimestampType
@@ -74,14 +72,11 @@ class ClusterSurvey:
         self.timelines: dict[TimelineKey, TopicTimeline] = {}
         self.arrivals: dict[TimelineKey, TopicTimeline] = {}
         self.not_audited: list[NotAudited] = []
-        self.notes: list[str] = []
-        """Where running connectors differ from the configuration."""
 
     def read(self, units: Sequence[ReachableUnit]) -> None:
         """Read all data of *units*."""
         self._units = list(units)
         self._on_progress("reading commits and offset syncs")
-        self._use_running_settings()
         for flow in self._flows():
             self._attempt(_feeds(flow), partial(self._read_internals, flow))
         self._on_progress("reading offsets")
@@ -118,16 +113,6 @@ class ClusterSurvey:
             )
 
     # -- steps -------------------------------------------------------------------------------
-
-    def _use_running_settings(self) -> None:
-        """Continue with the settings of the running connectors, as the exporter does."""
-        running: dict[str, FlowConfig] = {}
-        for flow in self._flows():
-            if flow.by_mirrormaker:
-                client = self._clients[flow.flow.target]
-                running[flow.label], sentences = use_running_settings(flow, client)
-                self.notes += sentences
-        self._units = [replace(each, unit=each.unit.with_flows(running)) for each in self._units]
 
     def _attempt(self, is_affected: Callable[[Unit], bool], step: Callable[[], None]) -> None:
         try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from mm2slo_audit.scope.audit_units import Unit, plan_units, select_units
+from mm2slo_audit.scope.audit_units import Unit, audited_pairs, plan_units, select_units
 from mm2slo_audit.scope.cluster_topics import ClusterTopics, list_cluster_topics
 from mm2slo_audit.scope.not_audited_reasons import not_audited_after, reason_for_error
+from mm2slo_audit.scope.running_settings import use_running_settings
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.config.flow_config import PolicyKind
 from mm2slo_core.name_filters import TopicFilter
@@ -16,7 +17,7 @@ from mm2slo_core.topic_selection import replication_policy
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from mm2slo_core.config import Config
     from mm2slo_core.config.flow_config import FlowConfig
@@ -40,6 +41,8 @@ class ReachableUnits:
 
     units: tuple[ReachableUnit, ...]
     not_audited: tuple[NotAudited, ...]
+    notes: tuple[str, ...] = ()
+    """Where running connectors differ from the configuration."""
 
     @classmethod
     def find(
@@ -51,6 +54,7 @@ class ReachableUnits:
     ) -> Self:
         """Find the units of the *chosen* flows, with all configured flows that feed them.
 
+        Flows have the settings of their running connectors, as in the exporter.
         Raises UserError if the clusters of no flow answer, or no flow copies a topic of *topics*.
         """
         targets = {flow.flow.target for flow in chosen}
@@ -62,20 +66,28 @@ class ReachableUnits:
         }
         if all(flow.label in unreachable for flow in chosen):
             raise UserError(str(unreachable[chosen[0].label]))
-        reachable_flows = [flow for flow in flows if flow.label not in unreachable]
-        labels = {flow.label for flow in chosen}
-        units = plan_units(
-            reachable_flows,
-            {alias: listing.counts for alias, listing in listings.items()},
-            _own_topics(config),
+        reachable_flows, notes = _running_flows(
+            [flow for flow in flows if flow.label not in unreachable], clients
         )
-        units = select_units(units, labels, topics)
+        labels = {flow.label for flow in chosen}
+        names = {alias: listing.counts for alias, listing in listings.items()}
+        units = plan_units(reachable_flows, names, _own_topics(config))
+        unnamed = [
+            each
+            for flow in reachable_flows
+            if flow.label in labels
+            for each in _unnamed_copies(flow, names[flow.flow.source], _own_topics(config))
+            if not topics or each.target_topic in topics
+        ]
+        named = [each for each in topics if each not in {found.target_topic for found in unnamed}]
+        units = select_units(units, labels, named) if named or not topics else ()
         reached: list[ReachableUnit] = []
         not_audited = [
             not_audited_after(flow.label, unreachable[flow.label], (flow.flow,))
             for flow in chosen
             if flow.label in unreachable
         ]
+        not_audited += unnamed
         unreachable_flows = [flow for flow in flows if flow.label in unreachable]
         for unit in units:
             found = _check_unit(unit, listings, unreachable_flows)
@@ -87,7 +99,32 @@ class ReachableUnits:
             not_audited += _sources_missing(
                 [flow for flow in reachable_flows if flow.label in labels], listings
             )
-        return cls(tuple(reached), tuple(not_audited))
+        return cls(tuple(reached), tuple(not_audited), notes)
+
+
+def _running_flows(
+    flows: Sequence[FlowConfig], clients: Mapping[str, ClusterClient]
+) -> tuple[list[FlowConfig], tuple[str, ...]]:
+    """*flows* with the settings of their running connectors, and where these differ."""
+    running = list(flows)
+    notes: tuple[str, ...] = ()
+    for number, flow in enumerate(flows):
+        if flow.by_mirrormaker:
+            running[number], named = use_running_settings(flow, clients[flow.flow.target])
+            notes += named
+    return running, notes
+
+
+def _unnamed_copies(
+    flow: FlowConfig, topics: Iterable[str], own_topics: Collection[str]
+) -> Iterator[NotAudited]:
+    for pair in audited_pairs(flow, topics, own_topics):
+        if not pair.target:
+            detail = (
+                f"the name of the copy of {pair.source} on {flow.flow.target} is not known: the"
+                f" transforms of {flow.connect.source_connector} decide it"
+            )
+            yield NotAudited(pair.source, NotAuditedReason.COPY_UNKNOWN, detail, (flow.flow,))
 
 
 def _own_topics(config: Config) -> frozenset[str]:

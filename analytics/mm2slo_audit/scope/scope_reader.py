@@ -86,7 +86,7 @@ def read_scopes(
             for unit, _scope, _copies in made
         ),
         copies=tuple(copies for _unit, _scope, copies in made),
-        notes=tuple(survey.notes),
+        notes=reach.notes,
     )
 
 

@@ -151,6 +151,8 @@ class NotAuditedReason(StrEnum):
 
     TARGET_MISSING = "target_missing"
     SOURCE_MISSING = "source_missing"
+    COPY_UNKNOWN = "copy_unknown"
+    """Transforms of the connector rename the copy in a way that is not known."""
     EXPIRED = "expired"
     """Retention removed all records of the window from the source."""
     EMPTY = "empty"

@@ -14,7 +14,7 @@ from small_audit_unit import scope
 
 from mm2slo_audit.run import kafka_scope_reader
 from mm2slo_audit.run.kafka_scope_reader import KafkaScopeReader
-from mm2slo_audit.scope import Isolations, KafkaScopes
+from mm2slo_audit.scope import Isolations, KafkaScopes, reachable_units
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import ErrorKind
@@ -55,6 +55,7 @@ def test_list_topics_returns_topics_on_both_sides(monkeypatch: pytest.MonkeyPatc
     eu = ListedCluster({"us.orders": 1, "us.deleted": 1})
     clients = nullcontext({"us": us, "eu": eu})
     monkeypatch.setattr(kafka_scope_reader, "open_clients", lambda _config: clients)
+    monkeypatch.setattr(reachable_units, "use_running_settings", lambda flow, _client: (flow, ()))
     found = KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ())
     assert found == {(Flow("us", "eu"), "us.orders")}
     with pytest.raises(UserError, match="topic 'nowhere' is not copied by these flows"):

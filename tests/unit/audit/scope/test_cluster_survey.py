@@ -13,7 +13,6 @@ from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
 from mm2slo_audit.scope.reachable_units import ReachableUnit
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.config import load_config
-from mm2slo_core.config.flow_config import Isolation
 from mm2slo_kafka.partition_offsets import OffsetReading
 
 if TYPE_CHECKING:
@@ -45,19 +44,16 @@ class Cluster:
 
 
 @pytest.mark.parametrize(
-    ("flow", "running", "source", "target"),
+    ("flow", "source", "target"),
     [
-        ("{flow: us->eu}", {}, UNCOMMITTED, UNCOMMITTED),
-        ("{flow: us->eu, isolation: read_committed}", {}, COMMITTED, UNCOMMITTED),
-        ("{flow: us->eu, exactly_once: true, isolation: read_committed}", {}, COMMITTED, COMMITTED),
-        ("{flow: us->eu}", {"isolation": Isolation.READ_COMMITTED}, COMMITTED, UNCOMMITTED),
-        ("{flow: us->eu}", {"exactly_once": True}, COMMITTED, COMMITTED),
+        ("{flow: us->eu}", UNCOMMITTED, UNCOMMITTED),
+        ("{flow: us->eu, isolation: read_committed}", COMMITTED, UNCOMMITTED),
+        ("{flow: us->eu, exactly_once: true, isolation: read_committed}", COMMITTED, COMMITTED),
     ],
 )
 def test_cluster_survey_reads_positions_then_target_ends_then_source_ends(
     monkeypatch: pytest.MonkeyPatch,
     flow: str,
-    running: dict[str, object],
     source: str,
     target: str,
 ) -> None:
@@ -67,11 +63,6 @@ def test_cluster_survey_reads_positions_then_target_ends_then_source_ends(
         requests.append(("positions",))
         return CommitsAndSyncs()
 
-    monkeypatch.setattr(
-        cluster_survey,
-        "use_running_settings",
-        lambda flow, _client: (flow.model_copy(update=running), ("named",)),
-    )
     monkeypatch.setattr(cluster_survey, "read_commits_and_syncs", positions)
     monkeypatch.setattr(cluster_survey, "read_topic_settings", lambda *_requests: {})
     monkeypatch.setattr(cluster_survey, "read_timeline", lambda *_requests, **_limits: {})
@@ -91,4 +82,3 @@ def test_cluster_survey_reads_positions_then_target_ends_then_source_ends(
         ("starts", "eu"),
     ]
     assert survey.not_audited == []
-    assert survey.notes == ["named"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from fake_clusters import ListedCluster as Cluster
 
+from mm2slo_audit.scope import reachable_units
 from mm2slo_audit.scope.reachable_units import ReachableUnits
 from mm2slo_core.audit.audit_scope import NotAuditedReason
 from mm2slo_core.config import load_config
@@ -14,6 +15,7 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import ErrorKind
 
 if TYPE_CHECKING:
+    from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_kafka.cluster_client import ClusterClient
 
 CLUSTERS = """\
@@ -24,6 +26,24 @@ clusters:
 """
 BOTH = "flows: [{flow: us->eu}, {flow: ap->eu}]\n"
 KEEPING_NAMES = f"defaults: {{policy: {{kind: identity}}}}\n{BOTH}"
+
+
+RENAMED = {"transforms": "a", "transforms.a.type": "RegexRouter"}
+EXACT = RENAMED | {"transforms.a.regex": r"us\.(.*)", "transforms.a.replacement": "new.$1"}
+
+
+@pytest.fixture(autouse=True)
+def running(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, str]]:
+    """Transforms of running connectors by flow; the others run as configured."""
+    transforms: dict[str, dict[str, str]] = {}
+
+    def use(flow: FlowConfig, _client: object) -> tuple[FlowConfig, tuple[str, ...]]:
+        if flow.label not in transforms:
+            return flow, ()
+        return flow.model_copy(update={"transforms": transforms[flow.label]}), ("named",)
+
+    monkeypatch.setattr(reachable_units, "use_running_settings", use)
+    return transforms
 
 
 def find(
@@ -112,4 +132,34 @@ def test_find_shared_target_with_unreachable_source_is_not_audited() -> None:
     assert reasons(found) == {"a": NotAuditedReason.UNREACHABLE}
     assert found.not_audited[0].detail == (
         "us->eu may feed it as well, and its source is unreachable"
+    )
+
+
+def test_find_names_copies_by_the_transforms_of_the_running_connector(
+    running: dict[str, dict[str, str]],
+) -> None:
+    running["us->eu"] = EXACT
+    clusters = {"us": Cluster({"a": 1}), "ap": Cluster({}), "eu": Cluster({"new.a": 1})}
+    found = find(BOTH, clusters, "us->eu")
+    assert [each.unit.topic for each in found.units] == ["new.a"]
+    assert reasons(found) == {}
+    assert found.notes == ("named",)
+
+
+@pytest.mark.parametrize(("topics", "unnamed"), [((), {"a", "b"}), (("a",), {"a"})])
+def test_find_names_topics_whose_copy_has_no_known_name(
+    running: dict[str, dict[str, str]], topics: tuple[str, ...], unnamed: set[str]
+) -> None:
+    running["us->eu"] = {"transforms": "a", "transforms.a.type": "com.example.Router"}
+    clusters = {
+        "us": Cluster({"a": 1, "b": 1}),
+        "ap": Cluster({"c": 1}),
+        "eu": Cluster({"ap.c": 1}),
+    }
+    found = find(BOTH, clusters, "us->eu", topics=topics)
+    assert found.units == ()
+    assert reasons(found) == dict.fromkeys(unnamed, NotAuditedReason.COPY_UNKNOWN)
+    assert found.not_audited[0].detail == (
+        "the name of the copy of a on eu is not known: the transforms of MirrorSourceConnector"
+        " decide it"
     )
