@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mm2slo_lab import Lab
     from mm2slo_lab.broker import Broker
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 FLOW = "us->eu"
 KEPT_PARTITIONS = 3
