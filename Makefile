@@ -27,7 +27,7 @@ test-unit: setup ## Run the unit tests alone, without Kafka, Spark and Prometheu
 	@$(PYTEST) --durations 10 -m "not lab and not long and not spark and not promtool" tests/unit
 
 test-long: WORKERS := 4
-test-long: setup java prometheus postgres chromium axe splunk-logging image-tools ## Run the long suite (Kafka Connect, Kafka 3.7 and 3.9, long faults, deep searches)
+test-long: setup java prometheus postgres chromium axe splunk-logging image-tools ## Run the long suite (Kafka Connect, other versions of Kafka, long faults, deep searches)
 	@HYPOTHESIS_PROFILE=deep $(PYTEST) -m "long or property"
 
 check: setup ## Lint, types, import contracts, generated files

@@ -49,7 +49,7 @@ def up(
         typer.Option(help="Flow, for example 'us->eu'; repeatable. [default: both directions]"),
     ] = None,
     kafka_version: Annotated[
-        str, typer.Option(help="Kafka release line (4.1.x) or exact version.")
+        str, typer.Option(help="Kafka release line (4.4.x) or exact version.")
     ] = DEFAULT_VERSION,
     engine: Annotated[
         Engine, typer.Option(help="Process that runs the mirror connectors.")

@@ -45,7 +45,7 @@ class ConnectWorker:
         self._brokers = brokers
         self._file = runtime.root / f"connect-{alias}.properties"
         name = f"connect-{alias}"
-        spec = runtime.spec(name, topology.mm2_heap, _MAIN, str(self._file))
+        spec = runtime.mirror.spec(name, topology.mm2_heap, _MAIN, str(self._file))
         self.process = ManagedProcess(spec, outlives_parent=outlives_parent, handle=handle)
 
     def start(self, *, wait: bool = True) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mm2slo_lab.java_lookup import find_java
 from mm2slo_lab.kafka_jars import classpath
-from mm2slo_lab.kafka_versions import release_line
+from mm2slo_lab.kafka_versions import mirror_version, release_line
 from mm2slo_lab.managed_process import ProcessSpec
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Runtime:
 
     java: str
     class_path: str
+    mirror_class_path: str
     root: Path
     log_option: str
 
@@ -42,10 +43,17 @@ class Runtime:
         line = release_line(version)
         java = find_java(line.java)
         class_path = classpath(version, progress)
+        mirror_class_path = classpath(mirror_version(version), progress)
         root.mkdir(parents=True, exist_ok=True)
         log_config = root / "logging.properties"
         log_config.write_text(line.log_config, encoding="ascii")
-        return cls(java, class_path, root, f"-D{line.log_option}=file:{log_config}")
+        option = f"-D{line.log_option}=file:{log_config}"
+        return cls(java, class_path, mirror_class_path, root, option)
+
+    @property
+    def mirror(self) -> Runtime:
+        """The runtime of MirrorMaker 2 and Connect, whose version may be older."""
+        return replace(self, class_path=self.mirror_class_path)
 
     def spec(self, name: str, heap: int, main: str, *arguments: str) -> ProcessSpec:
         """Return the spec of a Java program with *heap* MiB that logs to `logs/<name>.log`."""

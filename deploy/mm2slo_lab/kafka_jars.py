@@ -35,7 +35,7 @@ _REASONS = ("UNRESOLVED", "Exception", "ERROR", "not found", "unknown host", "re
 
 
 def jar_paths(version: str, progress: Progress | None = None) -> tuple[Path, ...]:
-    """Return the jars of a Kafka *version* (`4.1.x` or exact), downloading them if necessary.
+    """Return the jars of a Kafka *version* (`4.4.x` or exact), downloading them if necessary.
 
     A download takes a minute or two; *progress* gets a line per step.
     Raises JavaMissingError, or JarsUnavailableError when the download fails.

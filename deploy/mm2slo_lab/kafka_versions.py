@@ -1,6 +1,6 @@
 """Kafka release lines of the lab.
 
-A version is `4.1.x` (newest patch) or exact, `4.1.1`.
+A version is `4.4.x` (newest patch) or exact, `4.4.0`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from mm2slo_lab.lab_errors import LabError
 
-DEFAULT_VERSION = "4.1.x"
+DEFAULT_VERSION = "4.4.x"
 SCALA = "2.13"
 
 
@@ -37,6 +37,8 @@ class ReleaseLine:
     topics_excluded: str
     log_option: str
     log_config: str
+    mirror: str = ""
+    """The line whose MirrorMaker 2 runs with these brokers; its own if empty."""
 
 
 _LOG4J2 = """\
@@ -64,17 +66,20 @@ _KAFKA_3 = ReleaseLine(
     log_option="log4j.configuration",
     log_config=_RELOAD4J,
 )
+_KAFKA_4 = ReleaseLine(
+    minor="4.3",
+    binding=Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
+    java=17,
+    topics_excluded=r"mm2.*\.internal, .*\.replica, __.*",
+    log_option="log4j2.configurationFile",
+    log_config=_LOG4J2,
+)
 LINES = (
-    ReleaseLine(
-        minor="4.1",
-        binding=Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
-        java=17,
-        topics_excluded=r"mm2.*\.internal, .*\.replica, __.*",
-        log_option="log4j2.configurationFile",
-        log_config=_LOG4J2,
-    ),
+    # Its connect-mirror cannot be downloaded yet.
+    replace(_KAFKA_4, minor="4.4", mirror="4.3"),
+    _KAFKA_4,
+    *(replace(_KAFKA_4, minor=minor) for minor in ("4.2", "4.1", "4.0")),
     _KAFKA_3,
-    replace(_KAFKA_3, minor="3.7"),
 )
 
 
@@ -89,16 +94,16 @@ def release_line(version: str) -> ReleaseLine:
     )
 
 
+def mirror_version(version: str) -> str:
+    """The version of MirrorMaker 2 that runs with brokers of *version*. Raises LabError."""
+    line = release_line(version)
+    return f"{line.mirror}.x" if line.mirror else version
+
+
 def artifacts(version: str) -> tuple[Artifact, ...]:
-    """Return the Maven modules of broker, MirrorMaker 2, Connect and Kafka's tools."""
+    """Return the Maven modules of broker, Kafka's tools and, if released, MirrorMaker 2."""
     line = release_line(version)
     revision = f"{line.minor}.+" if version == f"{line.minor}.x" else version
-    kafka = (
-        f"kafka_{SCALA}",
-        "connect-mirror",
-        "connect-mirror-client",
-        "connect-runtime",
-        "connect-json",
-        "kafka-tools",
-    )
+    mirror = ("connect-mirror", "connect-mirror-client", "connect-runtime", "connect-json")
+    kafka = (f"kafka_{SCALA}", "kafka-tools", *(() if line.mirror else mirror))
     return (*(Artifact("org.apache.kafka", name, revision) for name in kafka), line.binding)

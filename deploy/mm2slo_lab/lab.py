@@ -13,6 +13,7 @@ from mm2slo_lab.config_yaml import render_config
 from mm2slo_lab.connect_worker import ConnectWorker
 from mm2slo_lab.java_runtime import Runtime
 from mm2slo_lab.kafka_jars import jar_paths
+from mm2slo_lab.kafka_versions import mirror_version
 from mm2slo_lab.lab_errors import LabError
 from mm2slo_lab.lab_state import LabState
 from mm2slo_lab.lab_topology import ADMIN, Engine, LabTopology, User
@@ -174,8 +175,8 @@ class Lab:
 
     @property
     def jars(self) -> tuple[Path, ...]:
-        """Kafka's jars."""
-        return jar_paths(self.topology.kafka_version)
+        """The jars of MirrorMaker 2, with Kafka's clients."""
+        return jar_paths(mirror_version(self.topology.kafka_version))
 
     @property
     def processes(self) -> dict[str, ManagedProcess]:

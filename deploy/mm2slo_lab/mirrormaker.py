@@ -34,7 +34,7 @@ class MirrorMaker:
         self._topology = topology
         self._brokers = brokers
         self._file = runtime.root / "mm2.properties"
-        spec = runtime.spec("mm2", topology.mm2_heap, _MAIN, str(self._file))
+        spec = runtime.mirror.spec("mm2", topology.mm2_heap, _MAIN, str(self._file))
         self.process = ManagedProcess(spec, outlives_parent=outlives_parent, handle=handle)
         self._overrides: dict[str, str] = {}
 

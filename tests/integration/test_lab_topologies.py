@@ -80,7 +80,7 @@ def test_connect_runs_mirror_connectors(lab_factory: LabFactory) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", ["3.9.x"])
+@pytest.mark.parametrize("version", ["3.9.x", "4.0.x", "4.1.x", "4.2.0", "4.3.x"])
 def test_lab_with_older_kafka_replicates(lab_factory: LabFactory, version: str) -> None:
     lab = lab_factory(LabTopology(kafka_version=version))
 

@@ -7,12 +7,17 @@ import zipfile
 import pytest
 
 from mm2slo_lab.kafka_jars import jar_paths
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
 from mm2slo_logship.events.event_actions import EVENT_ACTIONS
 
+MIRROR = mirror_version(DEFAULT_VERSION)
 _JARS = ("connect-mirror-", "connect-runtime-", "kafka-clients-")
 
 
-@pytest.mark.parametrize("version", ["4.1.x", pytest.param("3.9.x", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "version",
+    [MIRROR, *(pytest.param(each, marks=pytest.mark.long) for each in ("4.1.x", "3.9.x"))],
+)
 def test_anchors_are_in_the_classes_of_kafka(version: str) -> None:
     classes: dict[str, bytes] = {}
     for jar in jar_paths(version):

@@ -18,7 +18,7 @@ from container_images.image_store import ROOT
 from mm2slo_core.user_folders import cache_folder
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.kafka_jars import jar_paths
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +123,8 @@ class NetworkLab(NamedTuple):
 def network_lab(
     network: PrivateNetwork, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[NetworkLab]:
-    jar_paths(DEFAULT_VERSION)  # the private network reaches no repository
+    for version in (DEFAULT_VERSION, mirror_version(DEFAULT_VERSION)):
+        jar_paths(version)  # the private network reaches no repository
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("lab")))
         lab = NetworkLab(network, tmp_path_factory.mktemp("etc"))

@@ -17,7 +17,7 @@ from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.java_lookup import find_java
 from mm2slo_lab.java_runtime import FLAGS
 from mm2slo_lab.kafka_jars import classpath
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
 from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
 from mm2slo_lab.monitoring import find_program
 from mm2slo_lab.ports import free_ports
@@ -209,7 +209,7 @@ class ComposeProcesses:
     def _write_kafka_scripts(self) -> None:
         folder = self._folder / "kafka"
         folder.mkdir(exist_ok=True)
-        java, jars = find_java(17), classpath(DEFAULT_VERSION)
+        java, jars = find_java(17), classpath(mirror_version(DEFAULT_VERSION))
         for name, main in _KAFKA.items():
             script = folder / name
             options = " ".join(("$KAFKA_HEAP_OPTS", *FLAGS, "$KAFKA_LOG4J_OPTS"))

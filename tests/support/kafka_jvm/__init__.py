@@ -10,7 +10,7 @@ import py4j.java_gateway as java  # type: ignore[import-untyped]  # py4j ships n
 import pyspark
 
 from mm2slo_lab.kafka_jars import classpath
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def running_jvm(
     (py4j_jar,) = Path(pyspark.__file__).parent.glob("jars/py4j-*.jar")
     port, token, process = java.launch_gateway(
         jarpath=str(py4j_jar),
-        classpath=jars or classpath(DEFAULT_VERSION),
+        classpath=jars or classpath(mirror_version(DEFAULT_VERSION)),
         javaopts=["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *options],
         redirect_stderr=stderr,
         die_on_exit=True,

@@ -50,7 +50,7 @@ def test_lab_commands_without_lab_suggest_lab_up(arguments: list[str]) -> None:
         ),
         (
             ["up", "--kafka-version", "2.0"],
-            "unsupported Kafka version '2.0'; expected 4.1.x, 3.9.x, 3.7.x, "
+            "unsupported Kafka version '2.0'; expected 4.4.x, 4.3.x, 4.2.x, 4.1.x, 4.0.x, 3.9.x, "
             "or a patch release of these",
         ),
     ],

@@ -11,7 +11,7 @@ import pytest
 
 from mm2slo_core.java_version import java_major
 from mm2slo_lab import ivy, java_lookup, kafka_jars
-from mm2slo_lab.kafka_versions import Artifact, artifacts, release_line
+from mm2slo_lab.kafka_versions import Artifact, artifacts, mirror_version, release_line
 from mm2slo_lab.lab_errors import JarsUnavailableError, JavaMissingError, LabError
 
 
@@ -88,11 +88,17 @@ def test_artifacts_have_newest_patch_and_log_binding(
     *kafka, log = artifacts(version)
 
     assert {artifact.revision for artifact in kafka} == {revision}
+    assert "connect-mirror" in {artifact.name for artifact in kafka}
     assert log.name == binding
 
 
+def test_brokers_newer_than_mirrormaker_run_with_the_newest_older_one() -> None:
+    assert (mirror_version("4.4.0"), mirror_version("4.1.x")) == ("4.3.x", "4.1.x")
+    assert "connect-mirror" not in {artifact.name for artifact in artifacts("4.4.x")}
+
+
 def test_release_line_unknown_version_raises_with_known_ones() -> None:
-    with pytest.raises(LabError, match=r"'2\.8\.0'.*4\.1\.x, 3\.9\.x, 3\.7\.x"):
+    with pytest.raises(LabError, match=r"'2\.8\.0'.*4\.4\.x, 4\.3\.x, .*, 3\.9\.x"):
         release_line("2.8.0")
 
 
