@@ -58,7 +58,8 @@ def run(
             del each["origin"]
         typer.echo(json.dumps({"findings": shown}, indent=2))
     else:
-        _print(findings)
+        is_stated = kafka_version or all(each.kafka_version for each in setups)
+        _print(findings, "" if is_stated else f"; by the rules of {mm2.NEWEST}")
     raise typer.Exit(max((_EXIT_CODES[each.severity] for each in findings), default=0))
 
 
@@ -80,7 +81,7 @@ def _read_clusters(base: BaseConfig, title: str) -> Iterator[tuple[str, ClusterF
         )
 
 
-def _print(findings: Sequence[Finding]) -> None:
+def _print(findings: Sequence[Finding], rules: str) -> None:
     blocks: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
     for each in findings:
         head = f"{each.origin}: {each.severity}: {each.what} [{each.check}]"
@@ -89,4 +90,4 @@ def _print(findings: Sequence[Finding]) -> None:
         for text in (*heads, f"  why: {why}", f"  do:  {action}"):
             typer.echo(mm2.wrapped(text, hanging=" " * 7))
     counts = (f"{sum(e.severity is each for e in findings)} {each}" for each in Severity)
-    typer.echo(f"{len(findings)} findings: {', '.join(counts)}")
+    typer.echo(f"{len(findings)} findings: {', '.join(counts)}{rules}")

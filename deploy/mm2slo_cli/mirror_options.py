@@ -9,13 +9,18 @@ import typer
 from pydantic import ValidationError
 
 from mm2slo_core.config import BaseConfig, ClusterConfig, ConfigError, Problem
-from mm2slo_core.mm2_config.connector_keys import kafka_release
+from mm2slo_core.mm2_config.connector_keys import NEWEST_VERSION, known_release
 from mm2slo_core.user_errors import UserError
+
+NEWEST = f"Kafka {NEWEST_VERSION.major}.{NEWEST_VERSION.minor}"
 
 
 def _check_version(option: typer.CallbackParam, value: str | None) -> str | None:
-    if value and kafka_release(value) is None:
-        raise UserError(f"{option.opts[0]} {value!r} is not a version; expected one such as 4.1")
+    if value and known_release(value) is None:
+        raise UserError(
+            f"{option.opts[0]} {value!r} is not a known version; expected one from Kafka 2.4 to"
+            f" {NEWEST}, such as 4.1.2"
+        )
     return value
 
 

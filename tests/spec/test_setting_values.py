@@ -12,16 +12,19 @@ from mm2slo_core.java_values import read_boolean, read_integer, read_servers, sp
 from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.connector_keys import (
     CLIENT_KEYS,
+    NEWEST_VERSION,
     TOP_LEVEL_KEYS,
     connector_key,
+    expected_items,
     expected_value,
+    kafka_release,
     unknown_client_key,
 )
 from mm2slo_core.mm2_config.lint.lint_input import LintFlow
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.properties_text import dump_properties
-from mm2slo_core.replication_policy import DEFAULT_VERSION
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,6 +58,10 @@ TEXTS: Final = (
     "none", "NONE", "all", "ALL", " all ", "source", "Source", "target", "interval", "Interval",
     "poll", "required", "REQUESTED", "restart", "x", "",
 )  # fmt: skip
+# Their items are aliases or one of few names, which other checks judge.
+CHECKED_ALIASES: Final = {
+    *("transforms", "predicates", "topic.creation.groups", "metric.names.formats"),
+}
 # What Kafka refuses, but is accepted here, and the other way round, with the reason.
 DIFFERENCES: Final = {
     "a server with port 0 or no host, to which nothing can connect": {"127.0.0.1:0", ":1"},
@@ -143,6 +150,21 @@ def test_every_value_of_a_connector_is_accepted_or_refused_as_kafka_does(jvm: An
     assert different == []
 
 
+def test_items_of_lists_are_accepted_or_refused_as_kafka_does(jvm: Any) -> None:
+    mirror = kafka_release(mirror_version(DEFAULT_VERSION))
+    assert mirror is not None
+    different = []
+    for key, found in dict(defined(jvm)).items():
+        kind = attribute(found.configKeys().get(key), "type").toString()
+        if kind != "LIST" or key in {*CLIENT_KEYS, *CHECKED_ALIASES}:
+            continue
+        for value in (*LISTS, "a,a", "a, a", "a,b,a"):
+            errors = found.validateAll({key: value}).get(key).errorMessages()
+            if (expected_items(key, value, mirror) is None) != (len(errors) == 0):
+                different.append((key, value, list(errors)))
+    assert different == []
+
+
 def test_every_key_that_kafkas_classes_define_is_known(jvm: Any) -> None:
     assert [key for key, _ in defined(jvm) if connector_key(key) is None] == []
     assert set(definition(jvm, f"{_PACKAGE}.MirrorClientConfig", "CLIENT_CONFIG_DEF").names()) == (
@@ -154,11 +176,11 @@ def test_every_key_that_kafkas_classes_define_is_known(jvm: Any) -> None:
         jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName("java.lang.Class"), 0),
     )
     names.setAccessible(True)
+    mirror = kafka_release(mirror_version(DEFAULT_VERSION))
+    assert mirror is not None
     # Others were keys of older versions, or are those of newer ones.
     current = {
-        each
-        for each in TOP_LEVEL_KEYS
-        if (key := connector_key(each)) and key.exists_in(DEFAULT_VERSION)
+        each for each in TOP_LEVEL_KEYS if (key := connector_key(each)) and key.exists_in(mirror)
     }
     assert set(names.invoke(maker, None)) - {"bootstrap.servers"} == current
     unknown = []
@@ -274,7 +296,7 @@ def test_producers_write_to_the_servers_to_which_kafkas_do(
     setup = read_connect_json(
         [("c.json", json.dumps(connector))], ("w", dump_properties(worker).encode())
     )
-    flow = LintFlow(setup, setup.flows[0], DEFAULT_VERSION, None)
+    flow = LintFlow(setup, setup.flows[0], NEWEST_VERSION, None)
     ours = flow.written_servers(ConnectorKind.SOURCE)
 
     runtime, find = jvm.org.apache.kafka.connect.runtime, jvm.java.lang.Class.forName

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mm2slo_core.config.suggestion import suggest_typo
-from mm2slo_core.java_values import read_boolean, read_integer, read_servers, trim
+from mm2slo_core.java_values import read_boolean, read_integer, read_servers, split_list, trim
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.replication_policy import KafkaVersion
 
@@ -21,7 +21,7 @@ from mm2slo_core.replication_policy import KafkaVersion
 _KEYS_BY_KINDS: Final = {
     "SCH": """
 admin.timeout.ms=60000 auto.include.jmx.reporter=true@3.4-4.0 config.action.reload=restart
-connector.class connector.plugin.version@4.1 errors.log.enable=false
+config.providers@4.2 connector.class connector.plugin.version@4.1 errors.log.enable=false
 errors.log.include.messages=false errors.retry.delay.max.ms=60000 errors.retry.timeout=0
 errors.tolerance=none forwarding.admin.class=ForwardingAdmin@3.4 header.converter
 header.converter.plugin.version@4.1 key.converter key.converter.plugin.version@4.1
@@ -80,6 +80,12 @@ _CHOICES: Final = {
 }
 _ANY_CASE: Final = {"exactly.once.support", "transaction.boundary", "exactly.once.source.support"}
 _LOWEST: Final = {"tasks.max": 1, "transaction.boundary.interval.ms": 0}
+_LISTS: Final = {
+    *("topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude"),
+    *("metric.reporters", "config.providers"),
+}
+_STRICT_LISTS: Final = KafkaVersion(4, 2)
+"""Refuses blank and repeated items of `_LISTS` (KIP-1161)."""
 _BITS: Final = {".topic.replication.factor": 16, "replication.factor": 32, "tasks.max": 32}
 _NUMBERS: Final = (".ms", ".replication.factor", ".partitions")
 _SASL: Final = """
@@ -105,12 +111,14 @@ keymanager.algorithm keystore.certificate.chain keystore.key keystore.location k
 keystore.type protocol provider secure.random.implementation trustmanager.algorithm
 truststore.certificates truststore.location truststore.password truststore.type"""
 _WORKER: Final = """
-access.control.allow.methods access.control.allow.origin admin.listeners client.dns.lookup client.id
-config.providers config.storage.replication.factor config.storage.topic connect.protocol
-connections.max.idle.ms connector.client.config.override.policy exactly.once.source.support group.id
-heartbeat.interval.ms inter.worker.key.generation.algorithm inter.worker.key.size
-inter.worker.key.ttl.ms inter.worker.signature.algorithm inter.worker.verification.algorithms
-listeners metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
+access.control.allow.methods access.control.allow.origin admin.listeners
+bootstrap.resolve.timeout.ms client.dns.lookup client.id config.providers
+config.storage.replication.factor config.storage.topic connect.protocol connections.max.idle.ms
+connector.client.config.override.policy exactly.once.source.support group.id heartbeat.interval.ms
+inter.worker.key.generation.algorithm inter.worker.key.size inter.worker.key.ttl.ms
+inter.worker.signature.algorithm inter.worker.verification.algorithms
+internal.topics.automatic.creation.enable listeners metadata.cluster.check.enable
+metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
 metrics.num.samples metrics.recording.level metrics.sample.window.ms offset.flush.interval.ms
 offset.flush.timeout.ms offset.storage.partitions offset.storage.replication.factor
 offset.storage.topic plugin.discovery plugin.path rebalance.timeout.ms receive.buffer.bytes
@@ -122,22 +130,24 @@ ssl.client.auth status.storage.partitions status.storage.replication.factor stat
 task.shutdown.graceful.timeout.ms topic.creation.enable topic.tracking.allow.reset
 topic.tracking.enable worker.sync.timeout.ms worker.unsync.backoff.ms"""
 
-# Of the configurations of Kafka's clients (4.1), beyond CLIENT_KEYS: of all, and of each.
+# Of the configurations of Kafka's clients (up to 4.4), beyond CLIENT_KEYS: of all, and of each.
 _ALL_CLIENTS: Final = """
-client.dns.lookup client.id connections.max.idle.ms enable.metrics.push metadata.max.age.ms
-metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy metric.reporters
-metrics.num.samples metrics.recording.level metrics.sample.window.ms receive.buffer.bytes
-reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms retry.backoff.max.ms
-retry.backoff.ms security.providers send.buffer.bytes socket.connection.setup.timeout.max.ms
-socket.connection.setup.timeout.ms auto.include.jmx.reporter"""
+bootstrap.resolve.timeout.ms client.dns.lookup client.id connections.max.idle.ms enable.metrics.push
+metadata.cluster.check.enable metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms
+metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level
+metrics.sample.window.ms receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
+request.timeout.ms retry.backoff.max.ms retry.backoff.ms security.providers send.buffer.bytes
+socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms auto.include.jmx.reporter
+sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer"""
 _CLIENTS: Final = {
     "producer": """
-acks batch.size buffer.memory compression.gzip.level compression.lz4.level compression.type
-compression.zstd.level delivery.timeout.ms enable.idempotence interceptor.classes key.serializer
-linger.ms max.block.ms max.in.flight.requests.per.connection max.request.size metadata.max.idle.ms
-partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.class
-partitioner.ignore.keys retries transaction.timeout.ms transaction.two.phase.commit.enable
-transactional.id value.serializer""",
+acks batch.size buffer.memory buffer.memory.allocation.strategy client.rack compression.gzip.level
+compression.lz4.level compression.type compression.zstd.level delivery.timeout.ms enable.idempotence
+interceptor.classes key.serializer linger.ms max.block.ms max.in.flight.requests.per.connection
+max.request.size metadata.max.idle.ms partitioner.adaptive.partitioning.enable
+partitioner.availability.timeout.ms partitioner.class partitioner.ignore.keys partitioner.rack.aware
+retries transaction.timeout.ms transaction.two.phase.commit.enable transactional.id
+value.serializer""",
     "consumer": """
 allow.auto.create.topics auto.commit.interval.ms auto.offset.reset check.crcs client.rack
 default.api.timeout.ms enable.auto.commit exclude.internal.topics fetch.max.bytes fetch.max.wait.ms
@@ -145,7 +155,7 @@ fetch.min.bytes group.id group.instance.id group.protocol group.remote.assignor
 heartbeat.interval.ms interceptor.classes internal.leave.group.on.close
 internal.throw.on.fetch.stable.offset.unsupported isolation.level key.deserializer
 max.partition.fetch.bytes max.poll.interval.ms max.poll.records partition.assignment.strategy
-session.timeout.ms share.acknowledgement.mode value.deserializer""",
+session.timeout.ms share.acknowledgement.mode share.acquire.mode value.deserializer""",
     "admin": "bootstrap.controllers default.api.timeout.ms retries",
 }
 _CLIENT_KEY: Final = re.compile(
@@ -163,6 +173,8 @@ WORKER_KEYS: Final = frozenset(_WORKER.split())
 """Keys of a Connect worker, beyond CLIENT_KEYS and those it has in common with connectors."""
 
 _FIRST_VERSION: Final = KafkaVersion(2, 4)
+NEWEST_VERSION: Final = KafkaVersion(4, 4)
+"""The newest release that the tables here know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +196,20 @@ def kafka_release(version: str) -> KafkaVersion | None:
     """The release of a version such as `3.9.1`; None for other text."""
     match = re.match(r"(\d{1,3})\.(\d{1,3})(?!\d)", version.strip(), re.ASCII)
     return KafkaVersion(int(match[1]), int(match[2])) if match else None
+
+
+def known_release(version: str) -> KafkaVersion | None:
+    """The release of a version; None if it never was or is newer than the tables here."""
+    found = kafka_release(version)
+    is_known = found is not None and any(
+        first <= found <= last
+        for first, last in (
+            (_FIRST_VERSION, KafkaVersion(2, 8)),
+            (KafkaVersion(3, 0), KafkaVersion(3, 9)),
+            (KafkaVersion(4, 0), NEWEST_VERSION),
+        )
+    )
+    return found if is_known else None
 
 
 def _kinds(letters: str) -> frozenset[ConnectorKind]:
@@ -244,6 +270,16 @@ def unknown_client_key(name: str) -> tuple[str, str | None] | None:
         return None
     meant = suggest_typo(match[2], known)
     return match[1], meant and name.removesuffix(match[2]) + meant
+
+
+def expected_items(name: str, value: str, version: KafkaVersion) -> str | None:
+    """What Kafka expects instead of the items of a list; None if it accepts them."""
+    if version < _STRICT_LISTS or name not in _LISTS:
+        return None
+    items = split_list(value)
+    if "" in items:
+        return "no blank item (Kafka 4.2 and later)"
+    return None if len(set(items)) == len(items) else "each item once (Kafka 4.2 and later)"
 
 
 def expected_value(name: str, value: str) -> str | None:

@@ -38,8 +38,10 @@ OUTPUT: Final = """\
 mm2.properties:10: warning: us->eu.offset.lag.max = 50000 [large-offset-lag]
   why: each partition may redeliver this many records after a failover
   do:  lower it to what consumers can handle; the default is 100
-1 findings: 0 error, 1 warning, 0 info
+1 findings: 0 error, 1 warning, 0 info; by the rules of Kafka 4.4
 """
+
+RULES = "; by the rules of Kafka 4.4"
 
 
 @pytest.fixture
@@ -55,12 +57,14 @@ def run(mm2slo: Callable[[str], Output], monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_lint_clean_file_exits_with_0(run: Run) -> None:
-    assert run(CLEAN) == (0, "0 findings: 0 error, 0 warning, 0 info\n", "")
+    counts = "0 findings: 0 error, 0 warning, 0 info"
+    assert run(CLEAN) == (0, f"{counts}{RULES}\n", "")
+    assert run(CLEAN, "--kafka-version 4.1") == (0, f"{counts}\n", "")
 
 
 def test_lint_information_exits_with_0(run: Run) -> None:
     code, out, _ = run(CLEAN.replace("orders.*", ".*"))
-    assert (code, out.splitlines()[-1]) == (0, "1 findings: 0 error, 0 warning, 1 info")
+    assert (code, out.splitlines()[-1]) == (0, f"1 findings: 0 error, 0 warning, 1 info{RULES}")
 
 
 def test_lint_warning_exits_with_1_and_shows_what_why_and_what_to_do(run: Run) -> None:
@@ -105,8 +109,18 @@ def test_lint_json_has_file_line_and_texts_of_each_finding(run: Run) -> None:
 
 def test_lint_kafka_version_decides_which_keys_exist(run: Run) -> None:
     text = CLEAN + "us->eu.metric.names.formats = new\n"
-    assert run(text)[0] == 1
-    assert run(text, "--kafka-version 4.3.1")[0] == 0
+    assert run(text, "--kafka-version 4.1")[0] == 1
+    assert run(text)[0] == run(text, "--kafka-version 4.3.1")[0] == 0
+
+
+@pytest.mark.parametrize("topics", ["orders,,payments", "orders,", "orders,payments,orders"])
+def test_lint_blank_and_repeated_items_of_lists_are_refused_since_kafka_42(
+    run: Run, topics: str
+) -> None:
+    text = CLEAN.replace("orders.*", topics)
+    assert "[refused-value]" not in run(text, "--kafka-version 4.1")[1]
+    code, out, _ = run(text, "--kafka-version 4.2")
+    assert (code, "(Kafka 4.2 and later) [refused-value]" in " ".join(out.split())) == (2, True)
 
 
 def test_lint_reads_secrets_and_paths_of_mirrormaker(run: Run, tmp_path: Path) -> None:
@@ -122,7 +136,9 @@ def test_lint_reads_secrets_and_paths_of_mirrormaker(run: Run, tmp_path: Path) -
     ("text", "options", "message"),
     [
         ("a = b\n", "", "is not a configuration of MirrorMaker 2"),
-        (CLEAN, "--kafka-version latest", "--kafka-version 'latest' is not a version"),
+        (CLEAN, "--kafka-version latest", "--kafka-version 'latest' is not a known version"),
+        (CLEAN, "--kafka-version 9.9", "'9.9' is not a known version; expected one from Kafka 2.4"),
+        (CLEAN, "--kafka-version 3.10", "'3.10' is not a known version"),
         (CLEAN, "--path x", "--path 'x' is not FROM=TO"),
     ],
 )

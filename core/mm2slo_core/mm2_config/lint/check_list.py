@@ -10,11 +10,10 @@ from pydantic import ValidationError
 
 from mm2slo_core.cluster_security import Security
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.mm2_config.connector_keys import kafka_release
+from mm2slo_core.mm2_config.connector_keys import NEWEST_VERSION, kafka_release
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.lint import lint_flows, lint_secrets, lint_settings
 from mm2slo_core.mm2_config.lint.lint_input import LintFlow, LintInput
-from mm2slo_core.replication_policy import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,9 +156,7 @@ def lint(
     flows = tuple(
         LintFlow(setup, flow, version, _config(base.flows[flow.flow.label]))
         for setup in setups
-        for version in [
-            kafka_release(kafka_version or setup.kafka_version or "") or DEFAULT_VERSION
-        ]
+        for version in [kafka_release(kafka_version or setup.kafka_version or "") or NEWEST_VERSION]
         for flow in setup.enabled_flows
     )
     sections = {alias: each.get("security") for alias, each in base.clusters.items()}

@@ -110,6 +110,7 @@ def check_texts(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
             continue
         is_known = name in connector_keys.WORKER_KEYS or connector_keys.connector_key(name)
         expected = connector_keys.expected_value(name, value) if is_known else None
+        expected = expected or connector_keys.expected_items(name, value, flow.version)
         if expected and not (name == "enabled" and flow.setup.form is Form.PROPERTIES):
             what = f"{key} = {value[:50]}; expected {expected}"
             yield Hit("refused-value", setting.origin, what)

@@ -190,7 +190,7 @@ CASES: Final = (
          STRIMZI.format("{sync.group.offsets.enabled: true}", "{}"),
          STRIMZI.format("{}", "{sync.group.offsets.enabled: true}")),
     Case("key-of-other-version", 5,
-         "us->eu.use.incremental.alter.configs is not a setting of Kafka 4.1",
+         "us->eu.use.incremental.alter.configs is not a setting of Kafka 4.4",
          BASE + "us->eu.use.incremental.alter.configs = never\n", BASE),
     Case("key-of-other-version", 15, "metric.names.formats is not a setting of Kafka 4.1",
          STRIMZI.format("{metric.names.formats: new}", "{}"),
