@@ -154,7 +154,7 @@ def test_start_offset_of_log_that_is_deleted_is_read_again_when_it_returns() -> 
 
 
 def test_replaced_log_that_cannot_be_read_again_drops_out_alone() -> None:
-    """As of a topic that was created anew, and is deleted again between two requests."""
+    """As of a topic that was created again, and is deleted between two requests."""
     side = Side()
     side.cluster.ends = {P0: 5000, P1: 7}
     side.read(100.0, P0, P1)
