@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.mm2_config.compared_flow import SourceNames, read_flows
+from mm2slo_core.mm2_config.connector_keys import expected_items
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Form
 from mm2slo_core.mm2_config.setting_effects import consequence_of, default_value, means_the_same
 
@@ -49,6 +51,7 @@ class Effect(StrEnum):
 
     FLOW_ADDED = "flow-added"
     FLOW_REMOVED = "flow-removed"
+    FLOW_FAILS = "flow-fails"
     COPIED_AGAIN = "copied-again"
     RENAMED = "copies-renamed"
     TOPICS_START = "topics-start"
@@ -133,6 +136,12 @@ def _changes(
         effect = Effect.FLOW_REMOVED if was else Effect.FLOW_ADDED
         copies = side.copies(names)
         yield _selected(effect, str(side.flow.flow), None if copies is None else copies.keys())
+    if new:
+        known = dict(_refused_lists(old)) if old else {}
+        for key, what in _refused_lists(new):
+            if key not in known:
+                consequence = "MirrorMaker 2 refuses it: the flow does not start"
+                yield Change(Effect.FLOW_FAILS, what, consequence, f"correct {key} in NEW")
     before, after = (each.groups(names) if each else frozenset() for each in (old, new))
     yield from _selection_changes("group", before, after)
     emits, will_emit = (bool(each and _HEARTBEAT in each.connectors) for each in (old, new))
@@ -171,6 +180,15 @@ def _copy_changes(old: ComparedFlow, new: ComparedFlow, names: SourceNames) -> I
             action += "; to copy all records again, reset the offsets of the connector"
         what = changed[0] if common is None else f"{len(changed)} of {len(common)} copies"
         yield Change(Effect.RENAMED, what, consequence, action, None if common is None else changed)
+
+
+def _refused_lists(flow: ComparedFlow) -> Iterator[tuple[str, str]]:
+    """Lists that MirrorMaker 2 of this version refuses, by key."""
+    settings = chain(*(each.settings.items() for each in flow.connectors.values()))
+    for name, setting in dict(settings).items():
+        expected = expected_items(name, setting.value, flow.release)
+        if expected and "${" not in setting.value:
+            yield setting.key, f"{setting.key} = {setting.value}; expected {expected}"
 
 
 def _losses(old: ComparedFlow, new: ComparedFlow) -> Iterator[tuple[str, str]]:

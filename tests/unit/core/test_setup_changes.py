@@ -293,6 +293,17 @@ def test_versions_change_what_is_replicated(
     assert [each for each in found if each[0] is not Effect.SETTING] == expected
 
 
+@pytest.mark.parametrize("items", ["orders,,pay", "orders,", "orders,pay,orders"])
+def test_lists_that_the_new_version_refuses_stop_the_flow(items: str) -> None:
+    file = dedicated(f"us->eu.topics = {items}")
+    (found,) = changes(file, file, versions=("4.1", "4.2")).values()
+    (what,) = (each[1] for each in found if each[0] is Effect.FLOW_FAILS)
+    assert what.startswith(f"us->eu.topics = {items}; expected ")
+    assert changes(file, file, versions=("4.2", "4.3")) == {}
+    added = changes([], file, versions=("4.2", "4.2"))["us->eu"]
+    assert Effect.FLOW_FAILS in {each[0] for each in added}
+
+
 def test_versions_without_topics_are_compared_by_patterns() -> None:
     old = dedicated("us->eu.topics.blacklist = secret")
     assert changes(old, old, versions=("3.9", "4.0")) == {
