@@ -120,6 +120,13 @@ CHECKS: Final = {check.name: check for check in (
           "set cleanup.policy = compact", connect=True),
     Check("lower-target-limit", _W, "records expire early, or are too large for the target",
           "set it as on the source", connect=True),
+    Check("timestamp-limit", _W,
+          "a copy keeps its timestamp: after a pause, older records are refused on the target, and "
+          "the task fails with all its topics",
+          "remove it from the copy, and add it to config.properties.exclude", connect=True),
+    Check("name-too-long", _E,
+          "Kafka allows 249 characters: the task fails with all its topics",
+          "exclude the topic by topics.exclude, or shorten the alias", connect=True),
 )}
 # fmt: on
 _OF_FILES: Final = (

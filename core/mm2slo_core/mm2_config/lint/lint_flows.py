@@ -14,6 +14,7 @@ from mm2slo_core.mm2_config.lint.lint_input import Hit
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.name_filters import TopicFilter
 from mm2slo_core.record_transforms import RecordTransforms
+from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topic_selection import TopicRole, replicated_topics, replication_policy
 from mm2slo_core.topology import Flow, FlowGraph
 
@@ -29,6 +30,8 @@ _FILTERS: Final = {"topics": _SOURCE, "topics.exclude": _SOURCE, "groups": _CHEC
 _COMMA: Final = re.compile(r"\{\d*,\d*\}")
 _GLOB: Final = re.compile(r"(?<!\\)[\w-]\*")
 _ANY: Final = re.compile(r"\.[*+]\??")
+_LONGEST_NAME: Final = 249  # Kafka's Topic.MAX_NAME_LENGTH
+_OLDEST: Final = "message.timestamp.before.max.ms"
 _LIMITS: Final = ("retention.ms", "retention.bytes", "max.message.bytes")
 
 
@@ -147,12 +150,21 @@ def check_clusters(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
         if not any(map(TopicFilter((pattern,), ()).matches, source.partitions)):
             what = f"no topic of {label.source} matches {pattern}"
             yield flow.hit("no-topic", _SOURCE, "topics", what=what)
+    syncs = flow.value(_SOURCE, "sync.topic.configs.enabled") == "true"
+    is_copied = syncs and SyncedSettings(config.config_properties_exclude).is_synced(_OLDEST)
     for pair in pairs:
+        if len(pair.target) > _LONGEST_NAME:
+            what = f"the copy of {pair.source} needs a name of {len(pair.target)} characters"
+            yield Hit("name-too-long", flow.mirror.origin, what)
         here, there = source.settings.get(pair.source, {}), target.settings.get(pair.target, {})
         for key in _LIMITS:
             if key in here and key in there and _limit(there[key]) < _limit(here[key]):
                 what = f"{pair.target}: {key} = {there[key]}, on the source {here[key]}"
                 yield Hit("lower-target-limit", flow.mirror.origin, what)
+        if _OLDEST in there or (_OLDEST in here and is_copied):
+            topic = pair.target if _OLDEST in there else pair.source
+            what = f"{topic}: {_OLDEST} = {there.get(_OLDEST) or here[_OLDEST]}"
+            yield Hit("timestamp-limit", flow.mirror.origin, what)
     for topic in sorted(flow.storage & target.settings.keys()):
         policy = target.settings[topic].get("cleanup.policy", "compact")
         if policy != "compact":

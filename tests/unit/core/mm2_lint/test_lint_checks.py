@@ -45,6 +45,8 @@ us.ssl.truststore.location = {}
 IDENTITY: Final = (
     "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
 )
+OLDEST: Final = "message.timestamp.before.max.ms"
+LONG_NAME: Final = "a" * 247
 THREE: Final = """\
 clusters = us, eu, ap
 us.bootstrap.servers = us-1:9092
@@ -341,6 +343,17 @@ CASES: Final = (
          BASE, BASE + "topics = payments\n",
          {"us": topics({"orders": {"retention.ms": "-1"}}),
           "eu": facts({}, {"us.orders": {"retention.ms": "1000"}})}),
+    Case("timestamp-limit", 4, f"orders: {OLDEST} = 60000",
+         BASE, BASE + "sync.topic.configs.enabled = false\n",
+         {"us": topics({"orders": {OLDEST: "60000"}}), "eu": topics({})}),
+    Case("timestamp-limit", 4, f"orders: {OLDEST} = 60000",
+         BASE, BASE + f"config.properties.exclude = {OLDEST}\n",
+         {"us": topics({"orders": {OLDEST: "60000"}}), "eu": topics({})}),
+    Case("timestamp-limit", 4, f"us.orders: {OLDEST} = 60000",
+         BASE + "sync.topic.configs.enabled = false\n", BASE + "topics = payments\n",
+         {"us": topics({"orders": {}}), "eu": topics({"us.orders": {OLDEST: "60000"}})}),
+    Case("name-too-long", 4, f"the copy of {LONG_NAME} needs a name of 250 characters",
+         BASE, BASE + IDENTITY, {"us": facts({LONG_NAME: 1}), "eu": facts({})}),
 )  # fmt: skip
 
 
