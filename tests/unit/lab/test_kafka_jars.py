@@ -11,8 +11,10 @@ import pytest
 
 from mm2slo_core.java_version import java_major
 from mm2slo_lab import ivy, java_lookup, kafka_jars
-from mm2slo_lab.kafka_versions import Artifact, artifacts, mirror_version, release_line
+from mm2slo_lab.kafka_versions import LINES, Artifact, artifacts, mirror_version, release_line
 from mm2slo_lab.lab_errors import JarsUnavailableError, JavaMissingError, LabError
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -95,6 +97,13 @@ def test_artifacts_have_newest_patch_and_log_binding(
 def test_brokers_newer_than_mirrormaker_run_with_the_newest_older_one() -> None:
     assert (mirror_version("4.4.0"), mirror_version("4.1.x")) == ("4.3.x", "4.1.x")
     assert "connect-mirror" not in {artifact.name for artifact in artifacts("4.4.x")}
+
+
+def test_readme_names_the_versions_of_the_lab() -> None:
+    minors = [line.minor for line in LINES]
+    mirrors = [line.minor for line in LINES if not line.mirror]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"Kafka {minors[-1]} to {minors[0]} (MirrorMaker 2 to {mirrors[0]})" in readme
 
 
 def test_release_line_unknown_version_raises_with_known_ones() -> None:
