@@ -21,7 +21,7 @@ from mm2slo_kafka.connector_configs import ConnectorConfigs
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_kafka.cluster_client import ClusterClient
@@ -49,7 +49,13 @@ def commits_in_transactions(
     usual = internal_topics(flow.flow, replication_policy(flow)).connect_offsets.topic
     commits = TransactionalCommits()
     topic = flow.connect.offsets_topic or usual
-    for record in read_to_end(client, topic, on_end=commits.read_up_to):
+
+    def is_decided(positions: Mapping[int, int | None]) -> bool:
+        # The marker of the newest commit may not have been read yet.
+        commits.read_up_to(positions)
+        return commits.found is not None
+
+    for record in read_to_end(client, topic, is_enough=is_decided):
         with suppress(DecodeError):
             found = SourceOffset.decode(record.key, record.value)
             if isinstance(found, SourceOffset) and found.connector == connector:

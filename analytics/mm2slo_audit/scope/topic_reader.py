@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_SECONDS: Final = 20.0
 _BATCH: Final = 10_000
+_SETTLE_SECONDS: Final = 5.0
 
 
 def read_to_end(
@@ -26,24 +27,29 @@ def read_to_end(
     *,
     start: Start = "start",
     isolation: Isolation = "read_uncommitted",
-    on_end: Callable[[Mapping[int, int | None]], None] = lambda _positions: None,
+    is_enough: Callable[[Mapping[int, int | None]], bool] = lambda _positions: True,
 ) -> Iterator[TailRecord]:
     """The records of *topic* in order; none if it does not exist.
 
-    *on_end* gets the offset up to which each partition was read. Raises KafkaOperationError if
-    reading is denied, and it or TimeoutError if the cluster returns nothing for 20 seconds.
+    *is_enough* gets the offset up to which each partition was read; reading goes on until it is
+    true, for 5 seconds at most. Raises KafkaOperationError if reading is denied, and it or
+    TimeoutError if the cluster returns nothing for 20 seconds.
     """
     tail = TopicTail(client, topic, start=start, isolation=isolation)
     deadline = time.monotonic() + _TIMEOUT_SECONDS
+    settled: float | None = None
     try:
         while True:
             batch = tail.poll(_BATCH, 0.2)
             if batch.records:
                 deadline = time.monotonic() + _TIMEOUT_SECONDS
                 yield from batch.records
-            if tail.caught_up or tail.state is TailState.ABSENT:
-                on_end(tail.position)
+            if tail.state is TailState.ABSENT:
                 return
+            if tail.caught_up:
+                settled = settled or time.monotonic() + _SETTLE_SECONDS
+                if is_enough(tail.position) or time.monotonic() > settled:
+                    return
             denied = batch.problem is not None and batch.problem.kind is ErrorKind.AUTHORIZATION
             if batch.problem is not None and (denied or time.monotonic() > deadline):
                 raise batch.problem
