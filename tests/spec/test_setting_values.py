@@ -33,6 +33,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 _PACKAGE: Final = "org.apache.kafka.connect.mirror"
 _CLIENTS: Final = "org.apache.kafka.clients"
+MIRROR: Final = kafka_release(mirror_version(DEFAULT_VERSION)) or NEWEST_VERSION
 _TYPES: Final = "org.apache.kafka.common.config.ConfigDef$Type"
 BOOLEANS: Final = (
     "true", "TRUE", " true ", "true # on", "yes", "1", "", "false\u00a0", "\x1ffalse", "tru", "t",
@@ -151,8 +152,6 @@ def test_every_value_of_a_connector_is_accepted_or_refused_as_kafka_does(jvm: An
 
 
 def test_items_of_lists_are_accepted_or_refused_as_kafka_does(jvm: Any) -> None:
-    mirror = kafka_release(mirror_version(DEFAULT_VERSION))
-    assert mirror is not None
     different = []
     for key, found in dict(defined(jvm)).items():
         kind = attribute(found.configKeys().get(key), "type").toString()
@@ -160,7 +159,7 @@ def test_items_of_lists_are_accepted_or_refused_as_kafka_does(jvm: Any) -> None:
             continue
         for value in (*LISTS, "a,a", "a, a", "a,b,a"):
             errors = found.validateAll({key: value}).get(key).errorMessages()
-            if (expected_items(key, value, mirror) is None) != (len(errors) == 0):
+            if (expected_items(key, value, MIRROR) is None) != (len(errors) == 0):
                 different.append((key, value, list(errors)))
     assert different == []
 
@@ -176,11 +175,9 @@ def test_every_key_that_kafkas_classes_define_is_known(jvm: Any) -> None:
         jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName("java.lang.Class"), 0),
     )
     names.setAccessible(True)
-    mirror = kafka_release(mirror_version(DEFAULT_VERSION))
-    assert mirror is not None
     # Others were keys of older versions, or are those of newer ones.
     current = {
-        each for each in TOP_LEVEL_KEYS if (key := connector_key(each)) and key.exists_in(mirror)
+        each for each in TOP_LEVEL_KEYS if (key := connector_key(each)) and key.exists_in(MIRROR)
     }
     assert set(names.invoke(maker, None)) - {"bootstrap.servers"} == current
     unknown = []

@@ -71,15 +71,17 @@ class ReachableUnits:
         )
         labels = {flow.label for flow in chosen}
         names = {alias: listing.counts for alias, listing in listings.items()}
-        units = plan_units(reachable_flows, names, _own_topics(config))
+        own_topics = _own_topics(config)
+        units = plan_units(reachable_flows, names, own_topics)
         unnamed = [
             each
             for flow in reachable_flows
             if flow.label in labels
-            for each in _unnamed_copies(flow, names[flow.flow.source], _own_topics(config))
+            for each in _unnamed_copies(flow, names[flow.flow.source], own_topics)
             if not topics or each.target_topic in topics
         ]
-        named = [each for each in topics if each not in {found.target_topic for found in unnamed}]
+        without_name = {each.target_topic for each in unnamed}
+        named = [each for each in topics if each not in without_name]
         units = select_units(units, labels, named) if named or not topics else ()
         reached: list[ReachableUnit] = []
         not_audited = [

@@ -172,7 +172,8 @@ class SideReader:
         except KafkaOperationError:
             if is_full:
                 raise
-            self._starts = {p: s for p, s in self._starts.items() if p not in set(replaced)}
+            others = self._starts.keys() - replaced
+            self._starts = {p: start for p, start in self._starts.items() if p in others}
             return {}, {}, answered_at
         self._starts = self._starts | starts
         before = OffsetsRead(ends, {}, stable)
