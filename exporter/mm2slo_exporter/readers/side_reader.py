@@ -137,6 +137,9 @@ class SideReader:
         if not self._starts.keys() <= ends.keys():
             # One that cannot be read may be another log when it can.
             self._starts = {p: start for p, start in self._starts.items() if p in ends}
+        if not stable.keys() <= ends.keys():
+            # The topic was deleted between the two requests.
+            stable = {p: end for p, end in stable.items() if p in ends}
         if last.ends == ends:
             ends = last.ends  # only one is kept, and comparisons find the same object
         self._observe_ends(last.ends, ends)

@@ -267,6 +267,7 @@ STEPS = st.lists(st.tuples(st.lists(EVENTS, max_size=4), READINGS), max_size=25)
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@example(steps=[([("append", 1), ("append", 1), ("delete", 1)], ("poll", 1))])
 @example(steps=[([], ("poll", 5)), ([("delete", 1), ("create", 1)], ("poll", 5))])
 @example(
     steps=[
