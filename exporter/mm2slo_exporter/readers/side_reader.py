@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from mm2slo_exporter.collection_health import Health, Stage
@@ -84,9 +85,11 @@ class SideReader:
         if not partitions:
             self.newest, self._starts, self._failing = self._empty(), {}, False
             return
-        try:
-            if self._clock() >= self._starts_due and not self._ends_failing:
+        if self._clock() >= self._starts_due and not self._ends_failing:
+            # Recorded there; the ends decide about the round.
+            with suppress(KafkaOperationError):
                 self._starts = self._read_starts(partitions, is_full=True)
+        try:
             self._read_ends(partitions)
         except KafkaOperationError:
             if not self._failing or self._clock() >= self._full_timeout_at:
@@ -180,9 +183,10 @@ class SideReader:
             return {}, {}, answered_at
         self._starts = self._starts | starts
         before = OffsetsRead(ends, {}, stable)
-        for partition in _replaced(again.offsets, stable_again, self._starts, before):
-            self._starts.pop(partition, None)
-        return dict(stable_again), again.offsets, again.answered_at
+        replaced_again = set(_replaced(again.offsets, stable_again, self._starts, before))
+        self._starts = {p: at for p, at in self._starts.items() if p not in replaced_again}
+        stable = {p: at for p, at in stable_again.items() if p not in replaced_again}
+        return stable, again.offsets, again.answered_at
 
     def _request_ends(self, partitions: Sequence[TopicPartition]) -> tuple[Ends, OffsetReading]:
         """Last stable offsets, if they are read, and high watermarks, which are never less."""
@@ -228,10 +232,10 @@ class SideReader:
 
 
 def _replaced(ends: Ends, stable: Ends, starts: Ends, before: OffsetsRead) -> list[TopicPartition]:
-    """Partitions whose start may be of another log than their end.
+    """Partitions whose start or stable end may be of another log than their end.
 
-    It is unknown, or an end is lower than it, or lower than before: the log was truncated or
-    re-created in between.
+    A start is unknown or greater than an end, an end is lower than before, or the stable end, which
+    is read first, is beyond the other: the log was truncated or re-created in between.
     """
     if ends == before.ends and stable == before.stable_ends and starts is before.starts:
         return []
@@ -242,5 +246,5 @@ def _replaced(ends: Ends, stable: Ends, starts: Ends, before: OffsetsRead) -> li
         if (start := starts.get(partition)) is None
         or end < start
         or end < ends_before.get(partition, 0)
-        or stable.get(partition, end) < max(start, stable_before.get(partition, 0))
+        or not max(start, stable_before.get(partition, 0)) <= stable.get(partition, end) <= end
     ]

@@ -134,7 +134,8 @@ class PartitionTracker:
             if end is not None:
                 self._history.forget_below(end)
             return self._unknown(reading)
-        if end is not None and end < (reading.source_start or 0):
+        log_start = reading.source_start
+        if end is not None and (log_start is None or end < log_start):
             return self._unknown(reading)  # of two logs
         if reading.probe is not None:
             reading = reading.of_log(self._log)
@@ -142,7 +143,6 @@ class PartitionTracker:
         if end is None or position is None:
             return self._unknown(reading)
         next_offset, quality = position
-        log_start = reading.source_start
         # Records below the log start were removed, and do not move the position.
         oldest = next_offset if log_start is None or log_start < next_offset else log_start
         lag = record_lag(end, next_offset, reading.skip_empty_offsets(oldest))

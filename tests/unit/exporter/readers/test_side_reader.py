@@ -192,20 +192,31 @@ def test_failed_round_keeps_newest_offsets_and_is_unreadable() -> None:
     assert side.health.report().errors == {("us", Stage.END_OFFSETS, "unreachable"): 1}
 
 
-def test_failed_start_offsets_are_retried_in_next_round() -> None:
+def test_failed_start_offsets_are_retried_in_next_round_and_fail_no_ends() -> None:
     side = Side()
     side.read(100.0)
     side.cluster.down = {"starts"}
     side.cluster.ends[P0] = 12
     found = side.read(130.0)
-    assert not side.readable()
+    assert side.readable()
     assert found is not None
-    assert (found.ends, found.starts) == ({P0: 10}, {P0: 1})
+    assert (found.ends, found.starts) == ({P0: 12}, {P0: 1})
     side.cluster.down = set()
     side.cluster.taken()
     side.read(131.0)
     assert side.cluster.taken() == ["starts", "ends"]
-    assert side.readable()
+
+
+def test_ends_fail_in_an_outage_that_starts_when_log_starts_are_due() -> None:
+    side = Side()
+    side.read(100.0)
+    side.cluster.down = {"starts", "ends"}
+    for at in (130.0, 131.0, 132.0):
+        side.read(at)
+        assert not side.readable()
+    errors = side.health.report().errors
+    assert errors["us", Stage.END_OFFSETS, "unreachable"] == 3
+    assert errors["us", Stage.START_OFFSETS, "unreachable"] == 1
 
 
 def test_timeout_after_failure_is_short_except_every_30_seconds() -> None:
