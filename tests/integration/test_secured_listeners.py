@@ -55,6 +55,7 @@ PACKAGE = "org.apache.kafka.common.security"
 PLAIN = f"{PACKAGE}.plain.PlainLoginModule required"
 SCRAM = f"{PACKAGE}.scram.ScramLoginModule required"
 OAUTH = f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required"
+ISSUER = "https://tokens.example"
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
@@ -79,7 +80,8 @@ class TokenEndpoint:
 
     def _token(self) -> str:
         now = round(time.time())
-        claims = {"sub": APP.name, "iat": now, "exp": now + 3600, "scope": "kafka", "aud": "kafka"}
+        claims: dict[str, Any] = {"iss": ISSUER, "sub": APP.name, "aud": "kafka", "scope": "kafka"}
+        claims |= {"iat": now, "exp": now + 3600}
         parts = ({"alg": "RS256", "kid": "1", "typ": "JWT"}, claims)
         signed = ".".join(encoded(json.dumps(part).encode()) for part in parts)
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
@@ -159,6 +161,7 @@ def make_listeners(tls: Mapping[str, str], url: str) -> dict[str, Listener]:
         "oauthbearer.sasl.server.callback.handler.class": handler,
         "sasl.oauthbearer.jwks.endpoint.url": f"{url}/keys",
         "sasl.oauthbearer.expected.audience": "kafka",
+        "sasl.oauthbearer.expected.issuer": ISSUER,  # required since 4.4
     }
     found = (
         Listener("TLS", "SSL", tls),
