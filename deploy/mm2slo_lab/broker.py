@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import base64
+import shutil
 import subprocess
+import tempfile
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_core.properties_text import dump_properties
+from mm2slo_core.user_folders import cache_folder
 from mm2slo_kafka.data_admin import DataAdmin
 from mm2slo_lab import broker_tls, client_properties
 from mm2slo_lab.broker_properties import NODE_ID, server_properties
+from mm2slo_lab.kafka_jars import resolved_version
 from mm2slo_lab.lab_errors import ProcessError
 from mm2slo_lab.lab_topology import ADMIN, APP, Security, User
 from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle
 from mm2slo_lab.ports import HOST, accepts
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
 
     from mm2slo_lab.java_runtime import Runtime
@@ -108,9 +113,13 @@ class Broker:
         )
         self._properties_file.write_text(dump_properties(properties), encoding="ascii")
         if secured:
-            self._format_with_scram()
+            # The credentials must exist before the broker connects to itself.
+            users = [f"SCRAM-SHA-512=[name={u.name},password={u.password}]" for u in (ADMIN, APP)]
+            options = (option for user in users for option in ("--add-scram", user))
+            _format(self._runtime, self._properties_file, *options)
         else:
-            self._write_meta_properties()
+            template = formatted_log(self._runtime, self._topology.kafka_version)
+            write_log_directory(self._log_directory, NODE_ID, template)
 
     def start(self, *, wait: bool = True) -> None:
         """Start the broker; with *wait*, until it is ready.
@@ -153,34 +162,51 @@ class Broker:
         # Check the port first: librdkafka would wait for its reconnect backoff.
         return accepts(self.ports.client) and self.admin.broker_count(timeout=2.0) == 1
 
-    def _write_meta_properties(self) -> None:
-        # What `kafka-storage format` writes, without starting a JVM (MetaProperties, version 1).
-        self._log_directory.mkdir(parents=True, exist_ok=True)
-        meta = {
-            "version": "1",
-            "cluster.id": _kafka_uuid(),
-            "node.id": str(NODE_ID),
-            "directory.id": _kafka_uuid(),
-        }
-        (self._log_directory / "meta.properties").write_text(
-            dump_properties(meta), encoding="ascii"
-        )
 
-    def _format_with_scram(self) -> None:
-        # The credentials must exist before the broker connects to itself.
-        users = [
-            f"SCRAM-SHA-512=[name={user.name},password={user.password}]" for user in (ADMIN, APP)
-        ]
-        command = self._runtime.command(
-            256,
-            "kafka.tools.StorageTool",
-            *("format", "-t", _kafka_uuid(), "-c", str(self._properties_file)),
-            *(argument for user in users for argument in ("--add-scram", user)),
-        )
-        result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        if result.returncode != 0:
-            last = (result.stdout + result.stderr).strip().splitlines()[-3:]
-            raise ProcessError(f"formatting {self.alias} failed: {' '.join(last)}")
+def formatted_log(runtime: Runtime, version: str) -> Path:
+    """A log directory that Kafka's tool has formatted, made once per user: it takes a JVM.
+
+    The tool writes the newest features of its version. Without them a broker runs as the oldest
+    version would: without KIP-848, Streams and share groups.
+    """
+    template = cache_folder() / f"formatted-{resolved_version(version)}"
+    if not template.exists():
+        with tempfile.TemporaryDirectory(prefix="formatting-", dir=cache_folder()) as staging:
+            data, file = Path(staging, "data"), Path(staging, "server.properties")
+            properties = server_properties(
+                port=9092,
+                controller_port=9093,
+                log_directory=data,
+                security=Security.PLAINTEXT,
+                tls=None,
+                overrides={},
+            )
+            file.write_text(dump_properties(properties), encoding="ascii")
+            _format(runtime, file)
+            with suppress(OSError):  # another process was faster
+                data.rename(template)
+    return template
+
+
+def _format(runtime: Runtime, properties: Path, *arguments: str) -> None:
+    tool = ("kafka.tools.StorageTool", "format", "-t", _kafka_uuid(), "-c", str(properties))
+    command = runtime.command(256, *tool, *arguments)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if result.returncode != 0:
+        last = (result.stdout + result.stderr).strip().splitlines()[-3:]
+        raise ProcessError(f"formatting {properties} failed: {' '.join(last)}")
+
+
+def write_log_directory(directory: Path, node_id: int, template: Path, cluster: str = "") -> None:
+    """Fill the log directory of a new broker from *template*; a new cluster without *cluster*."""
+    shutil.copytree(template, directory)
+    meta = {
+        "version": "1",
+        "cluster.id": cluster or _kafka_uuid(),
+        "node.id": str(node_id),
+        "directory.id": _kafka_uuid(),
+    }
+    (directory / "meta.properties").write_text(dump_properties(meta), encoding="ascii")
 
 
 def _kafka_uuid() -> str:

@@ -14,7 +14,7 @@ from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab import LabTopology, Security
+from mm2slo_lab import LabTopology
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ SYNC = {"sync.group.offsets.enabled": "true", "sync.group.offsets.interval.secon
 
 @pytest.fixture(scope="module")
 def lab(lab_progress: Progress) -> Iterator[Lab]:
-    # Only brokers that Kafka's tool has formatted enable the protocol.
-    topology = LabTopology(flows=(US_EU,), security=Security.SASL_SSL, mm2_properties=SYNC)
+    topology = LabTopology(flows=(US_EU,), mm2_properties=SYNC)
     with flow_checks.start_lab(topology, lab_progress, {(US_EU, TOPIC): (2, 0)}) as own:
         for partition in (0, 1):
             load = Load(50, partition=partition)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_core.properties_text import dump_properties
-from mm2slo_lab.broker import _kafka_uuid
+from mm2slo_lab.broker import _kafka_uuid, formatted_log, write_log_directory
 from mm2slo_lab.broker_properties import server_properties
 from mm2slo_lab.java_runtime import Runtime
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION
@@ -46,11 +46,10 @@ def start_brokers(count: int, heap: int) -> Iterator[list[str]]:
             if number > 1:
                 properties["process.roles"] = "broker"
                 properties["listeners"] = properties["advertised.listeners"]
-            (folder / "data").mkdir(parents=True)
+            folder.mkdir()
             (folder / "server.properties").write_text(dump_properties(properties))
-            meta = {"version": "1", "cluster.id": cluster_id, "node.id": str(number)}
-            meta["directory.id"] = _kafka_uuid()
-            (folder / "data" / "meta.properties").write_text(dump_properties(meta))
+            template = formatted_log(runtime, DEFAULT_VERSION)
+            write_log_directory(folder / "data", number, template, cluster_id)
             spec = runtime.spec(name, heap, "kafka.Kafka", str(folder / "server.properties"))
             broker = ManagedProcess(spec)
             stack.callback(broker.stop)
