@@ -73,3 +73,5 @@ class GroupEvidence:
     """False if the target answers, but not with the group's committed offsets."""
     syncs_group_offsets: bool = False
     target_group_active: bool = False
+    is_carried: bool = True
+    """False for a group of a type that MirrorMaker 2 does not list."""

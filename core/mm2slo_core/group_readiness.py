@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 class BlockReason(StrEnum):
     """Why a group is blocked; the value is the label `reason`."""
 
+    NOT_REPLICATED_STREAMS = "not_replicated_streams"
+    """A Streams group (KIP-1071): MM2 neither lists it nor writes checkpoints for it."""
+    NOT_REPLICATED_SHARE = "not_replicated_share"
+    """Likewise a share group (KIP-932), or a Streams group that has not committed: clients do not
+    distinguish these."""
     NO_CHECKPOINT = "no_checkpoint"
     NO_OFFSET_SYNC = "no_offset_sync"
     """No checkpoint: MM2 has written no offset sync for the partition."""
@@ -140,11 +145,20 @@ def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float)
         found.append(Blocked(BlockReason.SOURCE_UNREADABLE))
     if not evidence.target_commits_readable:
         found.append(Blocked(BlockReason.TARGET_UNREADABLE))
+    if not evidence.is_carried:
+        # What an earlier checkpoint says is of no use: none will follow.
+        found = [Blocked(BlockReason.NOT_REPLICATED_STREAMS)]
     blocked = _worst_of_each(found)
     least, most = (sum(each.skipped[bound] for each in partitions) for bound in (0, 1))
     return GroupReadiness(
         evidence.group, not blocked, blocked, lag, lower, upper, partitions, (least, most)
     )
+
+
+def uncarried_without_commits(group: str) -> GroupReadiness:
+    """The readiness of a group without commits that MM2 does not list: a share group has none."""
+    blocked = (Blocked(BlockReason.NOT_REPLICATED_SHARE),)
+    return GroupReadiness(group, False, blocked, None, None, None, ())
 
 
 def _evaluate_partition(

@@ -169,9 +169,12 @@ class ClusterClient:
                 self.handles, admin, topics, timeout, defaults_of=defaults_of
             )
 
-    def groups(self, timeout: float = _TIMEOUT) -> GroupsReading:
+    def groups(self, timeout: float = _TIMEOUT, *, with_others: bool = False) -> GroupsReading:
+        """Consumer groups; *with_others*: ids of Streams and share groups as well."""
         with self._admin.request() as admin:
-            return consumer_groups.list_groups(self.handles, admin, timeout)
+            return consumer_groups.list_groups(
+                self.handles, admin, timeout, with_others=with_others
+            )
 
     def group_offsets(
         self, names: Iterable[str], *, within: float = 30.0, timeout: float = _TIMEOUT

@@ -82,6 +82,11 @@ class ClusterView:
     group_states: Mapping[str, str] = field(default_factory=empty_mapping)
     """Kafka's states in lower case, such as stable and empty, or unknown; of all groups."""
     group_members: Mapping[str, int] = field(default_factory=empty_mapping)
+    uncarried_groups: frozenset[str] = frozenset()
+    """Groups that MirrorMaker 2 does not list: Streams groups, those without `group_offsets` maybe
+    share groups."""
+    knows_uncarried_groups: bool = False
+    """Whether groups of all types were listed; without it some may be missing."""
     topics_read_at: float | None = None
     cluster_id: str | None = None
 

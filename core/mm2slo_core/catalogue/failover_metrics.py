@@ -98,6 +98,17 @@ FAILOVER_BLOCKED = gauge(
     "1 for each reason that blocks the failover of the group; no series for other reasons.",
     (*_GROUP, "reason"),
 )
+FAILOVER_UNJUDGED_GROUPS = gauge(
+    "mm2_failover_unjudged_groups",
+    "Groups of the source without a verdict, by reason: excluded by the filter of the flow, or "
+    "without_commits on a replicated topic.",
+    ("reason",),
+)
+FAILOVER_GROUP_TYPES_KNOWN = gauge(
+    "mm2_failover_group_types_known",
+    "1 if groups of all types were listed on the source, else 0: Streams and share groups may be "
+    "missing.",
+)
 GROUP_LAG_RECORDS = gauge(
     "mm2_group_lag_records",
     "Records between the committed offsets of the group and the end of the log on the source or "

@@ -86,6 +86,18 @@ def _blocked(view: FlowView, _granularity: Granularity) -> list[Series]:
     ]
 
 
+def _unjudged(view: FlowView, _granularity: Granularity) -> list[Series]:
+    found = view.report.unjudged_groups
+    return [
+        ((*view.labels, "excluded"), len(found.excluded)),
+        ((*view.labels, "without_commits"), len(found.without_commits)),
+    ]
+
+
+def _types_known(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return view.flow_series(int(view.report.unjudged_groups.all_types))
+
+
 SERIES: Final[SeriesTable] = {
     catalogue.FAILOVER_REDELIVERY_RECORDS: _redelivery,
     catalogue.FAILOVER_SKIPPED_RECORDS: _skipped,
@@ -99,5 +111,14 @@ SERIES: Final[SeriesTable] = {
     catalogue.FAILOVER_GROUP_UNREPLICATED_SECONDS: _of_groups(attrgetter("unreplicated.seconds")),
     catalogue.FAILOVER_READY: _of_groups(lambda group: int(group.readiness.ready)),
     catalogue.FAILOVER_BLOCKED: _blocked,
+    catalogue.FAILOVER_UNJUDGED_GROUPS: _unjudged,
+    catalogue.FAILOVER_GROUP_TYPES_KNOWN: _types_known,
     catalogue.EXPORTER_HIDDEN_GROUPS: _hidden,
 }
+OF_READY_FLOWS: Final = frozenset(
+    {
+        catalogue.EXPORTER_HIDDEN_GROUPS,
+        catalogue.FAILOVER_UNJUDGED_GROUPS,
+        catalogue.FAILOVER_GROUP_TYPES_KNOWN,
+    }
+)

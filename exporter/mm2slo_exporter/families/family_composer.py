@@ -80,7 +80,7 @@ BEFORE_READY: Final = frozenset(
         catalogue.SLI_EVENTS_TOTAL,
         catalogue.SLI_UNKNOWN_EVENTS_TOTAL,
         # Of an earlier process, while the source is unreadable.
-        *(failover_series.SERIES.keys() - {catalogue.EXPORTER_HIDDEN_GROUPS}),
+        *(failover_series.SERIES.keys() - failover_series.OF_READY_FLOWS),
     }
 )
 """Metrics published for a flow whose topics have not all been read yet."""

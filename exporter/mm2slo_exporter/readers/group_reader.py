@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import TopicPartition
     from mm2slo_exporter.observation import ClusterView
     from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.consumer_groups import GroupsReading
 
 _MAX_SECONDS: Final = 10.0
 """Until no further group is requested, so that the cluster's other stages are not late."""
 _REQUEST_SECONDS: Final = 10.0
 _UNLISTED_PER_ROUND: Final = 100
+_OTHERS_EVERY_SECONDS: Final = 30.0
+_OTHERS_COST: Final = 0.02
+"""Of the time at most: listing groups of all types describes each of them."""
 
 
 class _Members(NamedTuple):
@@ -55,6 +59,8 @@ class GroupReader:
         self._queue: list[str] = []
         self._unlisted: set[str] = set()
         self._members: dict[str, _Members] = {}
+        self._others: frozenset[str] | None = None
+        self._others_due = 0.0
 
     @property
     def has_more(self) -> bool:
@@ -63,10 +69,13 @@ class GroupReader:
 
     def read(self, view: ClusterView) -> ClusterView:
         """*view* with what was read. Raises KafkaOperationError if no broker lists its groups."""
-        listing = self._client.groups()
-        problems = list(listing.problems)
+        listed_at = self._clock()
+        listing = self._client.groups(with_others=listed_at >= self._others_due)
+        self._note_others(listing, listed_at)
+        problems = [*listing.problems, *listing.others_problems]
         states = {found.group: found.state for found in listing.groups}
         known = states.keys() | view.group_offsets.keys() | view.unreadable_groups
+        known |= self._others or frozenset()
         wanted = self._groups_of(self._client.alias, known)
         if self._queue:
             existing = set(wanted)
@@ -84,7 +93,35 @@ class GroupReader:
             groups_complete=view.groups_complete or not self._queue,
             group_states=states,
             group_members=self._known_members(wanted, states),
+            uncarried_groups=view.uncarried_groups
+            if listing.problems
+            else self._uncarried(view, states, listed_at),
+            knows_uncarried_groups=self._others is not None,
         )
+
+    def _note_others(self, listing: GroupsReading, listed_at: float) -> None:
+        if listed_at < self._others_due:
+            return
+        if listing.others is not None:
+            self._others = listing.others
+        took = self._clock() - listed_at
+        self._others_due = listed_at + max(_OTHERS_EVERY_SECONDS, took / _OTHERS_COST)
+
+    def _uncarried(
+        self, view: ClusterView, states: Mapping[str, str], listed_at: float
+    ) -> frozenset[str]:
+        """Groups that a complete listing lacks, as MirrorMaker 2's does.
+
+        A group that can be read by name, and was after the listing, was not deleted: an application
+        changed from a classic to a Streams group.
+        """
+        others = self._others or frozenset()
+        changed = {
+            group
+            for group in view.group_offsets
+            if group in view.uncarried_groups or view.groups_read_at[group] >= listed_at
+        }
+        return (others | changed).difference(states)
 
     def _round_of(
         self, wanted: Sequence[str], known: Iterable[str], failed: Iterable[str]

@@ -41,4 +41,9 @@ def flow_overview(report: FlowReport) -> FlowOverview:
         stalled_partitions=len(report.stalled),
         groups_ready=sum(group.readiness.ready for group in report.groups),
         groups=len(report.groups),
+        unjudged=(
+            ("excluded", report.unjudged_groups.excluded),
+            ("without commits", report.unjudged_groups.without_commits),
+        ),
+        group_types_known=report.unjudged_groups.all_types,
     )

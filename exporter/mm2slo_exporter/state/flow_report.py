@@ -6,7 +6,7 @@ None means that a value is currently unknown; its series is then not published.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.flow_state import FlowStateName, StateReason
@@ -173,6 +173,20 @@ class GroupState:
         )
 
 
+class UnjudgedGroups(NamedTuple):
+    """Groups of the source that have no verdict, by name."""
+
+    excluded: tuple[str, ...] = ()
+    """By the flow's filter."""
+    without_commits: tuple[str, ...] = ()
+    """On a replicated partition."""
+    all_types: bool = False
+    """Whether Streams and share groups were listed, too: without it some may be missing."""
+
+
+NO_UNJUDGED_GROUPS: Final = UnjudgedGroups()
+
+
 @dataclass(frozen=True, slots=True)
 class FlowInfo:
     """The configuration of a flow, as label values."""
@@ -211,6 +225,7 @@ class FlowReport:
     topics: tuple[TopicState, ...] = ()
     totals: FlowTotals = field(default_factory=FlowTotals)
     groups: tuple[GroupState, ...] = ()
+    unjudged_groups: UnjudgedGroups = NO_UNJUDGED_GROUPS
     group_lags: tuple[GroupLag, ...] = ()
     """Of both clusters; ordered by cluster and name."""
     tasks: tuple[TaskState, ...] = ()

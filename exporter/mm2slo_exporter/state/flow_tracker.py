@@ -30,11 +30,7 @@ from mm2slo_exporter.state.flow_report import (
 from mm2slo_exporter.state.flow_state_judge import FlowStateJudge, LivenessEvidence
 from mm2slo_exporter.state.flow_topics import FlowTopics
 from mm2slo_exporter.state.group_lag import FlowGroupLags
-from mm2slo_exporter.state.group_states import (
-    GroupJudge,
-    readiness_limits,
-    restored_groups,
-)
+from mm2slo_exporter.state.group_states import GroupJudge, restored_groups
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.lag_sum import largest_known, sum_known
 from mm2slo_exporter.state.partition_reading import FlowRules
@@ -81,7 +77,7 @@ class FlowTracker:
         self._rules = self._rules_of(flow)
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self.topics: FlowTopics = FlowTopics()
-        self._groups = GroupJudge(readiness_limits(flow))
+        self._groups = GroupJudge(flow)
         self._group_lags = FlowGroupLags(flow.flow) if group_lag else None
         self._recovery_point: RecoveryPoint | None = None
         self._heartbeats = HeartbeatTracker(flow)
@@ -176,6 +172,7 @@ class FlowTracker:
         if lag is not None and seen.source_readable and seen.source_offsets is not None:
             read_at = seen.source_offsets.requested_at
             self._recovery_point = RecoveryPoint(lag, lag_seconds, read_at)
+        groups = self._groups.judge(seen, wanted) if ready else restored_groups(seen)
         restored_point = None if seen.source_readable else seen.internals.saved.recovery_point
         return FlowReport(
             flow=self.flow.flow,
@@ -193,7 +190,8 @@ class FlowTracker:
             target_readable=seen.target_readable,
             topics=topics if ready else source_topics(seen),
             totals=totals,
-            groups=self._groups.judge(seen, wanted) if ready else restored_groups(seen),
+            groups=groups,
+            unjudged_groups=self._groups.unjudged(seen, groups),
             group_lags=self._group_lags.observe(seen) if ready and self._group_lags else (),
             tasks=tuple(
                 TaskState(connector, task, name)
@@ -238,7 +236,7 @@ class FlowTracker:
         """Continue with the settings of the running connectors."""
         self.flow = self._judge.flow = self._heartbeats.flow = flow
         self._rules = self._rules_of(flow)
-        self._groups.limits = readiness_limits(flow)
+        self._groups.use(flow)
         self._slices.checkpoint_interval = flow.checkpoint_interval
         self.topics.judge_all_next()
         self._groups.forget()

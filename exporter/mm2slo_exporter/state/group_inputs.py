@@ -60,6 +60,7 @@ class GroupInputs(NamedTuple):
     """Whether the source's end offsets were read after the group's commits."""
     syncs_group_offsets: bool
     active_on_target: bool
+    is_carried: bool
     translation_restarted_at: float | None
 
 
@@ -91,6 +92,7 @@ def collect_inputs(
         ends is not None and ends.requested_at >= seen.source.groups_read_at.get(group, inf),
         seen.internals.connectors.syncs_group_offsets,
         seen.target.is_active(group),
+        group not in seen.source.uncarried_groups,
         seen.internals.translation_restarted_at,
     )
 

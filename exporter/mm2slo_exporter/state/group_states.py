@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.group_evidence import GroupEvidence
-from mm2slo_core.group_readiness import ReadinessLimits, evaluate_group
+from mm2slo_core.group_readiness import (
+    ReadinessLimits,
+    evaluate_group,
+    uncarried_without_commits,
+)
+from mm2slo_core.name_filters import GroupFilter
 from mm2slo_core.time_slices import GroupOffsets
-from mm2slo_exporter.state.flow_report import GroupState
+from mm2slo_exporter.state.flow_report import GroupState, UnjudgedGroups
 from mm2slo_exporter.state.group_inputs import (
     GroupInputs,
     TargetCommits,
@@ -24,6 +30,9 @@ if TYPE_CHECKING:
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import TopicState
+
+
+_OWN_GROUPS: Final = ("mm2slo.leader.", "mm2slo.canary.")
 
 
 class _Judged(NamedTuple):
@@ -41,14 +50,22 @@ class GroupJudge:
     While the source is unreadable, by the target now and by the source as it was last read.
     """
 
-    def __init__(self, limits: ReadinessLimits) -> None:
-        self.limits = limits
+    def __init__(self, flow: FlowConfig) -> None:
+        self.use(flow)
         self._known: dict[str, _Judged] = {}
         self._last_read: dict[str, TopicState] = {}
         """The topics of the last round in which the source was readable."""
 
+    def use(self, flow: FlowConfig) -> None:
+        """Judge the groups of *flow* by its limits; the source may have those of other flows."""
+        self._limits = readiness_limits(flow)
+        self._wants = GroupFilter(flow.groups, flow.groups_exclude).matches
+
     def judge(self, seen: Observation, topics: Iterable[TopicState]) -> tuple[GroupState, ...]:
-        """Judge each group that committed offsets on a replicated partition, ordered by name."""
+        """Judge each group that committed offsets on a replicated partition, ordered by name.
+
+        And those without commits that MirrorMaker 2 does not carry.
+        """
         by_source = {topic.pair.source: topic for topic in topics}
         if seen.source_readable:
             self._last_read = by_source
@@ -56,6 +73,8 @@ class GroupJudge:
             return ()
         judged: dict[str, _Judged] = {}
         for group, commits in sorted(seen.source.group_offsets.items()):
+            if not self._wants(group):
+                continue
             known = self._known.get(group)
             before = None if known is None else known.inputs
             on_target = TargetCommits.read(seen, group, known.on_target if known else None)
@@ -69,14 +88,32 @@ class GroupJudge:
                 before=before,
             )
             if known is None or not known.holds or known.inputs != inputs:
-                known = _judge(seen, group, inputs, self.limits)
+                known = _judge(seen, group, inputs, self._limits)
             else:
                 # Equal, but of this round: states of topics are kept, and compared by identity.
                 known = known._replace(inputs=inputs)
             known = known._replace(on_target=on_target)
             judged[group] = _with_commits_at(known, seen.source.groups_read_at.get(group))
         self._known = judged
-        return tuple(each.state for each in judged.values() if each.state is not None)
+        found = [each.state for each in judged.values() if each.state is not None]
+        uncarried = seen.source.uncarried_groups - seen.source.group_offsets.keys()
+        others = [
+            GroupState(group, uncarried_without_commits(group), None, {})
+            for group in filter(self._wants, uncarried)
+        ]
+        return tuple(sorted((*found, *others), key=attrgetter("group")))
+
+    def unjudged(self, seen: Observation, judged: Iterable[GroupState]) -> UnjudgedGroups:
+        """The source's other groups."""
+        names = seen.source.group_states.keys() | seen.source.uncarried_groups
+        names -= {each.group for each in judged}
+        names = {group for group in names if not group.startswith(_OWN_GROUPS)}
+        excluded = [group for group in names if not self._wants(group)]
+        return UnjudgedGroups(
+            excluded=tuple(sorted(excluded)),
+            without_commits=tuple(sorted(names.difference(excluded))),
+            all_types=seen.source.knows_uncarried_groups,
+        )
 
     def forget(self) -> None:
         """Judge all groups again: the offset syncs may have been read again."""
@@ -90,13 +127,14 @@ def _with_commits_at(judged: _Judged, at: float | None) -> _Judged:
 
 
 def group_offsets(seen: Observation) -> Mapping[str, GroupOffsets] | None:
-    """Commits and checkpoints by group; None while a cluster is unreadable."""
+    """Commits and checkpoints by group that is carried; None while a cluster is unreadable."""
     if not (seen.source_readable and seen.target_readable):
         return None
     checkpoints = seen.internals.checkpoints
     return {
         group: GroupOffsets(commits, checkpoints.get(group, {}))
         for group, commits in seen.source.group_offsets.items()
+        if group not in seen.source.uncarried_groups
     }
 
 
@@ -112,6 +150,7 @@ def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: Readiness
             target_commits_readable=inputs.target_commits_readable,
             syncs_group_offsets=inputs.syncs_group_offsets,
             target_group_active=inputs.active_on_target,
+            is_carried=inputs.is_carried,
         ),
         limits,
         seen.at,

@@ -19,10 +19,14 @@ table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .4rem .8rem; border-bottom: 1px solid var(--line) }
 .number { text-align: right; font-variant-numeric: tabular-nums }
 .running, .idle { color: var(--good) } .stopped { color: var(--bad) }
+details { color: var(--dim) }
 .unknown, .dim { color: var(--dim) }
 """
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _STATES = frozenset({"running", "idle", "stopped", "unknown"})
+_TYPES_UNKNOWN = '<br><span class="dim">Streams and share groups: not known</span>'
+_NAMES = 50
+"""Of groups that are listed."""
 _UNKNOWN = '<span class="dim">not known</span>'
 
 _POLICY = (
@@ -93,7 +97,14 @@ def _count(value: int | None) -> str:
 def _groups(overview: FlowOverview) -> str:
     if overview.groups is None or overview.groups_ready is None:
         return _UNKNOWN
-    return f"{overview.groups_ready:,} of {overview.groups:,}"
+    unknown = "" if overview.group_types_known else _TYPES_UNKNOWN
+    unjudged = (
+        f"<details><summary>{len(names):,} {what}</summary>"
+        f"{escape(', '.join(names[:_NAMES]))}{', …' if len(names) > _NAMES else ''}</details>"
+        for what, names in overview.unjudged
+        if names
+    )
+    return f"{overview.groups_ready:,} of {overview.groups:,}{unknown}{''.join(unjudged)}"
 
 
 def duration(seconds: float) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mm2slo_core.topology import Flow
     from mm2slo_exporter.exposition import Snapshot
 
@@ -42,6 +44,9 @@ class FlowOverview:
     stalled_partitions: int | None = None
     groups_ready: int | None = None
     groups: int | None = None
+    unjudged: Sequence[tuple[str, Sequence[str]]] = ()
+    """Names of groups outside `groups`, by what they are."""
+    group_types_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

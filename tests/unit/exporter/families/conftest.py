@@ -36,6 +36,7 @@ from mm2slo_exporter.state.flow_report import (
     TaskState,
     TimelineState,
     TopicState,
+    UnjudgedGroups,
 )
 from mm2slo_exporter.state.group_lag import GroupLag
 from mm2slo_exporter.state.lag_sum import LagSum
@@ -231,6 +232,7 @@ REPORT = FlowReport(
         target_recreations_total=2,
     ),
     groups=GROUPS,
+    unjudged_groups=UnjudgedGroups(("connect-a", "connect-b"), ("idle",), True),
     group_lags=GROUP_LAGS,
     tasks=(
         TaskState("MirrorSourceConnector", None, "RUNNING"),

@@ -114,6 +114,11 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
         ],
     ),
     (
+        catalogue.FAILOVER_UNJUDGED_GROUPS,
+        ['{reason="excluded"} 2', '{reason="without_commits"} 1'],
+    ),
+    (catalogue.FAILOVER_GROUP_TYPES_KNOWN, [" 1"]),
+    (
         catalogue.GROUP_STATE,
         [
             '{cluster="us",group="billing",state="stable"} 1',

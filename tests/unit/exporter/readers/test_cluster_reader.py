@@ -53,6 +53,8 @@ class Cluster:
     app_state: str = "stable"
     uncommitted: set[str] = field(default_factory=set)
     more_groups: list[str] = field(default_factory=list)
+    others: frozenset[str] | None = frozenset()
+    asked_others: list[bool] = field(default_factory=list)
     groups_per_read: int = 1000
     members: int | KafkaOperationError | None = 3
     asked_members: list[list[str]] = field(default_factory=list)
@@ -86,15 +88,18 @@ class Cluster:
             del entries["retention.bytes"]
         return ConfigReading(dict.fromkeys(topics, entries), self._errors())
 
-    def groups(self) -> GroupsReading:
+    def groups(self, *, with_others: bool) -> GroupsReading:
         self._note("groups")
+        self.asked_others.append(with_others)
         listings = [
             GroupListing("app", self.app_state, "classic"),
             GroupListing("old", "empty", "classic"),
             *(GroupListing(name, "empty", "classic") for name in self.more_groups),
         ]
         shown = tuple(each for each in listings if each.group not in self.hidden_groups)
-        return GroupsReading(shown, ())
+        is_failed = with_others and self.others is None
+        failed = (problem(ErrorKind.TIMEOUT, "groups"),) if is_failed else ()
+        return GroupsReading(shown, (), self.others if with_others else None, failed)
 
     def group_offsets(
         self, groups: Iterable[str], *, within: float, timeout: float
@@ -191,6 +196,7 @@ def test_first_read_fills_view() -> None:
         groups_complete=True,
         group_states={"app": "stable", "old": "empty"},
         group_members={"app": 3, "old": 0},
+        knows_uncarried_groups=True,
         topics_read_at=100.0,
         cluster_id="id",
     )
@@ -456,6 +462,50 @@ def test_deleted_group_is_read_once_more_and_dropped() -> None:
     reading.due(115.0)
     assert reading.reader.view.group_offsets == {}
     assert reading.health.report().errors == {}
+
+
+def test_group_that_is_readable_but_no_longer_listed_is_uncarried_within_one_listing() -> None:
+    reading = Reading()
+    reading.due(100.0)
+    assert reading.reader.view.uncarried_groups == frozenset()
+    reading.cluster.hidden_groups = {"app"}  # its application uses the Streams protocol now
+    reading.due(115.0)
+    view = reading.reader.view
+    assert view.uncarried_groups == {"app"}
+    assert view.group_offsets == {"app": {ORDERS: 7}}
+    reading.cluster.down = {"groups"}
+    reading.due(130.0)
+    assert reading.reader.view.uncarried_groups == {"app"}
+    reading.cluster.down = set()
+    reading.cluster.uncommitted = {"app"}  # deleted
+    reading.due(145.0)
+    assert reading.reader.view.uncarried_groups == frozenset()
+
+
+def test_groups_of_other_types_are_listed_every_30_seconds() -> None:
+    reading = Reading()
+    reading.cluster.others = frozenset({"streams", "share"})
+    reading.cluster.more_groups = ["streams"]
+    reading.cluster.hidden_groups = {"streams"}
+    for at in (100.0, 115.0, 130.0):
+        reading.due(at)
+    assert reading.cluster.asked_others == [True, False, True]
+    view = reading.reader.view
+    assert view.uncarried_groups == {"streams", "share"}
+    assert view.group_offsets["streams"] == {ORDERS: 7}
+    assert view.knows_uncarried_groups
+
+
+def test_failed_listing_of_other_types_is_unknown_and_fails_nothing_else() -> None:
+    reading = Reading()
+    reading.cluster.others = None
+    reading.due(100.0)
+    assert not reading.reader.view.knows_uncarried_groups
+    assert reading.reader.view.group_states == {"app": "stable", "old": "empty"}
+    reading.cluster.hidden_groups = {"app"}
+    reading.due(115.0)
+    assert reading.reader.view.uncarried_groups == {"app"}
+    assert reading.health.report().errors == {("us", Stage.GROUPS, "timeout"): 1}
 
 
 def test_groups_of_far_cluster_are_read_in_turn_and_none_is_starved() -> None:

@@ -11,9 +11,10 @@ from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits
+from mm2slo_core.group_readiness import Blocked, BlockReason
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.state.flow_report import UnjudgedGroups
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state.group_states import GroupJudge, group_offsets
 from mm2slo_exporter.state.partition_reading import FlowRules
@@ -50,7 +51,7 @@ def read(scene: Scene, at: float = 1000.0) -> tuple[Observation, list[TopicState
 
 
 def judge(scene: Scene) -> tuple[GroupState, ...]:
-    return GroupJudge(ReadinessLimits()).judge(*read(scene))
+    return GroupJudge(flow_config()).judge(*read(scene))
 
 
 def reasons(scene: Scene) -> list[BlockReason]:
@@ -123,7 +124,7 @@ def test_group_without_checkpoint_is_blocked_with_reason_from_syncs(scene: Scene
 
 def test_group_is_judged_again_after_restart_that_forgets_offset_syncs(scene: Scene) -> None:
     scene.internals["checkpoints"] = {}
-    groups = GroupJudge(ReadinessLimits())
+    groups = GroupJudge(flow_config())
     (state,) = groups.judge(*read(scene))
     assert [each.reason for each in state.readiness.blocked] == [BlockReason.NO_CHECKPOINT]
     runs = SyncRuns()
@@ -154,7 +155,7 @@ class SourceAway:
     def __init__(self, scene: Scene) -> None:
         scene.source["groups_read_at"] = {"app": 990.0}
         self._scene = scene
-        self._judge = GroupJudge(ReadinessLimits())
+        self._judge = GroupJudge(flow_config())
         self._trackers = {name: TopicTracker() for name in scene.roles}
         (self.before,) = self.judge(1000.0)
         scene.source_readable = False
@@ -232,7 +233,7 @@ def test_synced_group_offsets_are_compared_with_target_commits(
 
 def test_target_commit_is_compared_with_commits_that_were_read_after_it(scene: Scene) -> None:
     """A sync between both readings is no skip: the group had moved on the source before it."""
-    judge, reading = GroupJudge(ReadinessLimits()), iter(range(1, 1000))
+    judge, reading = GroupJudge(flow_config()), iter(range(1, 1000))
 
     def after(*, source: int | None = None, target: int | None = None) -> tuple[str, ...]:
         for side, partition, commit in (
@@ -286,3 +287,40 @@ def test_group_offsets_while_cluster_is_unreadable_are_none(scene: Scene, side: 
     setattr(scene, side, False)
     seen, _topics = read(scene)
     assert group_offsets(seen) is None
+
+
+def test_groups_that_mirrormaker_does_not_list_are_blocked_whatever_their_checkpoint_says(
+    scene: Scene,
+) -> None:
+    judge, seen = GroupJudge(flow_config()), read(scene)
+    assert [state.readiness.ready for state in judge.judge(*seen)] == [True]
+    scene.source |= {
+        "group_states": {"idle": "empty", "console-consumer-1": "stable", "mm2slo.canary.us": "x"},
+        "uncarried_groups": frozenset({"app", "share", "connect-share"}),
+        "knows_uncarried_groups": True,
+    }
+    seen = read(scene)
+    found = judge.judge(*seen)
+    assert {each.group: each.readiness.blocked for each in found} == {
+        "app": (Blocked(BlockReason.NOT_REPLICATED_STREAMS),),
+        "share": (Blocked(BlockReason.NOT_REPLICATED_SHARE),),
+    }
+    app, share = found
+    assert app.readiness.redelivery_upper == 10  # from the checkpoint that is still there
+    assert share.readiness.redelivery_upper is None
+    assert judge.unjudged(seen[0], found) == UnjudgedGroups(
+        excluded=("connect-share", "console-consumer-1"),
+        without_commits=("idle",),
+        all_types=True,
+    )
+    # Its checkpoints say nothing about the flow.
+    assert group_offsets(seen[0]) == {}
+
+
+def test_groups_of_other_flows_are_not_judged(scene: Scene) -> None:
+    scene.source["group_offsets"]["other"] = {PARTITION: 90}
+    judge = GroupJudge(flow_config(groups=("app",)))
+    seen = read(scene)
+    assert [state.group for state in judge.judge(*seen)] == ["app"]
+    judge.use(flow_config(groups=("oth.*",)))
+    assert [state.group for state in judge.judge(*seen)] == ["other"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from flow_observations import flow_config
 
 from mm2slo_core.flow_offsets import Bounds, Failover, PositionQuality
 from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits
+from mm2slo_core.group_readiness import Blocked, BlockReason
 from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.stall_watch import Progress
 from mm2slo_core.topic_selection import TopicPair, TopicRole
@@ -96,7 +97,7 @@ def judged(
         source_readable=True,
         target_readable=True,
     )
-    (state,) = GroupJudge(ReadinessLimits()).judge(seen, [topic])
+    (state,) = GroupJudge(flow_config()).judge(seen, [topic])
     return state.readiness
 
 

@@ -56,7 +56,11 @@ def test_readiness_says_which_flow_waits_for_what(serve: Any, fake_site: Any) ->
 
 
 OVERVIEWS = (
-    FlowOverview(US_EU, "running", "", True, 1234, 0.42, 0, 3, 4),
+    FlowOverview(
+        *(US_EU, "running", "", True, 1234, 0.42, 0, 3, 4),
+        unjudged=(("excluded", ["<a>", "b"]), ("without commits", [])),
+        group_types_known=False,
+    ),
     FlowOverview(Flow("<b>", '"&'), "stopped", "<i>", False, None, None),
 )
 
@@ -87,7 +91,10 @@ def test_the_page_lists_flows_states_and_lag_with_names_escaped(serve: Any, fake
     assert reader.texts[start : start + 6] == [
         "us->eu", "running", "1,234", "0.4 s", "0", "3 of 4",
     ]  # fmt: skip
-    assert reader.texts[start + 6 : start + 13] == [
+    assert reader.texts[start + 6 : start + 9] == [
+        "Streams and share groups: not known", "2 excluded", "<a>, b",
+    ]  # fmt: skip
+    assert reader.texts[start + 9 : start + 16] == [
         '<b>->"&', "stopped", "<i> (still reading)", *["not known"] * 4,
     ]  # fmt: skip
     assert [value for name, value in reader.attributes if name == "href"] == [
