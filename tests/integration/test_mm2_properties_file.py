@@ -65,7 +65,7 @@ ARRIVALS = "mm2slo.arrivals.internal"
 
 class Loss(NamedTuple):
     """Stages that fail without an ACL: in a running exporter, in one that starts without it, and
-    in a running one while MirrorMaker 2 replicates nothing."""
+    also in both while MirrorMaker 2 replicates nothing."""
 
     running: Collection[str] = ()
     at_start: Collection[str] = ()
@@ -86,7 +86,7 @@ LOSSES = {
     "us Describe group shop": Loss(["us groups"], ["us groups"]),
     "eu Read topic us.orders": Loss(_COPY),
     "eu DescribeConfigs topic us.orders": Loss(["eu topic_configs"]),
-    "eu Read topic us.heartbeats": Loss([*_COPY, "eu canary_receive"]),
+    "eu Read topic us.heartbeats": Loss([*_COPY, "eu canary_receive", "eu heartbeats"]),
     "eu DescribeConfigs topic us.heartbeats": Loss(["eu topic_configs"]),
     "eu Read topic us.checkpoints.internal": Loss(["eu checkpoints"]),
     "eu Read topic mm2-offsets.us.internal": Loss(["eu committed_offsets"]),
@@ -214,7 +214,7 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrored]:
         source = ConfigSource(fast, mm2=[file], path=[f"{secrets}={own_secrets}"])
         main = "org.apache.kafka.connect.mirror.MirrorMaker"
         runtime = Runtime.prepare(DEFAULT_VERSION, root)
-        process = ManagedProcess(runtime.spec("mm2", 384, main, str(file)))
+        process = ManagedProcess(runtime.mirror.spec("mm2", 384, main, str(file)))
         found = Mirrored({"us": us, "eu": eu}, file, source, process)
         add_scram_user(us, EXPORTER, password_of(EXPORTER))
         for acl in (*found.acls(APP.name).values(), *found.acls(EXPORTER).values()):
@@ -243,6 +243,13 @@ def watched(mirrored: Mirrored) -> Iterator[Watch]:
 @pytest.fixture(scope="module")
 def seen(mirrored: Mirrored) -> Iterator[Watch]:
     with watched(mirrored) as found:
+        # Until then it reads heartbeats on the source, to find canaries of an earlier exporter.
+        found.until(
+            lambda s: s.value("mm2_canary_received_total", flow=str(FLOW)), "arrivals of canaries"
+        )
+        # Until then it reads records that wait even for a moment.
+        progress = "mm2_replication_progress_timestamp_seconds"
+        found.until(lambda s: s.values(progress, topic="heartbeats"), "progress of heartbeats")
         yield found
 
 
@@ -269,6 +276,12 @@ def failures(before: Scrape, after: Scrape) -> set[str]:
     # librdkafka reports partitions of topics without permission as unknown.
     assert {each["reason"] for each in found} <= {"authorization", "unknown_topic"}, found
     return {f"{each['cluster']} {each['stage']}" for each in found}
+
+
+def until_failing(seen: Watch, before: Scrape, expected: set[str]) -> None:
+    """Wait until *expected* have failed, and assert that no other stage has."""
+    after = seen.until(lambda s: failures(before, s) >= expected, f"{expected} to fail")
+    assert failures(before, after) == expected
 
 
 def wait_without_failures(seen: Watch) -> None:
@@ -343,44 +356,54 @@ def test_missing_acl_is_named_and_nothing_else_breaks(
 
 
 @pytest.mark.parametrize(
-    ("topic", "stage"),
-    [("us.checkpoints.internal", "checkpoints"), ("us.heartbeats", "canary_receive")],
+    ("topic", "stages"),
+    [
+        ("us.checkpoints.internal", ["checkpoints"]),
+        ("us.heartbeats", ["canary_receive", "heartbeats"]),
+    ],
 )
-def test_describe_without_read_fails_its_stage_until_read_is_granted(
-    mirrored: Mirrored, seen: Watch, topic: str, stage: str
+def test_describe_without_read_fails_its_stages_until_read_is_granted(
+    mirrored: Mirrored, seen: Watch, topic: str, stages: Sequence[str]
 ) -> None:
-    def errors(scrape: Scrape) -> float:
+    def errors(scrape: Scrape, stage: str) -> float:
         name = "mm2_exporter_collect_errors_total"
         labels = {"cluster": "eu", "stage": stage, "reason": "authorization"}
         return scrape.value(name, **labels) or 0.0
 
+    def keep_failing(scrape: Scrape) -> bool:
+        return all(errors(scrape, each) - errors(before, each) >= 20 for each in stages)
+
     printed, before = mirrored.acls(EXPORTER)[f"eu Read topic {topic}"], seen.scrape()
     with reduced_to_describe(mirrored.brokers["eu"], printed.binding):
         # For longer than one assignment of the consumer, which reports it once.
-        seen.until(lambda s: errors(s) - errors(before) >= 20, "the stage to keep failing")
+        seen.until(keep_failing, f"{stages} to keep failing")
         after = seen.scrape()
-        assert failures(before, after) == {f"eu {stage}"}
+        assert failures(before, after) == {f"eu {each}" for each in stages}
         assert after.state(str(FLOW)) in WORKING
     wait_without_failures(seen)
 
 
 @pytest.mark.parametrize("acl", [acl for acl, loss in LOSSES.items() if loss.waiting])
-def test_acl_missing_while_records_wait_fails_its_stage(
+def test_acl_missing_while_records_wait_fails_its_stages(
     mirrored: Mirrored, seen: Watch, acl: str
 ) -> None:
-    printed, before = mirrored.acls(EXPORTER)[acl], seen.scrape()
+    loss, printed, before = LOSSES[acl], mirrored.acls(EXPORTER)[acl], seen.scrape()
     with revoked(mirrored.brokers[printed.cluster], printed.binding), mirrored.paused():
-        seen.until(lambda s: failures(before, s) == {*LOSSES[acl].waiting}, "the stage to fail")
+        until_failing(seen, before, {*loss.waiting})
+        # An exporter that starts reads waiting records at once; without the pause some may wait.
+        with watched(mirrored) as later:
+            until_failing(later, Scrape({}), {*loss.waiting, *loss.at_start})
     seen.until(lambda s: s.state(str(FLOW)) in WORKING, "a working flow")
 
 
-@pytest.mark.parametrize("acl", [acl for acl, loss in LOSSES.items() if loss.at_start])
+@pytest.mark.parametrize(
+    "acl", [acl for acl, loss in LOSSES.items() if loss.at_start and not loss.waiting]
+)
 def test_acl_missing_at_start_fails_its_stage(mirrored: Mirrored, seen: Watch, acl: str) -> None:
     seen.until_ready()  # it has created the timeline's topic
     printed = mirrored.acls(EXPORTER)[acl]
     with revoked(mirrored.brokers[printed.cluster], printed.binding), watched(mirrored) as later:
-        expected = {*LOSSES[acl].at_start}
-        later.until(lambda s: failures(Scrape({}), s) == expected, "the stage to fail")
+        until_failing(later, Scrape({}), {*LOSSES[acl].at_start})
 
 
 def test_create_is_not_needed_for_existing_topics(mirrored: Mirrored, seen: Watch) -> None:

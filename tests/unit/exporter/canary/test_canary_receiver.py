@@ -443,6 +443,20 @@ def test_problem_is_reported_once_per_interval() -> None:
     )
 
 
+def test_unreadable_topic_of_canaries_and_heartbeats_fails_both_stages() -> None:
+    denied = KafkaOperationError(
+        ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"
+    )
+    receiver = Receiver(spec(carrier="heartbeats"), outbox := Outbox(), instance=lambda: "here")
+    tailed = TailedTopic(BEATS)
+    tailed.fail(denied)
+    for stream in (*receiver.canaries, *receiver.heartbeats):
+        stream.take(tailed, Batch([], None, denied))
+    receiver.report(10.0)
+    stages = [event.stage for event in kinds(list(outbox.take()), StageFailed)]
+    assert stages == ["canary_receive", "heartbeats"]
+
+
 def test_recreated_copy_is_reported_before_its_records() -> None:
     receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
     stream, tailed = follow(receiver)
