@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_audit.session.connector_jars import CONNECTORS
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -24,8 +26,10 @@ def summary_lines(done: Preparation) -> tuple[str, ...]:
         archive = f"no class archive: {done.java.path} wrote none; audits run without it"
     else:
         archive = f"class archive: {done.archive} ({done.size / _MIB:.0f} MiB); audits map it"
+    tested = (f"{line}.x with {each.version}" for line, each in CONNECTORS.items())
     return (
         f"Spark {done.spark} runs on {java} ({done.java.path})",
+        f"tested with Kafka connectors: Spark {', '.join(tested)}",
         "self-test passed: the audit found the lost and the duplicate record",
         archive,
     )

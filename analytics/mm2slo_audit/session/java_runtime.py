@@ -13,7 +13,7 @@ from mm2slo_core.java_version import java_major
 from mm2slo_core.user_errors import UserError
 
 MINIMUM: Final = 17
-"""Required by Spark 4.0."""
+"""Required by Spark 4."""
 _INSTALL: Final = (
     "install Java 17 or 21 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless)"
     " or set JAVA_HOME to one"

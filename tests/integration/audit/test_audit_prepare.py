@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_session_after_prepare_maps_class_archive(tmp_path: Path) -> None:
     before = run(tmp_path, "-c", SESSION).stdout.split()
     prepared = run(tmp_path, "-m", "mm2slo_cli", "audit", "prepare")
-    spark, self_test, archived = prepared.stdout.splitlines()
-    assert spark.startswith("Spark 4.0.")
+    spark, tested, self_test, archived = prepared.stdout.splitlines()
+    assert spark.startswith(f"Spark {pyspark.__version__} runs on ")
+    assert tested == "tested with Kafka connectors: Spark 4.0.x with 4.0.0, 4.2.x with 4.2.0"
     assert self_test == ("self-test passed: the audit found the lost and the duplicate record")
     (archive,) = (tmp_path / "mm2slo").iterdir()
     assert archived.startswith(f"class archive: {archive} (")

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from mm2slo_audit.session.connector_jars import CONNECTOR
+from mm2slo_audit.session.connector_jars import installed_connector
 
 ROOT = Path(__file__).parents[3]
 IMAGE = ROOT / "deploy" / "image"
@@ -87,7 +87,7 @@ def test_connector_jars_are_those_of_the_audit() -> None:
     lines = (IMAGE / "connector-jars.sha256").read_text(encoding="utf-8").splitlines()
     assert all(re.fullmatch(r"[0-9a-f]{64}  \S+\.jar", line) for line in lines)
     names = {line.split()[1] for line in lines}
-    group, artifact, version = CONNECTOR.split(":")
+    group, artifact, version = installed_connector().coordinates.split(":")
     assert f"{group}_{artifact}-{version}.jar" in names
     air_gap = (ROOT / "docs" / "audit-air-gap.md").read_text(encoding="utf-8")
     assert names == set(re.findall(r"^    (\S+\.jar)$", air_gap, re.MULTILINE))

@@ -28,9 +28,15 @@ NO_CLIENT = """An error occurred while calling o80.loadClass.
         (ConnectionRefusedError(111, "Connection refused"), "Spark's JVM ended"),
         (ValueError("\n\tat Main\n no reason \n\tat more"), "no reason"),
         (ValueError(WRITE_FAILED), "no space left on the disk of audit.directory or of Spark's"),
-        (ValueError(OTHER_JARS), "Spark's jars do not fit each other: expected Spark 4.0.x and"),
+        (
+            ValueError(OTHER_JARS),
+            "Spark's jars do not fit each other: expected Spark 4.0.x or",
+        ),
         (ValueError(NO_CONNECTOR), "Spark has no Kafka connector: run"),
-        (ValueError(NO_CLIENT), "Spark's jars do not fit each other: expected Spark 4.0.x and"),
+        (
+            ValueError(NO_CLIENT),
+            "Spark's jars do not fit each other: expected Spark 4.0.x or",
+        ),
         (ValueError("x" * 500), f"{'x' * 400} ..."),
         (ValueError(""), "no reason given"),
     ],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_audit.session import SparkOptions, spark_session
-from mm2slo_audit.session.connector_jars import CONNECTOR, connector_properties
+from mm2slo_audit.session.connector_jars import connector_properties, installed_connector
 from mm2slo_audit.session.spark_options import default_driver_memory
 from mm2slo_audit.session.spark_properties import LOG_CONFIG, is_needed_at_launch, spark_properties
 from mm2slo_audit.session.start_errors import explain_start_failure
@@ -19,12 +19,7 @@ from mm2slo_core.user_errors import UserError
 if TYPE_CHECKING:
     from pathlib import Path
 
-JARS = (
-    "org.apache.spark_spark-sql-kafka-0-10_2.13-4.0.0.jar",
-    "org.apache.spark_spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
-    "org.apache.kafka_kafka-clients-3.9.0.jar",
-    "org.apache.commons_commons-pool2-2.12.0.jar",
-)
+JARS = installed_connector().jars
 
 
 @pytest.fixture
@@ -101,11 +96,23 @@ def test_default_driver_memory_is_between_one_and_four_gib() -> None:
 def test_connector_properties_use_cached_jars(tmp_path: Path) -> None:
     options = SparkOptions(ivy_dir=str(tmp_path))
     asked = connector_properties(options)
-    assert asked["spark.jars.packages"] == CONNECTOR
+    assert asked["spark.jars.packages"] == installed_connector().coordinates
     assert asked["spark.jars.ivy"] == str(tmp_path)
     assert "hadoop-client-runtime" in asked["spark.jars.excludes"]
     paths = with_jars(tmp_path / "jars")
     assert connector_properties(options) == {"spark.jars": ",".join(paths)}
+
+
+def test_line_of_spark_without_tested_connector_is_refused_unless_its_jars_are_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyspark.version.__version__", "4.1.1")
+    with pytest.raises(UserError, match=r"4\.1\.1 is installed.*4\.0\.x or 4\.2\.x.*--jars"):
+        connector_properties(SparkOptions(ivy_dir=str(tmp_path)))
+    paths = with_jars(tmp_path)
+    assert connector_properties(SparkOptions(jars=str(tmp_path))) == {
+        "spark.jars": ",".join(sorted(paths))
+    }
 
 
 def test_connector_properties_missing_user_jar_raises_error(tmp_path: Path) -> None:
