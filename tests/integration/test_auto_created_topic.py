@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import flow_checks
 import pytest
+from exporter_watch import watch
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
@@ -23,7 +24,7 @@ TOPIC = "orders"
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_deleted_source_topic_comes_back_unless_the_consumer_may_not_create_it(
-    lab_progress: Progress, allowed: bool
+    lab_progress: Progress, caplog: pytest.LogCaptureFixture, allowed: bool
 ) -> None:
     """The remedy of the runbook MM2TopicRecreated, where brokers create topics automatically."""
     settings = {"us->eu.consumer.metadata.max.age.ms": "1000"}
@@ -37,10 +38,15 @@ def test_deleted_source_topic_comes_back_unless_the_consumer_may_not_create_it(
     with flow_checks.start_lab(topology, lab_progress, {(US_EU, TOPIC): (3, 100)}) as lab:
         us = lab.cluster("us")
         wait_for(lambda: count_copies(lab, TOPIC) == 100, "the copies")
-        us.admin.delete_topic(TOPIC)
         if allowed:
-            wait_for(lambda: us.admin.partition_count(TOPIC) == 1, "a topic of one partition")
+            with watch(lab, [US_EU]) as seen:
+                seen.until_ready()
+                us.admin.delete_topic(TOPIC)
+                wait_for(lambda: us.admin.partition_count(TOPIC) == 1, "a topic of one partition")
+                cause = "if no user created it, MirrorMaker 2's consumer did"
+                wait_for(lambda: cause in caplog.text, "its likely cause in the log")
             return
+        us.admin.delete_topic(TOPIC)
         # Heartbeats are copied each second: the consumer reads its metadata many times.
         heartbeats = count_copies(lab, "heartbeats")
         wait_for(lambda: count_copies(lab, "heartbeats") >= heartbeats + 20, "20 heartbeats")

@@ -160,6 +160,9 @@ class FlowRunner:
             )
         if report.overridden and report.overridden != self.report.overridden:
             self._log_overridden(report.overridden)
+        recreations = report.totals.source_recreations_total
+        if recreations > self.report.totals.source_recreations_total:
+            self._log_recreated(report)
         self._read_as(self.tracker.flow.isolation)
         self._probes.request(
             wanted_probes(report, self.tracker.flow.isolation),
@@ -232,6 +235,26 @@ class FlowRunner:
             ", ".join(f"{name} {used} (configured: {own})" for name, own, used in settings),
             extra={"flow": self.flow.label},
         )
+
+    def _log_recreated(self, report: FlowReport) -> None:
+        """Name the likely cause of a source topic that was deleted and is back with one partition.
+
+        MirrorMaker 2's consumer asks for the metadata of a topic until its connector knows that it
+        was deleted, and brokers with `auto.create.topics.enable` create it then.
+        """
+        known = {each.pair.source: each.source_recreations_total for each in self.report.topics}
+        for topic in report.topics:
+            is_new = topic.source_recreations_total > known.get(topic.pair.source, 0)
+            if is_new and topic.source_partition_count == 1:
+                logger.warning(
+                    "%s: topic %s was deleted on %s and is back with one partition; if no user "
+                    "created it, MirrorMaker 2's consumer did: set "
+                    "consumer.allow.auto.create.topics = false (runbook MM2TopicRecreated)",
+                    self.flow.label,
+                    topic.pair.source,
+                    self.flow.flow.source,
+                    extra={"flow": self.flow.label},
+                )
 
     def _read_as(self, isolation: Isolation) -> None:
         """Read the source as MirrorMaker 2 does."""
