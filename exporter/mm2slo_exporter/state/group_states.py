@@ -15,7 +15,7 @@ from mm2slo_core.group_readiness import (
 )
 from mm2slo_core.name_filters import GroupFilter
 from mm2slo_core.time_slices import GroupOffsets
-from mm2slo_exporter.state.flow_report import GroupState, UnjudgedGroups
+from mm2slo_exporter.state.flow_report import NO_UNJUDGED_GROUPS, GroupState, UnjudgedGroups
 from mm2slo_exporter.state.group_inputs import (
     GroupInputs,
     TargetCommits,
@@ -104,7 +104,9 @@ class GroupJudge:
         return tuple(sorted((*found, *others), key=attrgetter("group")))
 
     def unjudged(self, seen: Observation, judged: Iterable[GroupState]) -> UnjudgedGroups:
-        """The source's other groups."""
+        """The source's other groups; none until all were read once."""
+        if not (seen.source.groups_complete and seen.target.groups_complete):
+            return NO_UNJUDGED_GROUPS
         names = seen.source.group_states.keys() | seen.source.uncarried_groups
         names -= {each.group for each in judged}
         names = {group for group in names if not group.startswith(_OWN_GROUPS)}

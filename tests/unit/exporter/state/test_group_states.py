@@ -298,6 +298,7 @@ def test_groups_that_mirrormaker_does_not_list_are_blocked_whatever_their_checkp
         "group_states": {"idle": "empty", "console-consumer-1": "stable", "mm2slo.canary.us": "x"},
         "uncarried_groups": frozenset({"app", "share", "connect-share"}),
         "knows_uncarried_groups": True,
+        "groups_complete": True,
     }
     seen = read(scene)
     found = judge.judge(*seen)
@@ -313,6 +314,8 @@ def test_groups_that_mirrormaker_does_not_list_are_blocked_whatever_their_checkp
         without_commits=("idle",),
         all_types=True,
     )
+    scene.source["groups_complete"] = False
+    assert judge.unjudged(scene.look(1000.0), found) == UnjudgedGroups()
     # Its checkpoints say nothing about the flow.
     assert group_offsets(seen[0]) == {}
 
