@@ -46,7 +46,7 @@ def test_all_replication_factors_are_one() -> None:
     factors = {key: value for key, value in rendered().items() if "replication.factor" in key}
 
     assert set(factors.values()) == {"1"}
-    assert len(factors) == 2
+    assert len(factors) == 3
 
 
 def test_broker_properties_override_defaults() -> None:

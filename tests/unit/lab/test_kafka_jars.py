@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from kafka_matrix import MATRIX
 
 from mm2slo_core.java_version import java_major
 from mm2slo_lab import ivy, java_lookup, kafka_jars
@@ -104,6 +105,17 @@ def test_readme_names_the_versions_of_the_lab() -> None:
     mirrors = [line.minor for line in LINES if not line.mirror]
     readme = (ROOT / "README.md").read_text("utf-8")
     assert f"Kafka {minors[-1]} to {minors[0]} (MirrorMaker 2 to {mirrors[0]})" in readme
+
+
+def test_limits_name_the_versions_of_the_live_checks() -> None:
+    checked = [version.removesuffix(".x") for version in MATRIX]
+    others = sorted({line.minor for line in LINES} - set(checked))
+    newest = next(line for line in LINES if line.minor == checked[-1])
+    limits = (ROOT / "docs" / "limits.md").read_text("utf-8")
+    assert (
+        f"Live checks run on Kafka {', '.join(checked[:-1])} and {checked[-1]} (with MirrorMaker 2 "
+        f"of {newest.mirror}), replication alone on {' and '.join(others)}."
+    ) in limits
 
 
 def test_release_line_unknown_version_raises_with_known_ones() -> None:
