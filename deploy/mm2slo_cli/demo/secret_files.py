@@ -24,6 +24,17 @@ _OWNER_ONLY: Final = 0o400
 # libpq ignores what its group may read, and `mm2slo logship check` reports it.
 _PRIVATE: Final = {"pgpass", "splunk-hec-token"}
 _VALID: Final = timedelta(days=3650)
+_CA_USAGE: Final = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 def create_secret_files(folder: Path, broker: str, splunk: str, slack_url: str) -> list[str]:
@@ -60,26 +71,37 @@ def create_secret_files(folder: Path, broker: str, splunk: str, slack_url: str) 
 
 
 def _tls_files(host: str) -> tuple[str, str]:
-    """Return a key with its certificate for *host*, and the CA's certificate, in PEM format."""
+    """Return a key with its certificate for *host*, and the CA's certificate, in PEM format.
+
+    With all that RFC 5280 requires: Python verifies strictly since 3.13.
+    """
     ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     ca_name = _name("mm2slo demo CA")
-    authority = _certificate(ca_name, ca_name, ca_key, ca=True).sign(ca_key, hashes.SHA256())
     names = x509.SubjectAlternativeName([x509.DNSName(host)])
-    issued = _certificate(_name(host), ca_name, key, ca=False).add_extension(names, critical=False)
+    authority = _certificate(ca_name, ca_key, ca_name, ca_key)
+    issued = _certificate(_name(host), key, ca_name, ca_key).add_extension(names, critical=False)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     pem += issued.sign(ca_key, hashes.SHA256()).public_bytes(Encoding.PEM)
-    return pem.decode(), authority.public_bytes(Encoding.PEM).decode()
+    signed = authority.add_extension(_CA_USAGE, critical=True).sign(ca_key, hashes.SHA256())
+    return pem.decode(), signed.public_bytes(Encoding.PEM).decode()
 
 
 def _certificate(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, *, ca: bool
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePrivateKey,
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
+    by = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
+    constraints = x509.BasicConstraints(ca=key is issuer_key, path_length=None)
     return (
         x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + _VALID)
-        .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        .add_extension(constraints, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(by, critical=False)
     )
 
 
