@@ -10,10 +10,13 @@ from transactional_traffic import consume_and_commit
 
 from mm2slo_cli import main as cli
 from mm2slo_core.properties_text import dump_properties
+from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Engine, LabTopology
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from mm2slo_lab import Lab
@@ -108,3 +111,18 @@ def test_diff_connect_names_topics_and_groups_of_the_source(
         "setting": None,
     }
     assert mm2slo("diff", old, old, "--connect") == (0, {"flows": {}, "notes": []})
+
+
+def test_lint_connect_finds_topics_that_would_fail_their_task(
+    lab_factory: Callable[[LabTopology], Lab], mm2slo: Command, tmp_path: Path
+) -> None:
+    # Without MirrorMaker 2, whose task would fail.
+    lab = lab_factory(LabTopology(flows=(Flow("us", "eu"),), engine=Engine.NONE))
+    us, long_name = lab.cluster("us").admin, "x" * 247
+    us.create_topic("orders", 1, {"message.timestamp.before.max.ms": "60000"})
+    us.create_topic(long_name, 1)
+    code, found = mm2slo("lint", write_mm2(tmp_path / "mm2.properties", lab), "--connect")
+    by_check = {each["check"]: each["what"] for each in found["findings"]}
+    assert code == 2
+    assert "orders: message.timestamp.before.max.ms = 60000" in by_check["timestamp-limit"]
+    assert f"the copy of {long_name} needs a name of 250 characters" in by_check["name-too-long"]
