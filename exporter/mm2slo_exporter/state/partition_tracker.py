@@ -140,11 +140,11 @@ class PartitionTracker:
         if reading.probe is not None:
             reading = reading.of_log(self._log)
         position = self._position.observe(reading, end, rules)
-        if end is None or position is None:
+        if end is None or log_start is None or position is None:
             return self._unknown(reading)
         next_offset, quality = position
         # Records below the log start were removed, and do not move the position.
-        oldest = next_offset if log_start is None or log_start < next_offset else log_start
+        oldest = max(next_offset, log_start)
         lag = record_lag(end, next_offset, reading.skip_empty_offsets(oldest))
         if self.loss.has_resumed(at, reading, next_offset, lag.records):
             self._position.skip_removed(oldest)
@@ -172,16 +172,14 @@ class PartitionTracker:
         self.loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
         self.loss.observe(at, reading, next_offset, period, self._position.passed_from)
         self.replicated_total += self.loss.replicated(self._position.advance)
-        room = None
-        if log_start is not None:
-            room = headroom(
-                next_offset,
-                log_start,
-                policy,
-                lag_records=lag.records or 0,
-                oldest_age=age.seconds,
-                production_rate=self._production_rate(at, end, policy),
-            )
+        room = headroom(
+            next_offset,
+            log_start,
+            policy,
+            lag_records=lag.records or 0,
+            oldest_age=age.seconds,
+            production_rate=self._production_rate(at, end, policy),
+        )
         sync = reading.sync
         # Keywords would take longer than the rest of the call.
         return PartitionState(
