@@ -47,6 +47,7 @@ CONNECTORS: Final = {
 }
 """By the line of Spark; each has passed the audit's tests on real clusters."""
 TESTED_LINES: Final = " or ".join(f"{line}.x" for line in CONNECTORS)
+PACKAGES: Final = " or ".join(each.coordinates for each in CONNECTORS.values())
 _NEEDED: Final = (
     "spark-sql-kafka-0-10_2.13",
     "spark-token-provider-kafka-0-10_2.13",
@@ -106,9 +107,9 @@ def air_gap_advice() -> str:
     return (
         "without a repository, copy "
         + ", ".join(f"{name}-*.jar" for name in _NEEDED)
-        + f" from a machine that has resolved {installed_connector().coordinates} (folder jars of"
-        " its ~/.ivy2.5.2) into a local folder and set it: --jars FOLDER, or audit.spark.jars in"
-        " mm2slo.yaml (docs/audit-air-gap.md)"
+        + f" from a machine that has resolved {PACKAGES} (folder jars of its ~/.ivy2.5.2) into a"
+        " local folder and set it: --jars FOLDER, or audit.spark.jars in mm2slo.yaml"
+        " (docs/audit-air-gap.md)"
     )
 
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from mm2slo_audit.session.connector_jars import CONNECTORS, TESTED_LINES
+from mm2slo_audit.session.connector_jars import PACKAGES, TESTED_LINES
 
 _MAX_LENGTH: Final = 400
 _GONE: Final = (
     "Spark's JVM ended: check its memory (audit.spark.driver_memory), the disk of its temporary"
     " files (spark.local.dir), and its last log lines"
 )
-_PACKAGES: Final = " or ".join(each.coordinates for each in CONNECTORS.values())
 _PROBLEMS: Final = {
     ("No space left on device", "Disk quota exceeded"): (
         "no space left on the disk of audit.directory or of Spark's temporary files"
         " (spark.local.dir)"
     ),
     ("ClassNotFoundException: org.apache.spark.sql.kafka010",): (
-        f"Spark has no Kafka connector: run spark-submit with --packages {_PACKAGES}, or with its"
+        f"Spark has no Kafka connector: run spark-submit with --packages {PACKAGES}, or with its"
         " jars (docs/audit-air-gap.md)"
     ),
     ("ClassNotFoundException", "NoClassDefFoundError", "NoSuchMethodError", "NoSuchFieldError",
      "AbstractMethodError", "IncompatibleClassChangeError", "UnsupportedClassVersionError"): (
         f"Spark's jars do not fit each other: expected Spark {TESTED_LINES} and the jars of"
-        f" {_PACKAGES}"
+        f" {PACKAGES}"
         " (docs/audit-air-gap.md)"
     ),
 }  # fmt: skip

@@ -109,6 +109,8 @@ def test_line_of_spark_without_tested_connector_is_refused_unless_its_jars_are_s
     monkeypatch.setattr("pyspark.version.__version__", "4.1.1")
     with pytest.raises(UserError, match=r"4\.1\.1 is installed.*4\.0\.x or 4\.2\.x.*--jars"):
         connector_properties(SparkOptions(ivy_dir=str(tmp_path)))
+    with pytest.raises(UserError, match=r"does not contain spark-sql-kafka"):
+        connector_properties(SparkOptions(jars=str(tmp_path)))
     paths = with_jars(tmp_path)
     assert connector_properties(SparkOptions(jars=str(tmp_path))) == {
         "spark.jars": ",".join(sorted(paths))
