@@ -25,7 +25,9 @@ from mm2slo_lab.kafka_versions import artifacts, release_line
 from mm2slo_lab.lab_errors import JarsUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from mm2slo_lab.kafka_versions import Artifact
 
     Progress = Callable[[str], None]
 
@@ -99,25 +101,44 @@ def _download(java: str, version: str, report_step: Progress) -> Path:
     # Kept after a failure, so that the next attempt can continue.
     ivy_cache = cache / "ivy"
     with tempfile.TemporaryDirectory(prefix="kafka-incomplete-", dir=cache) as staging:
-        module = Path(staging, "ivy.xml")
-        module.write_text(ivy.render_module(artifacts(version)), encoding="utf-8")
-        target = Path(staging, "jars")
-        settings = os.environ.get("MM2SLO_IVY_SETTINGS")
-        command = ivy.command(
-            java=java,
-            ivy_jar=_ivy_jar(),
-            module=module,
-            cache=ivy_cache,
-            target=target,
-            settings=Path(settings) if settings else None,
-        )
-        _run_ivy(command, version, report_step)
+        command, target = _ivy_command(java, artifacts(version), Path(staging), ivy_cache)
+        report_step(f"downloading Kafka {version} and MirrorMaker 2 (60 MB, once per user)")
+        _run_ivy(command, f"Kafka {version}", report_step)
         folder = cache / f"kafka-{_version_of(tuple(target.glob('*.jar')))}"
         if not folder.exists():
             target.rename(folder)
     shutil.rmtree(ivy_cache, ignore_errors=True)
     report_step(f"Kafka's jars are in {folder}")
     return folder
+
+
+def fetch_jars(java: str, modules: Iterable[Artifact], staging: Path) -> Path:
+    """Download *modules* with their dependencies to a folder in *staging*, without a cache.
+
+    Raises JarsUnavailableError.
+    """
+    modules = tuple(modules)
+    command, target = _ivy_command(java, modules, staging, staging / "ivy")
+    _run_ivy(command, ", ".join(each.name for each in modules), lambda _line: None)
+    return target
+
+
+def _ivy_command(
+    java: str, modules: Iterable[Artifact], staging: Path, cache: Path
+) -> tuple[tuple[str, ...], Path]:
+    """The command that downloads *modules*, and the folder that it fills."""
+    module, target = staging / "ivy.xml", staging / "jars"
+    module.write_text(ivy.render_module(modules), encoding="utf-8")
+    settings = os.environ.get("MM2SLO_IVY_SETTINGS")
+    command = ivy.command(
+        java=java,
+        ivy_jar=_ivy_jar(),
+        module=module,
+        cache=cache,
+        target=target,
+        settings=Path(settings) if settings else None,
+    )
+    return command, target
 
 
 def _ivy_jar() -> Path:
@@ -134,8 +155,7 @@ def _ivy_jar() -> Path:
     return found[-1]
 
 
-def _run_ivy(command: tuple[str, ...], version: str, report_step: Progress) -> None:
-    report_step(f"downloading Kafka {version} and MirrorMaker 2 (60 MB, once per user)")
+def _run_ivy(command: tuple[str, ...], what: str, report_step: Progress) -> None:
     reasons: list[str] = []
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -151,7 +171,7 @@ def _run_ivy(command: tuple[str, ...], version: str, report_step: Progress) -> N
     if process.returncode != 0:
         last = "; ".join(reasons[-3:]) or "no reason given"
         raise JarsUnavailableError(
-            f"Ivy could not download Kafka {version} (exit status {process.returncode}): {last}."
+            f"Ivy could not download {what} (exit status {process.returncode}): {last}."
             " Check the network and try again; for a mirror, set MM2SLO_IVY_SETTINGS to"
             " an Ivy settings file"
         )
