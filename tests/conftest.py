@@ -1,7 +1,5 @@
 """How the suite runs: what shares a worker, what starts first, how hard properties search."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mm2slo_core.reporting.report_entry import Entry, PairReading
     from mm2slo_core.reporting.step_counts import StepCounts
 
-    History = Callable[[Objective, Span], Sequence[StepCounts]]
+    ReadHistory = Callable[[Objective, Span], Sequence[StepCounts]]
 
 MAX_OBJECTIVES: Final = 10
 """Of one report: reading the history of every objective would make a list too slow."""
@@ -26,7 +26,7 @@ _FIRST_LOOKBACK_MS: Final = 6 * 3_600_000
 _LOOKBACK_FACTOR: Final = 4
 
 
-def with_burn_starts(entries: Sequence[Entry], history: History) -> tuple[Entry, ...]:
+def with_burn_starts(entries: Sequence[Entry], history: ReadHistory) -> tuple[Entry, ...]:
     """*entries* with `since` set on burning pairs of the worst MAX_OBJECTIVES entries.
 
     It stays None if the source fails, or if the pair burned throughout the objective's window.
@@ -36,7 +36,7 @@ def with_burn_starts(entries: Sequence[Entry], history: History) -> tuple[Entry,
     return tuple(_with_burn_start(each, history) if each.id in chosen else each for each in entries)
 
 
-def _with_burn_start(entry: Entry, history: History) -> Entry:
+def _with_burn_start(entry: Entry, history: ReadHistory) -> Entry:
     pairs = tuple(
         replace(each, since=_find_burn_start(entry, each, history)) if _is_burning(each) else each
         for each in entry.pairs
@@ -44,7 +44,7 @@ def _with_burn_start(entry: Entry, history: History) -> Entry:
     return replace(entry, pairs=pairs)
 
 
-def _find_burn_start(entry: Entry, pair: PairReading, history: History) -> int | None:
+def _find_burn_start(entry: Entry, pair: PairReading, history: ReadHistory) -> int | None:
     """Search with growing lookback: most burns started recently."""
     window, back = round(entry.objective.window * 1000), _FIRST_LOOKBACK_MS
     while True:

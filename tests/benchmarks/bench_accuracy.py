@@ -3,22 +3,22 @@
 --write updates docs/accuracy.md. Exits with 1 if a value misses its goal.
 """
 
-from __future__ import annotations
-
 import argparse
 import pickle
 import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from collections.abc import Callable, Iterator
+
 from accuracy.accuracy_document import Figures, render
-from accuracy.bound_coverage import coverage, population
+from accuracy.bound_coverage import Coverage, coverage, population
 from accuracy.lab_accuracy import lab_figures
-from accuracy.latency_bounds import known, widths
+from accuracy.latency_bounds import Widths, known, widths
 from accuracy.spark_coverage import coverage_in_spark
 from accuracy.verdict_scores import Tally
 from audit_spark import poll_frame, record_frame, start
@@ -28,14 +28,7 @@ from generated_units.generated_unit import POLL_MS
 from mm2slo_audit.engine import judge as judge_in_spark
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.reference import judge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from accuracy.bound_coverage import Coverage
-    from accuracy.latency_bounds import Widths
-
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 Part = TypeVar("Part")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"

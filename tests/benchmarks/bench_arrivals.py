@@ -3,35 +3,28 @@
 One broker; growth is added to the end offsets that it returns, so that no load is produced.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import resource
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from mm2slo_core.topic_selection import TopicPair, TopicRole
-from mm2slo_core.topology import Flow
+from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.flow_plan import FlowPlan
 from mm2slo_exporter.observation import ClusterView, InternalsView, Observation
+from mm2slo_exporter.service.cluster_writer import ClusterWriter
 from mm2slo_exporter.timeline.arrival_poller import ArrivalPoller
 from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.record_producer import RecordProducer
+from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
+from mm2slo_kafka.record_producer import DeliveryResult, RecordProducer
 from mm2slo_lab import Engine, Lab, LabTopology
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mm2slo_core.topology import TopicPartition
-    from mm2slo_exporter.service.cluster_writer import ClusterWriter
-    from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
-    from mm2slo_kafka.record_producer import DeliveryResult
-    from mm2slo_lab.broker import Broker
+from mm2slo_lab.broker import Broker
 
 PARTITIONS = 1_000
 SHAPES = (1_000, 200, 20)

@@ -4,28 +4,23 @@ Uses the rows of `bench_audit_match`: 0.3 % of records have a fault, in all part
 nearly all are in one. Prints wall time, and CPU time of the JVM.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from large_audit_data import generate, scopes
 
 from mm2slo_audit.engine import judge
+from mm2slo_audit.engine.partition_parts import Parts
 from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from mm2slo_audit.engine.partition_parts import Parts
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SURPLUS = (Verdict.DUPLICATE, Verdict.REPLAY)

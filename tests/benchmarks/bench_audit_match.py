@@ -4,8 +4,6 @@ All read the same Parquet files and must return equal counts and latency cells. 
 its own process; wall and CPU time are those of the fastest warm round.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json
@@ -14,14 +12,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from audit_matchers import Figures
 from large_audit_data import MINUTES, PARTITIONS, TOPICS, generate
-
-if TYPE_CHECKING:
-    from audit_matchers import Figures
 
 REACH = 2.6
 ENGINES = ("duckdb", "spark", "polars")

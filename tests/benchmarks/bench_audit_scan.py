@@ -17,26 +17,22 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from collections.abc import Callable
+
 from scanned_records import PARTITIONS, TOPIC, cpu_seconds, fill
 
-from mm2slo_audit.ingestion import land
+from mm2slo_audit.ingestion import Landed, land
 from mm2slo_audit.ingestion.connector_rows import CONSUMER
 from mm2slo_audit.ingestion.connector_security import connector_options
-from mm2slo_audit.scope import open_clients, read_scopes
+from mm2slo_audit.scope import KafkaScopes, open_clients, read_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.config import load_config
+from mm2slo_core.config import Config, load_config
 from mm2slo_lab import Engine, Lab, LabTopology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame, SparkSession
-
-    from mm2slo_audit.ingestion import Landed
-    from mm2slo_audit.scope import KafkaScopes
-    from mm2slo_core.config import Config
 
 RECORDS = 5_000_000
 """Records per side."""

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from collections.abc import Callable
+
 from audit_matchers import NAMES
 from audit_matchers.spark_matcher import PARTITIONS
 from large_audit_data import generate, scopes
@@ -32,8 +34,6 @@ from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.record_sample import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame, SparkSession
 
     Job = Callable[[SparkSession, DataFrame, DataFrame], dict[str, int]]

@@ -5,23 +5,19 @@ the header. Measured with one idle topic, then with 10,000 partitions that all c
 consumer and producer replicate the records.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from collections.abc import Sequence
+
 from large_flow import ExporterProcess, LargeFlow, Mover, Shape
 from large_flow.peer_process import PeerProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 REACH_MS = 5.0
 INTERVAL = "100ms"

@@ -5,8 +5,6 @@ process; ratios are to the bare library in the same run. CPU time of a part is t
 or of the whole process if librdkafka's threads do the work.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys
@@ -16,18 +14,17 @@ import urllib.request
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import Consumer, TopicPartition
 from exposition_baselines import bare_sender, fetch
 from large_flow import ExporterProcess, LargeFlow, Mover, Shape
 
 from mm2slo_kafka.offset_requests import PART_SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 WARM_UP = 3
 POLL_SECONDS = 5.0

@@ -5,8 +5,6 @@ dashboard reads. Then all queries run as from Grafana: all flows (one on the Flo
 default time range, and 1,000 points unless a panel limits them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil
@@ -16,11 +14,12 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import Granularity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from collections.abc import Mapping, Sequence
 
 from fleet_history import (
     PanelQuery,
@@ -33,9 +32,6 @@ from fleet_history import (
 )
 from monitoring import Prometheus, own_metrics, prometheus
 from tsdb import write_blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 BOARDS = Path(__file__).parents[2] / "dashboards" / "generated" / "grafana" / "dashboards"
 STEP = 300

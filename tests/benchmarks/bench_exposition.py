@@ -3,8 +3,6 @@
 Each ratio compares two measurements of the same run. Values are medians.
 """
 
-from __future__ import annotations
-
 import gc
 import socket
 import statistics
@@ -12,10 +10,10 @@ import threading
 import time
 import tracemalloc
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
 
 from exposition_baselines import client_registry, fetch
 from prometheus_client import generate_latest
@@ -26,11 +24,7 @@ from mm2slo_core.config import Listen
 from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
 from mm2slo_exporter.exposition.gzip_member import LEVEL
 from mm2slo_exporter.web import FlowOverview, Readiness, ReloadResult, exporter_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mm2slo_web.web_server import WebServer
+from mm2slo_web.web_server import WebServer
 
 ROUNDS = 7
 # One metric per kind of value: growing offsets, float ages, constant values.

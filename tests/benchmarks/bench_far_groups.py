@@ -1,18 +1,17 @@
 """Time to read 2,000 consumer groups of a cluster with a round trip of 100 ms."""
 
-from __future__ import annotations
-
 import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as RawPartition
 from confluent_kafka.admin import AdminClient
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from collections.abc import Iterable, Mapping
 
 from delaying_proxy import delaying_proxy
 
@@ -22,9 +21,6 @@ from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_lab import Engine, Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.ports import HOST, free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 GROUPS, PARTITIONS = 2000, 10
 ROUND_TRIP = 0.1

@@ -3,8 +3,6 @@
 The reader runs in its own process, so that its memory can be measured.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

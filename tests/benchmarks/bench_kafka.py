@@ -1,14 +1,12 @@
 """Cost of reading 10,000 partitions and a million records, compared with the bare library."""
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import struct
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as RawPartition
@@ -19,12 +17,8 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_lab import Engine, Lab, LabTopology
+from mm2slo_lab.broker import Broker
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mm2slo_lab.broker import Broker
 
 TOPICS, PARTITIONS = 100, 100
 ROUNDS = 5

@@ -1,7 +1,5 @@
 """CPU time per event of parsing, classifying and redacting log lines."""
 
-from __future__ import annotations
-
 import random
 import time
 from typing import Final

@@ -5,8 +5,6 @@ servers, so that nothing is shared among them. Each has three aliases: four alia
 flows. The flows' topics have their own names, and a plain consumer copies each canary once.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -4,8 +4,6 @@ Steps are written as blocks. The report's source counts the periods of a 28-day 
 within that minute, and a minute later. Prometheus's CPU time is printed for each.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import resource
@@ -15,7 +13,6 @@ import tempfile
 import time
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, UNKNOWN_STEP
@@ -30,12 +27,11 @@ from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from collections.abc import Iterator, Sequence
+
 from monitoring import Prometheus, own_metrics, prometheus, write_history_blocks
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mm2slo_report.sources.sli_source import SliSource
+from mm2slo_report.sources.sli_source import SliSource
 
 HOUR, DAY = 3_600, 86_400
 STEP = 300

@@ -5,8 +5,6 @@ persistent connections (100 entries each), start and memory. The store's file ma
 cache. `mm2slo report serve` is also started, with as many flows and a copy of the store.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

@@ -4,8 +4,6 @@ Observations are made by hand, without Kafka. At rest nothing changes between ro
 partition does.
 """
 
-from __future__ import annotations
-
 import argparse
 import cProfile
 import pstats
@@ -15,9 +13,11 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from collections.abc import Callable, Iterable
 
 from flow_observations import flow_config
 
@@ -29,7 +29,7 @@ from mm2slo_core.records import Checkpoint, OffsetSync, SourceOffset
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health
-from mm2slo_exporter.exposition import Renderer
+from mm2slo_exporter.exposition import Renderer, Snapshot
 from mm2slo_exporter.families import ExporterReport, SeriesCache, limited_families
 from mm2slo_exporter.flow_plan import FlowPlan
 from mm2slo_exporter.observation import ClusterView, Observation, OffsetsRead
@@ -39,11 +39,6 @@ from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.timeline.timeline_schedule import TimelineSchedule
 from mm2slo_kafka.tailed_topic import TailRecord
 from mm2slo_web.process_series import process_series
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from mm2slo_exporter.exposition import Snapshot
 
 PARTITIONS = 5
 """Of each topic."""

@@ -5,8 +5,6 @@ replicas of the exporter and evaluates the rules at production intervals; its ow
 duration of each group.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import shutil
@@ -18,7 +16,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_core.catalogue import (
@@ -36,10 +33,9 @@ from mm2slo_core.flow_state import FlowStateName
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from monitoring import Prometheus, own_metrics, prometheus, write_history_blocks
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from monitoring import Prometheus, own_metrics, prometheus, write_history_blocks
 
 STEP, SCRAPE, HOUR, DAY = 300, 15, 3_600, 86_400
 INTERVAL = 30

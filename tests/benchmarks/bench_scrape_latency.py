@@ -4,8 +4,6 @@ The exporter's evaluation and web server run in a process of their own, without 
 follows the one before without a pause, so that each scrape competes with an evaluation.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

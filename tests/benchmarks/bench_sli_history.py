@@ -5,8 +5,6 @@ window are counted, cold (in a new process) and warm. The file may be in the pag
 cache in both cases.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

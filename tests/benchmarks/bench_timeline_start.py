@@ -3,8 +3,6 @@
 All partitions have a lag as old as the timeline, so that it is read back as far as memory allows.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import random

@@ -4,8 +4,6 @@ The server runs in a process of its own. Trickling clients have shaken hands, if
 one byte of a request per round. Clients that made room connect again, as an attacker would.
 """
 
-from __future__ import annotations
-
 import http.client
 import socket
 import subprocess
@@ -15,15 +13,13 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from web_tls import trusting, write_config
+import ssl
 
-if TYPE_CHECKING:
-    import ssl
+from web_tls import trusting, write_config
 
 CLIENTS, ROUNDS = 1_000, 300
 REQUEST = b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"a" * 4_000

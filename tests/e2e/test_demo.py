@@ -1,16 +1,11 @@
 """`mm2slo demo` in a terminal, as `make demo` runs it: live view, audit, exit and cleanup."""
 
-from __future__ import annotations
-
 import re
 import urllib.request
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from demos import all_exited, descendants, run_demo
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("demo")]
 

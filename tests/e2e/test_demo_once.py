@@ -1,7 +1,5 @@
 """`mm2slo demo --once`: figures compared with an independent client, exit and cleanup."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -9,8 +7,10 @@ import struct
 import subprocess
 import urllib.request
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -20,10 +20,6 @@ from demos import PROGRAM, all_exited, descendants, environment
 from mm2slo_cli.demo import command
 from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("demo")]
 

@@ -3,16 +3,15 @@
 Writes screenshots to the folder MM2SLO_SCREENSHOTS if it is set (`make screenshots`).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from chromium import browsing
@@ -20,9 +19,6 @@ from chromium.headless import find_chromium
 from demos import Terminal, all_exited, descendants, run_demo
 
 from mm2slo_lab.monitoring import is_installed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.xdist_group("demo"),

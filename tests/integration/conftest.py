@@ -1,20 +1,15 @@
 """Fixtures: the lab that integration tests share, and separate labs."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab import Lab, LabTopology, Security
-
-if TYPE_CHECKING:
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 LabFactory = Callable[..., Lab]
 _NUMBERS = itertools.count(1)

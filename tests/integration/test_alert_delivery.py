@@ -3,18 +3,17 @@
 Alerts are posted as Prometheus posts them. Durations are 1/400 of the production values.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shlex
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from fake_slack import FakeSlackWebhook
@@ -25,9 +24,6 @@ from mm2slo_alerts.rule_model import Scale
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel, Webhook
 from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 

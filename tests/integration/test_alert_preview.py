@@ -1,11 +1,10 @@
 """Every alert is delivered by Alertmanager as `mm2slo alerts preview` shows it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from fake_slack import FakeSlackWebhook, check_message
@@ -22,9 +21,6 @@ from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.topology import Flow
 from mm2slo_lab import LabError
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 

@@ -1,23 +1,17 @@
 """Spark's connector reads both sides with SCRAM over TLS."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from landed_topics import land_in_child
+from tests.integration.conftest import LabFactory
 from topic_reader import count_copies
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import LabTopology, Security
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import LabFactory
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 COUNT = 3000

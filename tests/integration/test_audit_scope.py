@@ -1,24 +1,18 @@
 """Scopes of audits read from the lab: positions, windows, expiry, unauditable topics."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
-from mm2slo_audit.scope import open_clients, read_scopes
+from mm2slo_audit.scope import KafkaScopes, open_clients, read_scopes
 from mm2slo_core.audit.audit_scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
 from mm2slo_core.config import load_config
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from mm2slo_audit.scope import KafkaScopes
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,9 +1,5 @@
 """MirrorMaker 2's own consumer creates a topic that was deleted on the source."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import flow_checks
 import pytest
 from exporter_watch import watch
@@ -12,9 +8,7 @@ from topic_reader import count_copies
 from mm2slo_core.topology import Flow
 from mm2slo_lab import LabTopology
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

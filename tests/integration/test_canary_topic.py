@@ -1,24 +1,15 @@
 """The canary topic grows, is deleted and created again while MirrorMaker 2 replicates it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import flow_checks
 import pytest
-from exporter_watch import counters_never_decreased
+from exporter_watch import Scrape, Watch, counters_never_decreased
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import LabTopology
+from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

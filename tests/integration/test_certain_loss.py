@@ -1,23 +1,16 @@
 """Records that are removed or skipped before they are replicated are counted exactly once."""
 
-from __future__ import annotations
-
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
-from exporter_watch import counters_never_decreased, watch
+from exporter_watch import Scrape, Watch, counters_never_decreased, watch
 from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

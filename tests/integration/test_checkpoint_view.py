@@ -1,12 +1,11 @@
 """The exporter decodes MirrorMaker 2's internal topics as Kafka's own client does."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Watch, watch
 from kafka_jvm import running_jvm
 from topic_reader import count_copies, read_topic
 
@@ -25,14 +24,8 @@ from mm2slo_core.records import (
 )
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from exporter_watch import Watch
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -1,7 +1,5 @@
 """The exporter while clusters are down, at the start or later."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -9,11 +7,12 @@ import threading
 import urllib.error
 import urllib.request
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from steady_load import SteadyLoad
 
 from mm2slo_exporter.web import app
@@ -22,14 +21,8 @@ from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.record_producer import RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -1,29 +1,20 @@
 """MirrorMaker 2 on Kafka Connect, as with Strimzi: other topic names, no reverse heartbeats."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import flow_checks
 import pytest
-from exporter_watch import counters_never_decreased
+from exporter_watch import Scrape, Watch, counters_never_decreased
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import LabTopology
+from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.connect_worker import ConnectWorker
+from mm2slo_lab.kafka_jars import Progress
 from mm2slo_lab.lab_topology import Engine
 from mm2slo_lab.ports import free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -1,23 +1,14 @@
 """Transforms of a real MirrorSourceConnector: dropped records, renamed copies, a hanging task."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from confluent_kafka import Producer
-from exporter_watch import watch
+from exporter_watch import Scrape, watch
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import LabTopology
+from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.message_transforms import dropping
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from exporter_watch import Scrape
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

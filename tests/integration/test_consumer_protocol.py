@@ -1,29 +1,20 @@
 """Groups of the consumer protocol (KIP-848) get the figures of classic groups."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import flow_checks
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from target_resume import resume
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab import LabTopology
+from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -1,11 +1,9 @@
 """A custom separator changes remote topic names and two of the six internal topics."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Watch, watch
 from flow_checks import (
     commit_end_offsets,
     position_qualities,
@@ -18,13 +16,7 @@ from flow_checks import (
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab import Lab, LabTopology
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Watch
-
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -3,17 +3,17 @@
 Samples are the same on every machine; the benchmark measures times.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pytest
 from dashboard_preview.time_range import Span
 from fleet_history import (
     RAW,
     PanelQuery,
+    QueryCost,
     Shape,
     dashboard_queries,
     fleet_series,
@@ -25,11 +25,6 @@ from monitoring import prometheus
 from tsdb import write_blocks
 
 from mm2slo_core.promql import aggregate, over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fleet_history import QueryCost
 
 pytestmark = pytest.mark.long
 

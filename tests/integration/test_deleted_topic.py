@@ -1,22 +1,15 @@
 """A topic that is deleted leaves the series of a flow alone."""
 
-from __future__ import annotations
-
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, watch
 
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
+from mm2slo_lab.broker import Broker
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from exporter_watch import Scrape
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.broker import Broker
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,25 +1,17 @@
 """Canaries count exactly what a killed MirrorMaker 2 replicates again."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
-from exporter_watch import counters_never_decreased, watch
+from exporter_watch import Scrape, Watch, counters_never_decreased, watch
 from topic_reader import read_topic
 
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -3,16 +3,16 @@
 The exporter is configured without it: it finds this and other settings in running connectors.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from typing import cast
 
 import flow_checks
 import pytest
 import yaml
 from audit_scenario.audit_process import AuditRequest, audit
 from audit_scenario.record_contents import now
-from exporter_watch import counters_never_decreased
+from confluent_kafka import Message
+from exporter_watch import Scrape, Watch, counters_never_decreased
 from topic_reader import count_copies, read_topic
 from transactional_traffic import OpenTransaction, produce_in_transaction
 
@@ -20,17 +20,9 @@ from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load
-from mm2slo_lab import LabTopology
+from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from confluent_kafka import Message
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -1,13 +1,13 @@
 """`mm2slo exclude` with Alertmanager and Prometheus."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,10 +17,6 @@ from mm2slo_cli.monitoring_api import HttpStatusError, Server
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.monitoring.monitoring_server import find_program, run_server
 from mm2slo_lab.ports import free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 

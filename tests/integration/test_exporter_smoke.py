@@ -1,17 +1,11 @@
 """The exporter with idle clusters."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from exporter_watch import watch
 
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

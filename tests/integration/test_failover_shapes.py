@@ -1,30 +1,22 @@
 """Verdicts on groups of many shapes, compared with consumers that really resume on the target."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import flow_checks
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from target_resume import checkpoints
 from topic_reader import count_copies, read_topic
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab import LabTopology, Security
+from mm2slo_lab import Lab, LabTopology, Security
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

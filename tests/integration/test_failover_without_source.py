@@ -1,20 +1,12 @@
 """Readiness and recovery point without MirrorMaker 2, then without the source as well."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, watch
 from topic_reader import count_copies
 
 from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from exporter_watch import Scrape
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -1,26 +1,17 @@
 """Two flows into one cluster, and two out of one: each has its own metrics."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import flow_checks
 import pytest
-from exporter_watch import counters_never_decreased
+from exporter_watch import Scrape, Watch, counters_never_decreased
 from topic_reader import read_topic
 
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import Flow
-from mm2slo_lab import LabTopology
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

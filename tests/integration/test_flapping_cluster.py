@@ -3,11 +3,10 @@
 Prometheus starts with blocks of 40 minutes, and then scrapes an exporter with the same outages.
 """
 
-from __future__ import annotations
-
 import re
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from monitoring import monitoring
@@ -15,10 +14,6 @@ from recording_server import Answer, RecordingServer
 
 from mm2slo_core.config import load_config
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 pytestmark = [pytest.mark.promtool, pytest.mark.long]
 

@@ -1,7 +1,5 @@
 """librdkafka's assertion on a broken coordinator connection ends one request, not the process."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

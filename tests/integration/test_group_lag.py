@@ -1,23 +1,16 @@
 """Lag, state and members of consumer groups on both clusters, compared with plain clients."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from exporter_watch import watch
+from exporter_watch import Scrape, watch
 from lab_dashboards.committing_group import CommittingGroup
 from topic_reader import count_copies
 
 from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from exporter_watch import Scrape
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

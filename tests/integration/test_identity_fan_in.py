@@ -1,25 +1,16 @@
 """Two flows into one topic of the same name: positions come from MirrorMaker 2's commits."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import flow_checks
 import pytest
-from exporter_watch import counters_never_decreased
+from exporter_watch import Scrape, Watch, counters_never_decreased
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import LabTopology
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

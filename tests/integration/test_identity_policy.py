@@ -1,23 +1,14 @@
 """A flow with the identity replication policy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import flow_checks
 import pytest
-from exporter_watch import counters_never_decreased
+from exporter_watch import Watch, counters_never_decreased
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import LabTopology
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

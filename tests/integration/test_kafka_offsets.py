@@ -1,10 +1,8 @@
 """Offsets, first records, groups and topic configs, read from a broker."""
 
-from __future__ import annotations
-
 import gc
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Uuid
@@ -18,12 +16,8 @@ from mm2slo_kafka.first_record import FirstRecord, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 KEEP_ALL = {"retention.ms": "-1"}  # old records would be deleted within a second

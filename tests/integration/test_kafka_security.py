@@ -1,9 +1,6 @@
 """Refused logins, certificates and operations, with a secured broker."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,12 +11,9 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import APP
+from mm2slo_lab import APP, Lab
+from mm2slo_lab.broker import Broker
 from mm2slo_lab.condition_wait import PATIENCE
-
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
-    from mm2slo_lab.broker import Broker
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 WRONG = "wrong-horse-battery"

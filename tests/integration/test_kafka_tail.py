@@ -1,12 +1,11 @@
 """Topic tails while topics and brokers change."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from tail_polling import poll_until
+from tests.integration.conftest import LabFactory
 from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.topology import TopicPartition
@@ -15,15 +14,8 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import Batch, RestartReason, TailState
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Engine, LabTopology
+from mm2slo_lab import Engine, Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.integration.conftest import LabFactory
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 KEEP_ALL = {"retention.ms": "-1"}  # old records would be deleted within a second

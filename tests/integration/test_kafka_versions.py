@@ -3,35 +3,26 @@
 docs/limits.md names these lines, and those on which only replication is tested.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import flow_checks
 import pytest
 from alerting_lab import start_alerting_lab
 from audit_scenario.audit_process import AuditRequest, audit
 from confluent_kafka import Consumer
-from exporter_watch import counters_never_decreased
+from exporter_watch import Watch, counters_never_decreased
 from kafka_matrix import MATRIX
 from topic_reader import count_copies
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.topology import Flow
-from mm2slo_lab import LabTopology, faults
+from mm2slo_lab import Lab, LabTopology, faults
 from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.kafka_jars import Progress
 from mm2slo_lab.kafka_versions import mirror_version
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from exporter_watch import Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -1,9 +1,6 @@
 """The shared lab replicates in both directions, and its faults have their effects."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from flow_checks import create_replicated_topic
@@ -12,12 +9,9 @@ from transactional_traffic import OpenTransaction, consume_and_commit, produce_i
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, commit, consume, produce
-from mm2slo_lab import LabError, faults
+from mm2slo_lab import Lab, LabError, faults
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.task_states import failed_tasks, task_states
-
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 US_EU = Flow("us", "eu")

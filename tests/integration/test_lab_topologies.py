@@ -1,9 +1,7 @@
 """Labs with other topologies: secured, on Connect, fan-in, older Kafka."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +9,6 @@ from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import APP, Engine, Lab, LabTopology, Security
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.lab
 LabFactory = Callable[..., Lab]

@@ -1,23 +1,15 @@
 """Lag in seconds after a restart of the exporter: from the timeline, or from the record."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from topic_reader import read_topic
 
 from mm2slo_kafka.traffic import Load, produce
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -1,23 +1,18 @@
 """Numbers that replicas lease by consumer groups: unique, low, and kept."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import pytest
 
 from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -1,9 +1,9 @@
 """`mm2slo lint --connect` and `mm2slo diff --connect` on real clusters."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from transactional_traffic import consume_and_commit
@@ -12,14 +12,8 @@ from mm2slo_cli import main as cli
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Engine, LabTopology
+from mm2slo_lab import Engine, Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -4,11 +4,11 @@ SCRAM over TLS on the source, mutual TLS on the target. Both processes take thei
 the file's references, each from its own folder, so that both have least privilege.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from exporter_watch import FAST, Scrape, Watch
@@ -29,6 +29,8 @@ from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.exporter import run_exporter
 from mm2slo_cli.mirror_files import name_by_form, read_setups
+from mm2slo_core.connection_checks.check_result import CheckResult
+from mm2slo_core.connection_checks.required_permissions import Component
 from mm2slo_core.mm2_config.acl_bindings import render_acls
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.topology import Flow
@@ -36,19 +38,12 @@ from mm2slo_core.yaml_text import dump_yaml
 from mm2slo_kafka.cluster_inspection import ClusterInspection
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import APP, LabTopology, Security
+from mm2slo_lab.broker import Broker
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.java_runtime import Runtime
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION
 from mm2slo_lab.managed_process import ManagedProcess
 from mm2slo_lab.mirror_properties import mirror_properties
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from mm2slo_core.connection_checks.check_result import CheckResult
-    from mm2slo_core.connection_checks.required_permissions import Component
-    from mm2slo_lab.broker import Broker
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("secured-lab")]
 

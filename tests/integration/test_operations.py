@@ -1,16 +1,14 @@
 """Operation of the exporter: read-only, replicas, reload, malformed records, a port in use."""
 
-from __future__ import annotations
-
 import signal
 import struct
 import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -25,14 +23,10 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.mirror_properties import mirror_properties
 from mm2slo_lab.ports import free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,17 +1,12 @@
 """Flows of other engines, measured by offsets and canaries only."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from exporter_watch import counters_never_decreased, watch
+from exporter_watch import Scrape, counters_never_decreased, watch
 from steady_load import SteadyLoad
 
-if TYPE_CHECKING:
-    from exporter_watch import Scrape
-
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("failover-lab")]
 

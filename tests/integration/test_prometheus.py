@@ -1,28 +1,19 @@
 """Prometheus scrapes every metric of the catalogue from the exporter."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Watch, watch
 from transactional_traffic import consume_and_commit
 
 from mm2slo_core import catalogue
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import LabError
+from mm2slo_lab import Lab, LabError
 from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.monitoring import Cadence, prometheus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from exporter_watch import Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.monitoring import Prometheus
+from mm2slo_lab.monitoring import Cadence, Prometheus, prometheus
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

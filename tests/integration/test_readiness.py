@@ -1,25 +1,17 @@
 """Redelivery after a failover, compared with a consumer that resumes on the target."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from target_resume import checkpoints, resume
 from topic_reader import committed_offsets, count_copies
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -1,24 +1,16 @@
 """How often an exporter whose login is refused logs in, as the broker counts it."""
 
-from __future__ import annotations
-
 import re
 import time
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from secured_listeners import add_scram_user
 
-from mm2slo_lab import User
+from mm2slo_lab import Lab, User
+from mm2slo_lab.broker import Broker
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.broker import Broker
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("secured-lab")]
 

@@ -1,11 +1,11 @@
 """Recorder, Prometheus source and recording rules, compared with a count event by event."""
 
-from __future__ import annotations
-
 import math
 import time
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 from monitoring import prometheus
@@ -16,7 +16,7 @@ from scraped_counters import PER_SCRAPE, Replica, brute_force
 from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, EXCLUDED_STEP, UNKNOWN_STEP
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting import budget_series
-from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, counted
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, counted
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.http_session import Server
@@ -24,15 +24,8 @@ from mm2slo_report.recording.exposition import Page
 from mm2slo_report.recording.step_accumulator import StepAccumulator
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
 from mm2slo_report.sources.recorder_source import RecorderSource
-from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_report.sources.sli_source import SliSource, SliSourceError
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_core.reporting.step_counts import SpanCounts
-    from mm2slo_report.sources.sli_source import SliSource
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 

@@ -1,12 +1,11 @@
 """Kafka requests depend on cycles, not on partitions or scrapes."""
 
-from __future__ import annotations
-
 import threading
 import time
 import urllib.request
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from large_flow import LargeFlow, Shape
@@ -15,9 +14,6 @@ from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

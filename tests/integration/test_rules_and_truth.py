@@ -4,16 +4,15 @@ Scrapes have jitter. The expressions of recording rules are queried with the ser
 replaced by their expressions.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import urllib.parse
 import urllib.request
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from monitoring import Prometheus, prometheus
@@ -25,10 +24,6 @@ from mm2slo_alerts import recording
 from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.objectives import ObjectiveRule
 from mm2slo_core.sli_counters import Sli, SliKey
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 pytestmark = [needs_promtool, pytest.mark.xdist_group("monitoring")]
 

@@ -4,22 +4,21 @@ Each is used by a Java client as written, by a Java client with the properties t
 (as the audit does), and by librdkafka.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from kafka_jvm import running_jvm
-from recording_server import Answer, RecordingServer
+from recording_server import Answer, RecordingServer, Request
 from secured_listeners import (
     STORE_PASSWORD,
     Certificates,
@@ -36,11 +35,6 @@ from mm2slo_core.mm2_config.mirror_setup import Setting
 from mm2slo_core.mm2_config.provider_references import MirrorFiles
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import APP, Security
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from recording_server import Request
 
 pytestmark = [
     pytest.mark.lab,

@@ -1,13 +1,11 @@
 """Prometheus and Alertmanager accept the shipped configuration, and retention is sufficient."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -17,9 +15,6 @@ from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_core.objectives import DAY, DEFAULT_WINDOW
 from mm2slo_lab.monitoring.monitoring_server import find_program, get_json, run_server
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 

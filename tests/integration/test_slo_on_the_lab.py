@@ -5,13 +5,13 @@ Two flows run for up to twenty minutes with one canary per second each, with `mm
 count. An event close to a scrape may be before or after it; the count then is a range.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
+from canary_log import Counts
 from sample_report.format_assertions import check_csv, check_html, check_markdown
 from slo_scenario import (
     DEADLINE,
@@ -27,13 +27,8 @@ from slo_scenario import (
 )
 from slo_scenario.outage_run import run_scenario
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from canary_log import Counts
-
-    from mm2slo_core.topology import Flow
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_core.topology import Flow
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,24 +1,16 @@
 """Metrics while MirrorMaker 2 is stopped and restarted."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
-from exporter_watch import counters_never_decreased, watch
+from exporter_watch import Scrape, Watch, counters_never_decreased, watch
 from flow_checks import canary_value, values_by_partition
 from transactional_traffic import consume_and_commit
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

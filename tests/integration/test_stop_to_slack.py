@@ -1,25 +1,18 @@
 """Slack messages after faults, with exporter, Prometheus and Alertmanager."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from alerting_lab import start_alerting_lab
+from alerting_lab import AlertingLab, start_alerting_lab
 from steady_load import SteadyLoad
 from topic_reader import count_copies
 
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from alerting_lab import AlertingLab
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

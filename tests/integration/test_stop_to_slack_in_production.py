@@ -4,14 +4,12 @@ Objectives, deadlines and windows have their defaults; Prometheus starts with bl
 hour.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from monitoring import monitoring
+from monitoring import Monitoring, monitoring
 from steady_load import SteadyLoad
 from topic_reader import count_copies
 
@@ -19,14 +17,8 @@ from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
 from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.sli_counters import Sli
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from monitoring import Monitoring
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -1,28 +1,19 @@
 """Offsets without records are not lag; foreign records and recreated topics are reported."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from topic_reader import count_copies, read_topic
 from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.config.flow_config import DEFAULT_TOPICS_EXCLUDE
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import faults
+from mm2slo_lab import Lab, faults
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

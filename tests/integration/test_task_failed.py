@@ -1,13 +1,11 @@
 """One of two tasks fails, with or without the canaries' partition."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from steady_load import SteadyLoad
 
 from mm2slo_audit.scope import open_clients, read_scopes
@@ -15,14 +13,7 @@ from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.config import load_config
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import faults
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab, faults
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

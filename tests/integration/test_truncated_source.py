@@ -1,26 +1,18 @@
 """A source whose log is truncated, as by a restored disk or an unclean leader election."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from flow_checks import create_replicated_topic, position_qualities
+from tests.integration.conftest import LabFactory
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from exporter_watch import Scrape, Watch
-    from tests.integration.conftest import LabFactory
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -1,18 +1,18 @@
 """Rows of docs/truth-table.md on the lab: state, SLIs and metrics."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from truth_table import (
     CLASS,
     FLOW,
     FLOW_SETTINGS,
+    Observation,
     documented,
     observe_fault,
     observe_faults,
@@ -23,17 +23,9 @@ from truth_table.working_flows import EU_US, US_EU, watch_working_flows
 
 from mm2slo_core.canary_record import CanaryRecord
 from mm2slo_core.sli_counters import Sli
+from mm2slo_exporter.service.flow_runner import FlowRunner
 from mm2slo_kafka.traffic import consume
-from mm2slo_lab import faults
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from exporter_watch import Scrape, Watch
-    from truth_table import Observation
-
-    from mm2slo_exporter.service.flow_runner import FlowRunner
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab, faults
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

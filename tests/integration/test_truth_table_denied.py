@@ -1,18 +1,17 @@
 """Rows of docs/truth-table.md with denied permissions, or with read_committed."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from steady_load import SteadyLoad
 from transactional_traffic import OpenTransaction
 from truth_table import (
     CLASS,
     FLOW,
     FLOW_SETTINGS,
+    Observation,
     documented,
     is_working,
     observe_fault,
@@ -21,13 +20,6 @@ from truth_table import (
 
 from mm2slo_kafka.traffic import Load
 from mm2slo_lab import APP, Lab
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from exporter_watch import Scrape, Watch
-    from truth_table import Observation
-
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 

@@ -1,23 +1,16 @@
 """Rows of docs/truth-table.md in which all processes run, observed concurrently."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 from transactional_traffic import OpenTransaction
-from truth_table import documented, observe_faults, total
+from truth_table import Observation, documented, observe_faults, total
 from truth_table.working_flows import EU_US, US_EU, start_exporter, wait_until_working
 
 from mm2slo_kafka.traffic import Load
-
-if TYPE_CHECKING:
-    from truth_table import Observation
-
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

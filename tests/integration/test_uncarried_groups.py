@@ -3,35 +3,26 @@
 Each verdict is compared with a failover that real clients do: the same groups on the target.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import flow_checks
 import pytest
 from confluent_kafka import Consumer
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from kafka_jvm import running_jvm
 from kafka_jvm.streams_jar import streams_jar
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import LabTopology
+from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.kafka_jars import classpath
+from mm2slo_lab.kafka_jars import Progress, classpath
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import Lab
-    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -1,14 +1,13 @@
 """Logs of a real MirrorMaker 2 with the shipped log4j 2 configuration, shipped to a fake HEC."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -22,14 +21,9 @@ from mm2slo_cli.alerts_preview import State, render_alert, render_message
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import faults
+from mm2slo_lab import Lab, faults
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.task_states import failed_tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -1,14 +1,10 @@
 """Fixtures that call Kafka's classes: one Java process per session, no broker."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from kafka_jvm import running_jvm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _PACKAGE = "org.apache.kafka.connect.mirror"
 

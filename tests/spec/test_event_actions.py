@@ -1,7 +1,5 @@
 """The anchors of event actions are in the classes that log them, for each supported Kafka."""
 
-from __future__ import annotations
-
 import zipfile
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped log configurations write lines that the parser reads, with Kafka 3 and Spark."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """OffsetSyncStore against Kafka's, for thousands of random sequences of syncs."""
 
-from __future__ import annotations
-
 import random
 import struct
 from typing import Any, NamedTuple

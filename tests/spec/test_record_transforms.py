@@ -1,7 +1,5 @@
 """Names that transforms give to copies, against Kafka's classes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Encodings equal those of Kafka's serialisers, byte for byte."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

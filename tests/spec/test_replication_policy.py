@@ -1,7 +1,5 @@
 """Replication policies, filters and topic selection against Kafka's."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from typing import Any

@@ -1,9 +1,8 @@
 """Keys and values of MirrorMaker 2's settings against Kafka's own configuration classes."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j ships no types
@@ -25,9 +24,6 @@ from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -1,13 +1,11 @@
 """Starts one Kafka cluster of several brokers; the lab's clusters have one."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_lab.broker import _kafka_uuid, formatted_log, write_log_directory
@@ -17,9 +15,6 @@ from mm2slo_lab.kafka_versions import DEFAULT_VERSION
 from mm2slo_lab.lab_topology import Security
 from mm2slo_lab.managed_process import ManagedProcess
 from mm2slo_lab.ports import HOST, accepts, free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SETTINGS = {"log.retention.check.interval.ms": "300000", "log.index.size.max.bytes": "65536"}
 

@@ -1,16 +1,11 @@
 """A proxy in front of a broker that delays all data, as a distant network does."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from mm2slo_lab.ports import HOST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class DelayingProxy:

@@ -1,17 +1,12 @@
 """A proxy in front of a broker that repeatedly breaks all connections."""
 
-from __future__ import annotations
-
 import random
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from mm2slo_lab.ports import HOST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MAX_UP_SECONDS = 0.6
 _MAX_DOWN_SECONDS = 0.3

@@ -1,7 +1,5 @@
 """Threads and CPU of the exporter's processes, from /proc."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections import Counter

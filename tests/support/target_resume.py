@@ -1,19 +1,14 @@
 """What a consumer group reads when it resumes on the target from MirrorMaker 2's checkpoints."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topic_reader import read_topic
 
 from mm2slo_core.records import Checkpoint
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 _US_EU: Final = Flow("us", "eu")
 

@@ -1,8 +1,7 @@
 """Records in transactions, and commits of consumer groups that read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -10,15 +9,11 @@ from mm2slo_kafka.traffic import (
     CONSUMER_SETTINGS,
     PRODUCER_SETTINGS,
     Delivered,
+    Load,
     flush_load,
     read_records,
     send_load,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_kafka.traffic import Load
 
 _TIMEOUT = 60.0
 _TRANSACTION_TIMEOUT_MS = 900_000  # the brokers' default of transaction.max.timeout.ms

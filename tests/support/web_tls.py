@@ -1,15 +1,10 @@
 """Certificates and web configuration files for tests of servers with TLS."""
 
-from __future__ import annotations
-
 import json
 import ssl
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import trustme
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CA = trustme.CA()
 CLIENT_CA = trustme.CA()

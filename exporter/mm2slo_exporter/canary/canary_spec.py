@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from mm2slo_core.config import Config
-    from mm2slo_exporter.service.flow_policies import FlowPolicies
-
-_RESTORE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +29,3 @@ class CanarySpec:
     interval_seconds: float
     restore_seconds: float
     """How far back canaries of an earlier process are read at start."""
-
-
-def canary_spec(config: Config, policies: FlowPolicies) -> CanarySpec:
-    """The settings of one flow for the canary process."""
-    flow = policies.flow
-    source, target = flow.flow.source, flow.flow.target
-    carrier = config.carrier(flow)
-    own = carrier is CanaryCarrier.TOPIC
-    heartbeats = policies.internal.heartbeats.topic
-    source_topic = flow.canary.topic if own else heartbeats
-    copy = policies.copy_name(source_topic)
-    return CanarySpec(
-        flow=flow.label,
-        instance=config.exporter.instance,
-        source_alias=source,
-        target_alias=target,
-        source_client=config.clusters[source].librdkafka_properties(),
-        target_client=config.clusters[target].librdkafka_properties(),
-        heartbeats_topic_on_target=policies.copy_name(heartbeats) if flow.by_mirrormaker else None,
-        carrier=(CanaryCarrier.OFF if copy is None else carrier).value,
-        source_topic=source_topic,
-        target_topic=copy or "",
-        interval_seconds=flow.canary.interval,
-        restore_seconds=_RESTORE_SECONDS,
-    )

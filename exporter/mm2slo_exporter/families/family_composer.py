@@ -41,26 +41,23 @@ if TYPE_CHECKING:
     from mm2slo_exporter.families.flow_view import SeriesOf, SeriesTable
     from mm2slo_exporter.state.flow_report import FlowReport
 
-FLOW_TABLES: Final[tuple[SeriesTable, ...]] = tuple(
-    module.SERIES
-    for module in (
-        flow_series,
-        heartbeat_series,
-        canary_series,
-        position_series,
-        lag_series,
-        stall_series,
-        throughput_series,
-        retention_series,
-        drift_series,
-        offset_sync_series,
-        checkpoint_series,
-        failover_series,
-        group_series,
-        connect_series,
-        sli_series,
-        timeline_series,
-    )
+FLOW_TABLES: Final[tuple[SeriesTable, ...]] = (
+    flow_series.SERIES,
+    heartbeat_series.SERIES,
+    canary_series.SERIES,
+    position_series.SERIES,
+    lag_series.SERIES,
+    stall_series.SERIES,
+    throughput_series.SERIES,
+    retention_series.SERIES,
+    drift_series.SERIES,
+    offset_sync_series.SERIES,
+    checkpoint_series.SERIES,
+    failover_series.SERIES,
+    group_series.SERIES,
+    connect_series.SERIES,
+    sli_series.SERIES,
+    timeline_series.SERIES,
 )
 _FLOW_SERIES: Final[Mapping[Metric, SeriesOf]] = dict(
     chain.from_iterable(table.items() for table in FLOW_TABLES)

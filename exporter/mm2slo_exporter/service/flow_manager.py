@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.config.flow_config import PolicyKind
 from mm2slo_core.user_errors import UserError
-from mm2slo_exporter.canary.canary_spec import canary_spec
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
 from mm2slo_exporter.service.cluster_handles import ClusterHandles, FlowClusters, check_clients
-from mm2slo_exporter.service.flow_policies import FlowPolicies
+from mm2slo_exporter.service.flow_policies import FlowPolicies, canary_spec
 from mm2slo_exporter.service.flow_runner import FlowRunner
 from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
 from mm2slo_exporter.thread_shutdown import run_in_parallel

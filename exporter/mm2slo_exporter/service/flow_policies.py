@@ -14,15 +14,18 @@ from mm2slo_core.mm2_config.observed_settings import (
 from mm2slo_core.name_filters import GroupFilter
 from mm2slo_core.record_transforms import RecordTransforms
 from mm2slo_core.topic_selection import replicated_topics, replication_policy
+from mm2slo_exporter.canary.canary_spec import CanarySpec
 from mm2slo_exporter.flow_plan import FlowPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mm2slo_core.config import Config
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_core.internal_topics import InternalTopics
 
 _UNKNOWN: Final = RunningConnectors()
+_RESTORE_SECONDS: Final = 3600.0
 
 
 class FlowPolicies:
@@ -72,3 +75,28 @@ class FlowPolicies:
     def wants_group(self, group: str) -> bool:
         """Whether MirrorMaker 2 translates the offsets of *group*."""
         return self.flow.by_mirrormaker and self._groups.matches(group)
+
+
+def canary_spec(config: Config, policies: FlowPolicies) -> CanarySpec:
+    """The settings of one flow for the canary process."""
+    flow = policies.flow
+    source, target = flow.flow.source, flow.flow.target
+    carrier = config.carrier(flow)
+    own = carrier is CanaryCarrier.TOPIC
+    heartbeats = policies.internal.heartbeats.topic
+    source_topic = flow.canary.topic if own else heartbeats
+    copy = policies.copy_name(source_topic)
+    return CanarySpec(
+        flow=flow.label,
+        instance=config.exporter.instance,
+        source_alias=source,
+        target_alias=target,
+        source_client=config.clusters[source].librdkafka_properties(),
+        target_client=config.clusters[target].librdkafka_properties(),
+        heartbeats_topic_on_target=policies.copy_name(heartbeats) if flow.by_mirrormaker else None,
+        carrier=(CanaryCarrier.OFF if copy is None else carrier).value,
+        source_topic=source_topic,
+        target_topic=copy or "",
+        interval_seconds=flow.canary.interval,
+        restore_seconds=_RESTORE_SECONDS,
+    )

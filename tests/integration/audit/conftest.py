@@ -1,15 +1,11 @@
 """The audit scenario, shared by all tests of the audit."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 
 import pytest
 from audit_scenario import AuditScenario, play_scenario
 
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 
 @pytest.fixture(scope="session")

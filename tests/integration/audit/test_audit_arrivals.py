@@ -3,10 +3,7 @@
 The exporter's ordinary polls are far apart, so that only the arrivals topic gives narrow bounds.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import pytest
 from audit_scenario.arrival_recorder import record_arrivals
@@ -29,10 +26,8 @@ from mm2slo_core.audit.latency_histogram import (
 from mm2slo_core.config.exporter_config import TimelineConfig
 from mm2slo_core.timeline_record import WatermarkRecord
 from mm2slo_core.topology import Flow
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

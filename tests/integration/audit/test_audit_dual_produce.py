@@ -1,13 +1,10 @@
 """Audit of dual-produced topics with different partition counts."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
-from audit_scenario.audit_process import AuditRequest, audit
+from audit_scenario.audit_process import AuditRequest, AuditResult, audit
 from audit_scenario.record_contents import keyed, now
 from fault_injection import Found, named, write
 
@@ -16,11 +13,7 @@ from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_lab import Engine, Lab, LabTopology
-
-if TYPE_CHECKING:
-    from audit_scenario.audit_process import AuditResult
-
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

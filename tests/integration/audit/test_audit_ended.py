@@ -1,14 +1,11 @@
 """Audits of the lab that end early: by a signal, a full disk, wrong jars."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from audit_scenario.audit_process import FAST_SPARK
@@ -17,11 +14,9 @@ from topic_reader import count_copies
 from mm2slo_audit.session import SparkOptions
 from mm2slo_audit.session.connector_jars import connector_properties
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_store import RunState, Store
-
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,9 +1,5 @@
 """Audit of two sources that replicate into one topic: each fault is attributed to its flow."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from audit_scenario.audit_process import AuditRequest, audit
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
@@ -12,13 +8,11 @@ from fault_injection import MARK, Injector, named
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.topology import Flow
 from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.kafka_jars import Progress
 from mm2slo_lab.message_transforms import dropping
-
-if TYPE_CHECKING:
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
-    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,9 +1,5 @@
 """The audit's outcome for each topic of the scenario, compared with the truth."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from accuracy.lab_accuracy import equal_newest
 from audit_scenario import (
@@ -18,6 +14,7 @@ from audit_scenario import (
     TARGET_STAMPED,
     TRANSACTIONS,
     UNUSUAL,
+    AuditScenario,
 )
 from fault_injection import Found, counterparts, named, replays
 
@@ -26,9 +23,6 @@ from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.record_verdict import FAULTS as FAULT_VERDICTS
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
-
-if TYPE_CHECKING:
-    from audit_scenario import AuditScenario
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

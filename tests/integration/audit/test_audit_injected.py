@@ -1,9 +1,5 @@
 """Checks the injector: an independent reader of both clusters finds the same faults."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from audit_scenario import (
     BOTH_STAMPED,
@@ -16,14 +12,12 @@ from audit_scenario import (
     TARGET_STAMPED,
     TRANSACTIONS,
     UNUSUAL,
+    AuditScenario,
 )
 from fault_injection import Place, replays
 
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
-
-if TYPE_CHECKING:
-    from audit_scenario import AuditScenario
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

@@ -5,14 +5,11 @@ from polls must contain the true latency. A record arrives between its append ti
 which the consumer received it.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import pytest
 from accuracy.lab_accuracy import true_bounds
-from audit_scenario import BOTH_STAMPED, TARGET_STAMPED
+from audit_scenario import BOTH_STAMPED, TARGET_STAMPED, AuditScenario
 
 from mm2slo_core.audit.latency_histogram import (
     PERCENTILES,
@@ -22,11 +19,7 @@ from mm2slo_core.audit.latency_histogram import (
     percentile,
     upper_bound_ms,
 )
-
-if TYPE_CHECKING:
-    from audit_scenario import AuditScenario
-
-    from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
+from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,9 +1,5 @@
 """Audit of a topic that gets more partitions within the window."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from audit_scenario import US_EU
 from audit_scenario.audit_process import AuditRequest, audit
@@ -13,10 +9,8 @@ from fault_injection import Injector
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

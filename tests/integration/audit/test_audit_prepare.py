@@ -1,17 +1,12 @@
 """`mm2slo audit prepare`: its output, and its effect on later sessions."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyspark
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

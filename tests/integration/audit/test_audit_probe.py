@@ -1,10 +1,7 @@
 """`mm2slo audit probe` on topics with transformed copies."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from audit_scenario.record_contents import keyed, now
@@ -13,12 +10,9 @@ from fault_injection import write
 from mm2slo_audit.probe import probe
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.transformation_probe import suggest_identity
-from mm2slo_core.config import load_config
+from mm2slo_core.config import Config, load_config
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from mm2slo_core.config import Config
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

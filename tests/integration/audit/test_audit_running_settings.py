@@ -1,9 +1,6 @@
 """An audit of a flow whose connector reads committed records, which mm2slo.yaml does not say."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import flow_checks
 import pytest
@@ -17,9 +14,7 @@ from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load
 from mm2slo_lab import LabTopology
-
-if TYPE_CHECKING:
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

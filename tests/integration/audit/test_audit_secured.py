@@ -3,13 +3,13 @@
 Nothing that Spark writes or shows contains a password or a private key.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -31,10 +31,6 @@ from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import Security
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.ports import HOST, free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.lab,

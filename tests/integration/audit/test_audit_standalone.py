@@ -1,9 +1,6 @@
 """An audit on a Spark standalone cluster equals an audit in one process."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from audit_scenario import US_EU
@@ -15,10 +12,8 @@ from spark_standalone import spark_standalone
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
-    from mm2slo_lab import Lab
+from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,9 +1,5 @@
 """The audit run by `spark-submit`, with its master, jars and memory, and the same exit codes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from audit_scenario import US_EU
 from audit_scenario.audit_command import run_spark_submit
@@ -12,9 +8,7 @@ from audit_scenario.record_contents import keyed
 from fault_injection import Injector
 
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -1,9 +1,5 @@
 """Records that skip the transform that masks a header are unmasked, each named by offset."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from audit_scenario import US_EU
 from audit_scenario.audit_process import AuditRequest, audit
@@ -14,10 +10,8 @@ from topic_reader import read_topic
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -5,19 +5,18 @@ shipped files; only what the printed table lists is substituted. PostgreSQL is D
 user, password and database of the service.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
-from compose_stack import COMPOSE, ComposeProcesses, compose_model, shipped_events
+from compose_stack import COMPOSE, ComposeProcesses, Service, compose_model, shipped_events
 from exporter_watch import Scrape
 from store_specs import postgres_server
 
@@ -26,11 +25,6 @@ from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.demo.workload import STREAMS
 from mm2slo_kafka.data_admin import DataAdmin
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from compose_stack import Service
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("compose")]
 

@@ -5,14 +5,12 @@ properties file and its log are the lab's, and what the printed table lists is s
 demo's clusters are in test_demo_processes.py. Grafana is left out: Debian does not package it.
 """
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from compose_stack import COMPOSE, STACK, ComposeProcesses, compose_model, shipped_events
@@ -20,13 +18,9 @@ from exporter_watch import Scrape
 from log_shipping import parse_log
 
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.monitoring.monitoring_server import get_json, post_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

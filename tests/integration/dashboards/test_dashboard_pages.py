@@ -4,18 +4,17 @@ With the folder MM2SLO_SCREENSHOTS, more flows are monitored for longer, and pic
 are saved there: `make screenshots`.
 """
 
-from __future__ import annotations
-
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import yaml
-from alerting_lab import start_alerting_lab
+from alerting_lab import AlertingLab, start_alerting_lab
 from chromium.headless import find_chromium, save_screenshot
 from dashboard_preview.board_page import rendered
 from dashboard_preview.grafana_json.dashboard_json import dashboard
@@ -30,15 +29,8 @@ from topic_reader import count_copies
 
 from mm2slo_core.config import load_config
 from mm2slo_core.topology import Flow
-from mm2slo_lab import LabTopology
+from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from alerting_lab import AlertingLab
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

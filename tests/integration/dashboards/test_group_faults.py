@@ -1,9 +1,7 @@
 """Failover panels with blocked and with active consumer groups."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from alerting_lab import SCALE, start_alerting_lab
@@ -19,12 +17,8 @@ from steady_load import SteadyLoad
 from topic_reader import count_copies
 
 from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

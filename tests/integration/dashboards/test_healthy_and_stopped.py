@@ -3,22 +3,14 @@
 Every query of panels, annotations and variables runs against a real Prometheus and exporter.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from lab_dashboards import FLOW, PANEL_FAULTS, covers_fault, monitored_lab
+from lab_dashboards import FLOW, PANEL_FAULTS, LabDashboards, covers_fault, monitored_lab
 
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lab_dashboards import LabDashboards
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -1,10 +1,9 @@
 """Pipeline panels with an unreachable cluster, malformed records, failed scrapes and messages."""
 
-from __future__ import annotations
-
 import struct
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from alerting_lab import SCALE
@@ -19,13 +18,8 @@ from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.records import Checkpoint
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -1,9 +1,7 @@
 """Planned maintenance: excluded events and their annotation."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from alerting_lab import SCALE
@@ -12,12 +10,8 @@ from lab_dashboards import FLOW, monitored_lab
 from mm2slo_alerts.maintenance_rules import groups, text
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -1,28 +1,19 @@
 """Flow panels with backlogs, open transactions, lost records and failed tasks."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from lab_dashboards import FLOW, observe_flow, wait_until_equal
+from lab_dashboards import FLOW, LabDashboards, observe_flow, wait_until_equal
 from steady_load import SteadyLoad
 from topic_reader import count_copies
 from transactional_traffic import OpenTransaction
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import faults
+from mm2slo_lab import Lab, faults
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from lab_dashboards import LabDashboards
-
-    from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

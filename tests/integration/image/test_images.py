@@ -8,11 +8,13 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from container_images import ImageStore, PrivateNetwork, Sandbox, stop
+from container_images import Image, ImageStore, PrivateNetwork, Sandbox, stop
 from container_images.image_store import ROOT
 
 from mm2slo_core.user_folders import cache_folder
@@ -21,11 +23,6 @@ from mm2slo_lab.kafka_jars import jar_paths
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from container_images import Image
-
     SandboxFactory = Callable[..., Sandbox]
 
 pytestmark = [

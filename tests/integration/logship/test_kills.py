@@ -1,14 +1,12 @@
 """`kill -9` of mm2slo logship at random moments, with events compared one by one."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cli_process import run_mm2slo
@@ -16,9 +14,6 @@ from fake_hec import FakeHec, Fault, HecToken
 from log_shipping.log_writer import LogWriter
 
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _TIMEOUT = 120
 _BATCH = 1_000

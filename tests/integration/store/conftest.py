@@ -1,17 +1,11 @@
 """Fixtures of tests on PostgreSQL: a server for each module, an empty database for each test."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from store_specs import postgres_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from store_specs.back_end import BackEnd
-    from store_specs.postgres_server import Server
+from store_specs.back_end import BackEnd
+from store_specs.postgres_server import Server
 
 
 @pytest.fixture(scope="module")

@@ -3,24 +3,17 @@
 The long suite runs all others there (`test_whole_contract`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import psycopg
 import pytest
-from store_specs import judged, orders_outcome, run_of
+from store_specs import BackEnd, judged, orders_outcome, run_of
 from store_specs.digest_claim_contract import DigestClaimContract as TestDigestClaim  # noqa: F401
 from store_specs.lease_contract import LeaseContract as TestLease  # noqa: F401
+from store_specs.postgres_server import Server
 from store_specs.publication_contract import PublicationContract as TestPublication  # noqa: F401
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from store_specs import BackEnd
-    from store_specs.postgres_server import Server
 
 
 def open_error(address: str) -> str:

@@ -1,16 +1,11 @@
 """Renders docs/accuracy.md from its figures (pure)."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from accuracy.bound_coverage import Coverage
-    from accuracy.latency_bounds import Widths
-    from accuracy.verdict_scores import Tally
+from accuracy.bound_coverage import Coverage
+from accuracy.latency_bounds import Widths
+from accuracy.verdict_scores import Tally
 
 COMMAND = "python tests/benchmarks/bench_accuracy.py --write"
 

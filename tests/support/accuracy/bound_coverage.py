@@ -1,10 +1,9 @@
 """How often the bounds of a sample contain the true value of all records."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from generated_units import Drawing, Faults, Generated, generate
 
@@ -16,12 +15,8 @@ from mm2slo_core.audit.record_rates import record_rates
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.reference import judge
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.timeline_record import Side
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 RATE: Final = 0.01
 FAULTS: Final = Faults(

@@ -1,10 +1,8 @@
 """Measures the accuracy of an audit of the lab."""
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from audit_scenario import (
     BOTH_STAMPED,
@@ -14,24 +12,18 @@ from audit_scenario import (
     REPLAY,
     STOPPED,
     TARGET_STAMPED,
+    AuditScenario,
     play_scenario,
 )
 from audit_scenario.scenario_steps import RECORDS_AFTER_STOP
-from fault_injection import Found
+from fault_injection import Found, Stored
 
 from accuracy.latency_bounds import Truth, Widths, widths
 from accuracy.verdict_scores import Tally
+from mm2slo_core.audit.audit_scope import UnitScope
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
 from mm2slo_lab import Lab
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from audit_scenario import AuditScenario
-    from fault_injection import Stored
-
-    from mm2slo_core.audit.audit_scope import UnitScope
 
 _POLL_MS = 500
 

@@ -1,25 +1,19 @@
 """Widths of latency bounds from polls, and whether they contain the true latency."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mm2slo_core.audit.latency_histogram import (
     PERCENTILES,
+    Bracket,
     lower_bound_ms,
     merge,
     observed,
     percentile,
     upper_bound_ms,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_core.audit.latency_histogram import Bracket
-    from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
+from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
 
 @dataclass(frozen=True, slots=True)

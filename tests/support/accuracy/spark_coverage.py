@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from audit_spark import poll_frame, record_frame
+from generated_units import Generated
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
@@ -16,9 +18,6 @@ from mm2slo_audit.engine.fingerprint_columns import is_sampled
 from mm2slo_core.audit.record_sample import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from generated_units import Generated
     from pyspark.sql import SparkSession
 
 _AT_ONCE = 25

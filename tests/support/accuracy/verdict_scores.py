@@ -1,21 +1,13 @@
 """Recall and precision of every verdict, summed over many units."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from fault_injection import Score, named, scores
+from fault_injection import Found, Score, named, scores
 
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fault_injection import Found
-
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 COUNTED_ONLY = frozenset({Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE, Verdict.EXPIRED})
 """Verdicts without evidence: their counts are compared instead of offsets."""

@@ -4,28 +4,22 @@ All durations of rules and routes are a fifteenth of the production values, and 
 are shortened as well, so that alerts and messages follow in the same order.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from exporter_watch import FAST, Watch
+from fake_slack import Message
 from monitoring import Monitoring, monitoring
 
 from mm2slo_alerts.rule_model import Scale
 from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fake_slack import Message
-
-    from mm2slo_lab import Lab
 
 SCALE: Final = Scale(1 / 15)
 _FLOW: Final[Mapping[str, object]] = {

@@ -4,8 +4,6 @@ Each module has `prepare(folder, heap)`, which returns the job (its result are `
 clock of the CPU time that the engine has used so far, in seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 Figures = dict[str, int]

@@ -4,20 +4,13 @@ A copy is compared with the previous one, which is cheaper here than with all la
 single records are late, as in the data, both counts are equal.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 from large_audit_data import WINDOW
 
-from audit_matchers import NAMES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from audit_matchers import Figures, Prepared
+from audit_matchers import NAMES, Figures, Prepared
 
 GROUPS = """
 select topic, partition, ts, fp,

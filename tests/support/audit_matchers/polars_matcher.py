@@ -1,17 +1,13 @@
 """The job in Polars, with its streaming engine."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 from large_audit_data import WINDOW
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from audit_matchers import Figures, Prepared
+from audit_matchers import Figures, Prepared
 
 
 def prepare(folder: Path, _heap: str) -> Prepared:

@@ -1,23 +1,17 @@
 """The job in Spark, with the plan of the audit."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from large_audit_data import scopes
 from pyspark.sql import SparkSession
 
-from audit_matchers import NAMES
+from audit_matchers import NAMES, Figures, Prepared
 from mm2slo_audit.engine.latency_cells import unpack_row
 from mm2slo_audit.engine.match_tally import tally_matches
 from mm2slo_audit.engine.unit_columns import Units
 from mm2slo_audit.session.spark_properties import SESSION
-
-if TYPE_CHECKING:
-    from audit_matchers import Figures, Prepared
 
 PARTITIONS = 64
 _TICKS = os.sysconf("SC_CLK_TCK")

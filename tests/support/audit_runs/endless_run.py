@@ -4,8 +4,6 @@
 once its run is announced and has landed records.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 from contextlib import nullcontext

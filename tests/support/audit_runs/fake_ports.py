@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+from generated_units import Generated
 
 from mm2slo_audit.run.audit_ports import Landed, Ports, RunScope
 from mm2slo_audit.run.engine_error import AuditEngineError
-from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
+from mm2slo_audit.run.run_progress import Stage
+from mm2slo_core.audit.audit_record import AuditRecord
+from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason, UnitScope, Window
+from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.reference import judge
-from mm2slo_core.config import load_config
-from mm2slo_store import RunDirectory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from pathlib import Path
-
-    from generated_units import Generated
-
-    from mm2slo_audit.run.run_progress import Stage
-    from mm2slo_core.audit.audit_record import AuditRecord
-    from mm2slo_core.audit.audit_scope import UnitScope, Window
-    from mm2slo_core.audit.record_sample import Sample
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
-    from mm2slo_core.config import FlowConfig
-    from mm2slo_core.topology import Flow
-    from mm2slo_store import Store
+from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.config import FlowConfig, load_config
+from mm2slo_core.topology import Flow
+from mm2slo_store import RunDirectory, Store
 
 
 @dataclass

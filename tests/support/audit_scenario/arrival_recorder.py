@@ -1,19 +1,14 @@
 """The times at which a consumer received records."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from fault_injection import Place
 
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _TIMEOUT = 30.0
 

@@ -1,23 +1,19 @@
 """Audits of a lab in a child process, because a process can run only one Spark."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mm2slo_core.audit.audit_scope import NotAudited, Window
-    from mm2slo_core.audit.conclusion import Conclusion
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.audit.audit_scope import NotAudited, Window
+from mm2slo_core.audit.conclusion import Conclusion
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 _TIMEOUT: Final = 30.0
 FAST_SPARK: Final = {

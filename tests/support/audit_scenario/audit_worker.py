@@ -9,27 +9,24 @@ import pickle
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from audit_scenario.audit_process import AuditRequest, AuditResult
 from mm2slo_audit.engine import judge
-from mm2slo_audit.ingestion import land
+from mm2slo_audit.ingestion import Landed, land
 from mm2slo_audit.scope import open_clients, read_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
 from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.config import load_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pyspark.sql import SparkSession
-
-    from mm2slo_audit.ingestion import Landed
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 _MEMORY: Final = "1g"
 

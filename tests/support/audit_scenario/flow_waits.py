@@ -1,17 +1,11 @@
 """Waits for a flow's progress, measured by the tests' own clients."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from flow_checks import end_offsets
 from topic_reader import committed_offsets
 
+from mm2slo_core.topology import Flow
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from mm2slo_core.topology import Flow
-    from mm2slo_lab import Lab
 
 
 def wait_copied(lab: Lab, flow: Flow, copy: str, count: int, timeout: float = 180.0) -> None:

@@ -1,14 +1,9 @@
 """Contents of records, as users produce them."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from fault_injection import Content
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LARGE = 1_000_000
 """Bytes; with overhead just below the 1 MiB limit of MirrorMaker 2's producer."""

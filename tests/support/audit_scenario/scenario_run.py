@@ -1,15 +1,13 @@
 """Runs and audits the scenario, and reads its topics independently."""
 
-from __future__ import annotations
-
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from exporter_watch import watch
-from fault_injection import FullRead, compare, read_all
+from exporter_watch import Watch, watch
+from fault_injection import FullRead, Place, Stored, compare, read_all
 
-from audit_scenario.arrival_recorder import record_arrivals
+from audit_scenario.arrival_recorder import ArrivalRecorder, record_arrivals
 from audit_scenario.audit_process import AuditRequest, AuditResult, audit_process
 from audit_scenario.flow_waits import source_ends, wait_copied
 from audit_scenario.record_contents import now
@@ -33,17 +31,8 @@ from audit_scenario.scenario_steps import (
     write_target_faults,
 )
 from mm2slo_core.audit.audit_scope import Window
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractContextManager
-
-    from exporter_watch import Watch
-    from fault_injection import Place, Stored
-
-    from audit_scenario.arrival_recorder import ArrivalRecorder
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
-    from mm2slo_lab import Lab
+from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_lab import Lab
 
 FLOW = {
     "canary": {"carrier": "off"},

@@ -5,14 +5,13 @@ its offsets every ten seconds. It is killed under load once; meanwhile records o
 expire on the source.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fault_injection import MARK, Content, Injector
 from topic_reader import committed_offsets, count_copies
@@ -22,13 +21,9 @@ from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed, keyless, now, unusual_records
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.message_transforms import dropping
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mm2slo_lab import Lab
 
 US_EU: Final = Flow("us", "eu")
 FLUSH_MS: Final = 5_000

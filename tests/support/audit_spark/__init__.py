@@ -11,6 +11,7 @@ import logging
 import os
 import tempfile
 import uuid
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +22,10 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no
 from pyarrow import parquet
 
 from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row, record_row
+from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from pyspark.sql import DataFrame, SparkSession
-
-    from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 
 _SETTINGS = {
     "spark.master": "local[2]",

@@ -1,7 +1,5 @@
 """Units with so few hashes and times that all kinds of ties occur."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, replace
 from itertools import count

@@ -1,7 +1,5 @@
 """Helpers for canary ledger tests."""
 
-from __future__ import annotations
-
 from mm2slo_core.canary_ledger import CanaryLedger, CanaryRules
 from mm2slo_core.sli_counters import Sli, SliCount, SliKey
 

@@ -5,19 +5,13 @@ due time of each canary; a copy arrived at its append time on the target, and no
 independent reader received it.
 """
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 from topic_reader import read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from confluent_kafka import Message
 
 _STAMPS: Final = 0.5
 """Seconds by which the exporter may record an arrival later than this reader."""

@@ -1,7 +1,5 @@
 """The settings of one flow for the canary process."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mm2slo_exporter.canary.canary_spec import CanarySpec

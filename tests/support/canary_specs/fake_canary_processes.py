@@ -1,20 +1,14 @@
 """Fake canary processes, in a module that a new process can import."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
 
 from mm2slo_exporter.canary import canary_process, canary_threads
 from mm2slo_exporter.canary.canary_events import RestoreFinished
+from mm2slo_exporter.canary.canary_spec import CanarySpec
 from mm2slo_exporter.canary.send_loop import SendLoop
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Sequence
-    from multiprocessing.connection import Connection
-
-    from mm2slo_exporter.canary.canary_spec import CanarySpec
 
 
 def echo(connection: Connection, specs: Sequence[CanarySpec]) -> None:

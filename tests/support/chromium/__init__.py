@@ -4,23 +4,19 @@ Over a pair of pipes (`--remote-debugging-pipe`): messages are JSON, each ended 
 https://chromedevtools.github.io/devtools-protocol/
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os
 import select
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from chromium.headless import FLAGS, find_chromium
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TIMEOUT = 60.0
 

@@ -1,14 +1,10 @@
 """Headless Chromium: the installed program, its flags, and a page as a PNG."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _TIMEOUT: Final = 120.0

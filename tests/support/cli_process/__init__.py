@@ -1,16 +1,11 @@
 """Runs `mm2slo` commands as processes, as a user starts them."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
 
 
 @contextmanager

@@ -1,16 +1,12 @@
 """Compose files with their includes, overrides and variables, as Docker Compose reads them."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ROOT: Final = Path(__file__).parents[3]
 COMPOSE: Final = ROOT / "docker-compose.yml"

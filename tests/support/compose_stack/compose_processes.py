@@ -1,15 +1,14 @@
 """Services of the compose files as processes on this machine."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeGuard
+from typing import Final, Self, TypeGuard
 
 from compose_stack.compose_model import ROOT, Service
 from mm2slo_audit.session.spark_options import SparkOptions, ivy_directory
@@ -21,9 +20,6 @@ from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
 from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
 from mm2slo_lab.monitoring import find_program
 from mm2slo_lab.ports import free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _IMAGE_COMMANDS: Final = {
     "mm2slo": "mm2slo",

@@ -1,7 +1,5 @@
 """Events that the demo's stand-in for Splunk received."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Builds images with buildah, in a store of their own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A network of its own for processes: loopback, and nothing else."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Self
 

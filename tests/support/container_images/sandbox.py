@@ -1,16 +1,12 @@
 """Runs an image with bubblewrap as a container engine would, with few rights."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 
 @dataclass(frozen=True)

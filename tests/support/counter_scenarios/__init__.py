@@ -1,20 +1,15 @@
 """Counters of two replicas with gaps, restarts and maintenance, and checks of them by promtool."""
 
-from __future__ import annotations
-
 import random
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 from rule_reference import Counters
 from rule_reference.counter_increase import Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 SCRAPE = 7
 """Seconds; no divisor of 30 or 300, so that evaluations meet every phase of the scrapes."""

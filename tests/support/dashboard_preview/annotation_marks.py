@@ -1,18 +1,12 @@
 """Annotations as marks in charts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from dashboard_preview import prometheus_api
-from dashboard_preview.panel_data import legend
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dashboard_preview.grafana_json.dashboard_json import Annotation
-    from dashboard_preview.panel_data import Context
-    from dashboard_preview.prometheus_api import Prometheus, SeriesData
+from dashboard_preview.grafana_json.dashboard_json import Annotation
+from dashboard_preview.panel_data import Context, legend
+from dashboard_preview.prometheus_api import Prometheus, SeriesData
 
 
 class Mark(NamedTuple):

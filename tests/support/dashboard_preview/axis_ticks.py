@@ -1,15 +1,11 @@
 """Positions and texts of axis ticks."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dashboard_preview import grafana_units
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _CLOCK: Final = (
     *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600),

@@ -1,21 +1,15 @@
 """Draws a dashboard from a Prometheus."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from dashboard_preview.annotation_marks import marks
-from dashboard_preview.grafana_json.dashboard_json import ROW
+from dashboard_preview.grafana_json.dashboard_json import ROW, Dashboard
 from dashboard_preview.page_html import WIDTH, Shown, page, plot_width
 from dashboard_preview.panel_data import Context, answered
+from dashboard_preview.prometheus_api import Prometheus
+from dashboard_preview.time_range import Span
 from dashboard_preview.variable_choices import choices
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dashboard_preview.grafana_json.dashboard_json import Dashboard
-    from dashboard_preview.prometheus_api import Prometheus
-    from dashboard_preview.time_range import Span
 
 
 class Rendered(NamedTuple):

@@ -5,16 +5,12 @@ Formulas: grafana/packages/grafana-data/src/valueFormats (`valueFormats.ts`, `ca
 dashboards use.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 MOMENT: Final = "dateTimeAsIso"
 SECONDS: Final = "s"

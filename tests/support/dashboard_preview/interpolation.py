@@ -5,14 +5,10 @@ generated dashboards use: `regex`, `queryparam` and `percentencode`. All is the 
 `$__all`; queries use the variable's `allValue` for it, unformatted.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 from urllib.parse import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 ALL: Final = "$__all"
 _VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::(?P<format>\w+))?\}|\$(?P<bare>__\w+)")

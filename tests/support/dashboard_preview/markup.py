@@ -3,13 +3,9 @@
 Everything not made by `element` is text: names of topics and groups may hold quotes, `<` and `&`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 _VOID: Final = frozenset({"meta", "link", "br"})
 Value = str | float | None

@@ -1,27 +1,21 @@
 """A dashboard as one HTML file without scripts or external resources."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from dashboard_preview.grafana_json.dashboard_json import ROW
+from dashboard_preview.annotation_marks import Mark
+from dashboard_preview.grafana_json.dashboard_json import ROW, Dashboard, Panel, Place
 from dashboard_preview.grafana_units import SECONDS, formatted
 from dashboard_preview.interpolation import ALL
 from dashboard_preview.markup import Markup, element, together
+from dashboard_preview.panel_data import Context, Data
 from dashboard_preview.panels.panel_body import Around, drawn
 from dashboard_preview.text_width import width
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dashboard_preview.annotation_marks import Mark
-    from dashboard_preview.grafana_json.dashboard_json import Dashboard, Panel, Place
-    from dashboard_preview.panel_data import Context, Data
 
 WIDTH: Final = 1440
 """Pixels of the page, for the 24 columns of Grafana's grid."""

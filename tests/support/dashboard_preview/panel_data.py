@@ -1,23 +1,18 @@
 """The data of a panel: series, tables and errors of its queries."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dashboard_preview import prometheus_api
 from dashboard_preview.data_frames import Column, Series, Table
+from dashboard_preview.grafana_json.dashboard_json import Panel, Target
 from dashboard_preview.interpolation import interpolate
+from dashboard_preview.prometheus_api import Prometheus, SeriesData
 from dashboard_preview.time_range import Span
 from dashboard_preview.transformations import transformed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dashboard_preview.grafana_json.dashboard_json import Panel, Target
-    from dashboard_preview.prometheus_api import Prometheus, SeriesData
 
 _LABEL: Final = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 

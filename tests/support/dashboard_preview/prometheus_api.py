@@ -1,16 +1,11 @@
 """Queries to Prometheus and their results."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
+from dashboard_preview.time_range import Span
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dashboard_preview.time_range import Span
 
 
 class QueryRejectedError(Exception):

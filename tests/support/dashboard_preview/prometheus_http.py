@@ -1,17 +1,13 @@
 """Prometheus's query API over HTTP."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
 from dashboard_preview.prometheus_api import QueryRejectedError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class HttpPrometheus:

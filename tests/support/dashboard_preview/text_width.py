@@ -1,7 +1,5 @@
 """Approximate width of drawn text."""
 
-from __future__ import annotations
-
 from typing import Final
 
 SMALL: Final = 12.0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_core.promql import duration
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _RELATIVE: Final = re.compile(r"now(?:-(?P<length>\w+))?")
 _LENGTH: Final = re.compile(r"(?P<count>\d{1,6})(?P<unit>[smhdw])")

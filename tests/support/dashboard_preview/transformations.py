@@ -4,17 +4,11 @@ Defined in grafana/packages/grafana-data/src/transformations/transformers (`merg
 `organize.ts`, `order.ts`), as of Grafana 11.
 """
 
-from __future__ import annotations
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
-from dashboard_preview.data_frames import Column, Table
+from dashboard_preview.data_frames import Cell, Column, Table
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from dashboard_preview.data_frames import Cell
 
 Json = dict[str, Any]
 _ORGANIZE: Final = frozenset({"excludeByName", "indexByName", "renameByName"})

@@ -1,15 +1,10 @@
 """The text and the colour of a value, and the colour of a series."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dashboard_preview import grafana_units
-from dashboard_preview.grafana_json.field_config import TEXT
-
-if TYPE_CHECKING:
-    from dashboard_preview.data_frames import Cell
-    from dashboard_preview.grafana_json.field_config import FieldStyle
+from dashboard_preview.data_frames import Cell
+from dashboard_preview.grafana_json.field_config import TEXT, FieldStyle
 
 _CLASSIC: Final = (
     *("#73BF69", "#F2CC0C", "#8AB8FF", "#FF780A", "#F2495C"),

@@ -1,19 +1,14 @@
 """Selected values of a dashboard's variables: the given ones, else All, else the first."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from dashboard_preview import prometheus_api
+from dashboard_preview.grafana_json.dashboard_json import Dashboard, Variable
 from dashboard_preview.interpolation import ALL, interpolate
+from dashboard_preview.prometheus_api import Prometheus
+from dashboard_preview.time_range import Span
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dashboard_preview.grafana_json.dashboard_json import Dashboard, Variable
-    from dashboard_preview.prometheus_api import Prometheus
-    from dashboard_preview.time_range import Span
 
 
 class Choices(NamedTuple):

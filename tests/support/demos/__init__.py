@@ -1,7 +1,5 @@
 """Runs `mm2slo demo` in a terminal of 80 columns."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty
@@ -9,12 +7,9 @@ import re
 import select
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PROGRAM = Path(sys.executable).parent / "mm2slo"
 PAGE = re.compile(r"Page +(http://127\.0\.0\.1:\d+/)")

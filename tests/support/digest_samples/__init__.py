@@ -1,9 +1,7 @@
 """Reports to build digests of, and an in-memory store of digest claims."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.objectives.slo_ids import slo_id
@@ -22,11 +20,7 @@ from mm2slo_core.reporting.report_periods import period
 from mm2slo_core.reporting.slo_report import Detail, Report
 from mm2slo_core.reporting.step_counts import SpanCounts
 from mm2slo_core.sli_counters import Sli, SliKey
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from mm2slo_core.topology import Flow
+from mm2slo_core.topology import Flow
 
 UNIT_DAY = 86_400_000
 

@@ -6,25 +6,20 @@ import itertools
 import threading
 import time
 import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
-from mm2slo_lab import ADMIN
+from mm2slo_core.topology import Flow
+from mm2slo_exporter.service.exporter import Exporter
+from mm2slo_exporter.service.flow_runner import FlowRunner
+from mm2slo_lab import ADMIN, Lab, User
 from mm2slo_lab.condition_wait import PATIENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from mm2slo_core.topology import Flow
-    from mm2slo_exporter.service.exporter import Exporter
-    from mm2slo_exporter.service.flow_runner import FlowRunner
-    from mm2slo_lab import Lab, User
 
 FAST = {
     "listen": "127.0.0.1:0",

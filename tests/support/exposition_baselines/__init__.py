@@ -1,22 +1,16 @@
 """Baselines for benchmarks: prometheus_client's registry, and a server that only sends bytes."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from mm2slo_exporter.exposition import Family
 from mm2slo_exporter.exposition.metric_family import Histogram
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mm2slo_exporter.exposition import Family
 
 
 def client_registry(families: Sequence[Family]) -> tuple[CollectorRegistry, int]:

@@ -1,7 +1,5 @@
 """Answers any request with the bytes of standard input; prints its port."""
 
-from __future__ import annotations
-
 import socket
 import sys
 

@@ -1,10 +1,8 @@
 """Fake clusters for the reads of an audit's scopes."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mm2slo_audit.scope.offset_snapshot import OffsetReadings
 from mm2slo_core.topology import TopicPartition
@@ -12,9 +10,6 @@ from mm2slo_kafka.first_record import FirstRecord, FirstRecords
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
 from mm2slo_kafka.topic_metadata import TopicListing
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class ListedCluster:

@@ -4,8 +4,6 @@ docs: Splunk, "Troubleshoot HTTP Event Collector". measured: ross/logit,
 tools/splunk-interop/README.md, on Splunk Enterprise 10.4.3 and Cloud 10.5.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 

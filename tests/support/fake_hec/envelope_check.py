@@ -1,7 +1,5 @@
 """Envelopes as HEC reads them, with the code of the first invalid one."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any, Final, NamedTuple

@@ -1,17 +1,13 @@
 """Tokens, indexes and acknowledgements of the stand-in."""
 
-from __future__ import annotations
-
 import threading
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fake_hec.answer_facts import FACTS
 from fake_hec.envelope_check import parse_envelopes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Reply = tuple[int, dict[str, Any]]
 

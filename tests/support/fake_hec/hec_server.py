@@ -6,20 +6,17 @@ import gzip
 import json
 import re
 import socket
+import ssl
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fake_hec.faults import Fault
 from fake_hec.hec_index import HecIndex, HecToken, Reply, reply
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Mapping
-
-    from fake_hec.faults import Fault
 
 _PATH: Final = re.compile(r"/services/collector(?:/(event|ack|health))?(?:/1\.0)?")
 _NO_PATH: Final = (404, {"text": "The requested URL was not found on this server.", "code": 404})

@@ -1,17 +1,13 @@
 """Slack's documented limits of each type of block."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fake_slack.slack_markup import find_unescaped, utf16_length
 from fake_slack.slack_refusal import RefusalError
 from fake_slack.slack_refusal import require as _require
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 require = partial(_require, body="invalid_blocks")
 

@@ -1,20 +1,15 @@
 """One incoming webhook of one channel, with Slack's rate limit and error responses."""
 
-from __future__ import annotations
-
 import json
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from recording_server import Answer, RecordingServer
+from recording_server import Answer, RecordingServer, Request
 
 from fake_slack.message_limits import check_message
 from fake_slack.slack_refusal import RefusalError
-
-if TYPE_CHECKING:
-    from recording_server import Request
 
 _PATH: Final = "/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"
 _RATE: Final = 1.0

@@ -4,18 +4,14 @@ Sources: Slack's references of secondary attachments (legacy fields), blocks, fo
 errors of incoming webhooks.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fake_slack.block_limits import check_blocks
 from fake_slack.slack_markup import find_unescaped
 from fake_slack.slack_refusal import RefusalError, require
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ATTACHMENTS: Final = 100
 TEXT: Final = 4_000

@@ -1,7 +1,5 @@
 """Slack's markup: control sequences in angle brackets, and entities."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Slack's error response, with the reason for tests."""
 
-from __future__ import annotations
-
 
 class RefusalError(Exception):
     """Slack's status and body; Slack does not send *reason*."""

@@ -1,17 +1,12 @@
 """The part of Slack's Web API that posts and updates messages."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from recording_server import Answer, RecordingServer
+from recording_server import Answer, RecordingServer, Request
 
 from fake_slack.message_limits import check_message
 from fake_slack.slack_refusal import RefusalError
-
-if TYPE_CHECKING:
-    from recording_server import Request
 
 TOKEN: Final = "xoxb-1-of-the-tests"
 _API_FIELDS: Final = frozenset({"channel", "ts"})

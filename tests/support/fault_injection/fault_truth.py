@@ -1,18 +1,14 @@
 """The true verdicts on a topic, and scores of an audit against them."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from fault_injection.stored_records import Place
-    from mm2slo_core.audit.record_verdict import Verdict
-    from mm2slo_core.audit.unit_outcome import Evidence
-    from mm2slo_core.timeline_record import Side
+from fault_injection.stored_records import Place
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Evidence
+from mm2slo_core.timeline_record import Side
 
 
 class Found(NamedTuple):

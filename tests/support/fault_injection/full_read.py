@@ -3,16 +3,11 @@
 It uses no hash, sample, window or code of the audit: all records of both topics are in memory.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from fault_injection.stored_records import Content, Place, Stored
+from fault_injection.stored_records import Content, Place, Stored
 
 
 @dataclass(frozen=True, slots=True)

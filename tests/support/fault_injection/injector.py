@@ -4,20 +4,14 @@ A flow that runs with `dropping(MARK)` loses marked records. Altered and moved r
 way and then written to the target directly.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from fault_injection.fault_truth import Found, Truth
 from fault_injection.stored_records import Content, Place, Stored, write
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from mm2slo_kafka.data_admin import DataAdmin
+from mm2slo_kafka.data_admin import DataAdmin
 
 MARK = "mm2slo-test-drop"
 """Header key of records that the flow drops."""

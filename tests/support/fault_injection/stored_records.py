@@ -1,17 +1,11 @@
 """Records as stored on the brokers, byte by byte."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 from topic_reader import read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from confluent_kafka import KafkaError, Message
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

@@ -1,14 +1,14 @@
 """The series of a fleet that the dashboards read, as written by exporters and rules."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 from zlib import crc32
 
-from tsdb import Series
+from tsdb import SamplePattern, Series
 
 from fleet_history import sample_patterns
+from fleet_history.fleet_shape import Shape
 from mm2slo_core.catalogue import (
     ALL,
     BUDGET_REMAINING,
@@ -16,7 +16,9 @@ from mm2slo_core.catalogue import (
     OBJECTIVE,
     RECORDED,
     SLI_EVENTS_TOTAL,
+    Metric,
     MetricType,
+    RecordedSeries,
 )
 from mm2slo_core.catalogue.exporter_metrics import EXPORTER_FLOW_READY
 from mm2slo_core.catalogue.external_metrics import ALERTS, ALERTS_FOR_STATE, EXTERNAL, UP
@@ -31,14 +33,6 @@ from mm2slo_core.catalogue.recorded_series import (
 )
 from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 from mm2slo_core.group_readiness import BlockReason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from tsdb import SamplePattern
-
-    from fleet_history.fleet_shape import Shape
-    from mm2slo_core.catalogue import Metric, RecordedSeries
 
 _SCRAPE, _EVALUATION, _STEP = 15, 30, 300
 RAW: Final = SLI_EVENTS_TOTAL

@@ -1,9 +1,8 @@
 """The size of the fleet and the values of its labels."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile_name
 from mm2slo_core.audit.record_verdict import Verdict
@@ -35,9 +34,6 @@ from mm2slo_core.records.connect_status import ConnectState
 from mm2slo_core.replication_position import PositionQuality
 from mm2slo_exporter.collection_health import Stage
 from mm2slo_exporter.readers.internals_store import InternalTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TARGETS: Final = 10
 _CONNECT: Final = tuple(state.value.lower() for state in ConnectState)

@@ -1,24 +1,18 @@
 """The queries of a dashboard and their cost in Prometheus."""
 
-from __future__ import annotations
-
 import json
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from dashboard_preview import time_range
-from generated_dashboards import fill_variables, panels
+from generated_dashboards import Json, fill_variables, panels
 
 from mm2slo_dashboards.series_check import find_series
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from generated_dashboards import Json
 
 POINTS: Final = 1_000
 """Points of a panel without a limit: one a pixel of half a usual screen."""

@@ -3,8 +3,6 @@
 The cost of a query depends on the number of samples, hardly on their values.
 """
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from typing import Final

@@ -1,26 +1,18 @@
 """Checks of a flow's metrics against offsets that an independent client reads."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from confluent_kafka import Consumer, TopicPartition
-from exporter_watch import watch
+from exporter_watch import Scrape, Watch, watch
 from topic_reader import count_copies, read_topic
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab import Lab
+from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from exporter_watch import Scrape, Watch
-
-    from mm2slo_lab import LabTopology
-    from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_jars import Progress
 
 _TIMEOUT = 30.0
 _US_EU: Final = Flow("us", "eu")

@@ -1,19 +1,19 @@
 """Hand-made observations of a flow us->eu: set the state of the clusters, then `look`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.connection_checks.required_permissions import SYNC_GROUP_OFFSETS
 from mm2slo_core.flow_offsets import SyncRuns
+from mm2slo_core.group_evidence import OffsetMap
 from mm2slo_core.mm2_config.observed_settings import RunningConnectors
 from mm2slo_core.records import ConnectorConfig
-from mm2slo_core.state_record import StateKey, StateKind
-from mm2slo_core.timeline_record import Side, WatermarkRecord
+from mm2slo_core.state_record import State, StateKey, StateKind
+from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.canary.canary_events import Event
 from mm2slo_exporter.flow_plan import FlowPlan
 from mm2slo_exporter.observation import (
     ClusterView,
@@ -23,15 +23,9 @@ from mm2slo_exporter.observation import (
     OffsetsRead,
     TailProbe,
 )
+from mm2slo_exporter.state.flow_report import FlowReport
+from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state_records.saved_state import SavedState
-
-if TYPE_CHECKING:
-    from mm2slo_core.group_evidence import OffsetMap
-    from mm2slo_core.state_record import State
-    from mm2slo_core.timeline_record import PollTimes
-    from mm2slo_exporter.canary.canary_events import Event
-    from mm2slo_exporter.state.flow_report import FlowReport
-    from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 
 def flow_config(**settings: Any) -> FlowConfig:

@@ -1,20 +1,15 @@
 """The generated dashboards as JSON: their panels, variables and expressions."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dashboard_preview.interpolation import ALL, interpolate
 
+from mm2slo_core.config import Config
 from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER, generate_files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mm2slo_core.config import Config
 
 Json = dict[str, Any]
 ROOT: Final = Path(__file__).resolve().parents[3]

@@ -1,10 +1,8 @@
 """Hypothesis strategies for configurations of MirrorMaker 2, and what their references refer to."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import cache
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import trustme
 from cryptography import x509
@@ -37,9 +35,6 @@ from mm2slo_core.mm2_config.mirror_setup import (
 from mm2slo_core.mm2_config.provider_references import PROVIDER_CLASSES, MirrorFiles
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Also what needs an escape in JAAS, YAML, JSON or properties.
 PASSWORD = 'Tr0ub4dor\\"&: #3=é'

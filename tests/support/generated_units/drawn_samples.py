@@ -1,16 +1,11 @@
 """Samples of generated records, drawn as an audit draws them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mm2slo_core.audit.audit_record import AuditRecord
-    from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.audit_record import AuditRecord
+from mm2slo_core.audit.record_sample import Sample
 
 
 class Drawing:

@@ -1,11 +1,9 @@
 """A generated unit with its polls and true verdicts."""
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from fault_injection import Found, Place, Truth
 
@@ -30,9 +28,6 @@ from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 POLL_MS = 50
 REQUEST_MS = 3

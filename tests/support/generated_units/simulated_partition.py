@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator
 
 START: Final = 1_800_000_000_000
 """Timestamp of the first record; epoch ms."""

@@ -1,14 +1,9 @@
 """Which of several firing alerts Alertmanager delivers, by the generated inhibition rules."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
 from mm2slo_alerts.alertmanager.matchers import matches
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 __all__ = ["delivered", "matches"]
 

@@ -1,7 +1,5 @@
 """Plans: which fault happens to which record."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,15 +1,13 @@
 """Builds the records of a plan."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 from injected_records.fault_plan import END, MAX_PENDING, START, Fault, Plan, Step
-from injected_records.record_arrivals import place, polls_of
-from mm2slo_core.audit.audit_record import AuditRecord
+from injected_records.record_arrivals import Place, place, polls_of
+from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 from mm2slo_core.audit.audit_scope import (
     Comparison,
     FlowScope,
@@ -25,12 +23,6 @@ from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.unit_outcome import KeyCell
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from injected_records.record_arrivals import Place
-    from mm2slo_core.audit.audit_record import ArrivalPoll
 
 WINDOW = Window(START, END)
 _LONE = {Fault.DROP, Fault.ALTER}

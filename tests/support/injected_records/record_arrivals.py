@@ -1,15 +1,10 @@
 """Arrival times of records, and the polls of the watermark timeline."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 from mm2slo_core.timeline_record import Side
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Place = tuple[Side, int, int, int]
 """Side, flow (0 on the target), partition, offset."""

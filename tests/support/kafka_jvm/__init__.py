@@ -1,20 +1,15 @@
 """A Java process that has Kafka's own classes, called through py4j."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import py4j.java_gateway as java  # type: ignore[import-untyped]  # py4j ships no types
 import pyspark
 
 from mm2slo_lab.kafka_jars import classpath
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import TextIO
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """The jar of Kafka Streams, which the lab does not need: downloaded once per user."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

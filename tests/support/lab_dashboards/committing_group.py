@@ -1,14 +1,10 @@
 """A consumer group that reads and commits a few times a second."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import Self
 
 from confluent_kafka import Consumer, KafkaException
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SETTINGS = {
     "log_level": 2,

@@ -1,24 +1,19 @@
 """Runs the queries of panels, annotations and variables as Grafana does."""
 
-from __future__ import annotations
-
 import math
 import time
 import urllib.parse
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from generated_dashboards import Json, dashboards, fill_variables, named_targets, panels, variables
 
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.lab_errors import LabError
+from mm2slo_lab.monitoring import Prometheus
 from mm2slo_lab.monitoring.monitoring_server import get_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mm2slo_lab.monitoring import Prometheus
 
 FLOW: Final = "us->eu"
 Found = dict[str, Any]

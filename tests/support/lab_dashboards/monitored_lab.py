@@ -1,13 +1,13 @@
 """A flow with records and a group, monitored by everything that the dashboards show."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import yaml
-from alerting_lab import SCALE, start_alerting_lab
+from alerting_lab import SCALE, AlertingLab, start_alerting_lab
 from recording_server import Answer, RecordingServer
 from steady_load import SteadyLoad
 from topic_reader import count_copies
@@ -16,15 +16,8 @@ from lab_dashboards.dashboard_client import FLOW, LabDashboards
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.catalogue.audit_result_metrics import Bound
 from mm2slo_kafka.traffic import commit
+from mm2slo_lab import Lab
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from alerting_lab import AlertingLab
-
-    from mm2slo_lab import Lab
 
 AUDIT_LABELS: Final = 'flow="us->eu",source="us",target="eu"'
 

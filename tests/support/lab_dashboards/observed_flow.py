@@ -1,21 +1,15 @@
 """A lab's flow with an exporter and a Prometheus without rules, for panels without budgets."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from alerting_lab import SCALE
 from exporter_watch import Watch, watch
 from monitoring import prometheus
 
 from lab_dashboards.dashboard_client import FLOW, LabDashboards
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 __all__ = ["FLOW", "observe_flow"]
 

@@ -1,17 +1,13 @@
 """Faults that fill otherwise empty panels, and the tests that declare them."""
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from mm2slo_dashboards.dashboard_files import build_dashboards
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 PANEL_FAULTS: Final[Mapping[tuple[str, str], str]] = {
     (dashboard.uid.value, panel.title): panel.fills_on

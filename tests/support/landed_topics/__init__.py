@@ -3,17 +3,14 @@
 `python -m landed_topics CONFIG DIRECTORY SAMPLE START END FLOW TOPIC...` prints the result as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.audit_scope import Window
 
 SUPPORT = Path(__file__).parents[1]
 

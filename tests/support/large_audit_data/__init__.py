@@ -1,10 +1,9 @@
 """Millions of records of both sides in Parquet, as the audit lands them, with known faults."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import duckdb
 
@@ -17,9 +16,6 @@ from mm2slo_core.audit.audit_scope import (
 )
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOPICS: Final = 20
 PARTITIONS: Final = 12

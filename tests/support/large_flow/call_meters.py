@@ -1,15 +1,11 @@
 """CPU and wall time of named calls, measured by wrapping methods."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """Runs the exporter in a separate process, so that measuring it does not affect it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -10,12 +8,11 @@ import tempfile
 import threading
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from process_figures import children, cpu_seconds, processes
 
-if TYPE_CHECKING:
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 _SUPPORT = Path(__file__).parents[1]
 

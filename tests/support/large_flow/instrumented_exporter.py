@@ -5,8 +5,6 @@ prometheus_client, `memory` prints allocations, `profile SECONDS` profiles evalu
 the input ends the process.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

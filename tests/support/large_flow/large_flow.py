@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported without saying so
@@ -22,9 +22,6 @@ from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.lab_topology import Engine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 FLOW = Flow("us", "eu")
 SOURCE_CONNECTOR = "MirrorSourceConnector"

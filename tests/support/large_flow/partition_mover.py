@@ -1,20 +1,13 @@
 """Appends to and replicates every partition of a large flow, like MirrorMaker 2."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from confluent_kafka import Consumer, TopicPartition
 
-from large_flow.large_flow import FLOW, INTERNAL, SOURCE_CONNECTOR
+from large_flow.large_flow import FLOW, INTERNAL, SOURCE_CONNECTOR, LargeFlow
 from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
 from mm2slo_core.records import OffsetSync, SourceOffset
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from large_flow.large_flow import LargeFlow
 
 _COMMITS_EVERY = 12
 """Cycles of 5 s per offset flush interval of 60 s."""

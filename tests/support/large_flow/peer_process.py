@@ -1,18 +1,15 @@
 """Processes next to the exporter: one replicates the canary topic, one records arrivals."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-if TYPE_CHECKING:
-    from large_flow.large_flow import LargeFlow
+from large_flow.large_flow import LargeFlow
 
 _CARRIER, _COPY = "heartbeats", "us.heartbeats"
 _FAST = {"fetch.wait.max.ms": 10, "enable.auto.commit": False, "group.id": "peer", "log_level": 2}

@@ -4,16 +4,11 @@ librdkafka sends one request per partition; ten thousand requests would take lon
 Formats: Kafka's protocol guide, Produce version 3 and record batch version 2 (KIP-98).
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 _POLYNOMIAL = 0x82F63B78  # CRC-32C, reversed
 

@@ -1,15 +1,9 @@
 """Sends many records to many partitions and fails when one is refused."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Self
 
-from typing import TYPE_CHECKING, Self
-
-from confluent_kafka import Producer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, Message, Producer
 
 _ANY = -1
 _NOW = 0  # librdkafka: the time of the call

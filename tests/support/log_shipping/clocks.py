@@ -1,7 +1,5 @@
 """A clock that moves only when a test says so."""
 
-from __future__ import annotations
-
 
 class StoppedClock:
     def __init__(self) -> None:

@@ -1,14 +1,10 @@
 """A program that logs numbered lines and rotates its file by rename."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Self
 
 
 class LogWriter:

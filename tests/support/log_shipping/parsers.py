@@ -1,16 +1,11 @@
 """Small parsers with the interface of the real one, and the events that the real one makes."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from mm2slo_logship.events.parsed_event import Line, ParsedEvent
 from mm2slo_logship.events.parser_settings import ParserSettings
 from mm2slo_logship.events.parsing import Parser
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class JsonLineParser:

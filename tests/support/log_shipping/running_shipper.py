@@ -1,20 +1,15 @@
 """A shipper in this process, with short pauses."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from mm2slo_logship.files.source import Source
 from mm2slo_logship.hec.hec_client import Connection
 from mm2slo_logship.ship_metrics import ShipMetrics
 from mm2slo_logship.ship_settings import ShipSettings
 from mm2slo_logship.shipper import Shipper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_logship.files.source import Source
 
 
 def make_settings(folder: Path, urls: list[str], *sources: Source, **more: Any) -> ShipSettings:

@@ -1,19 +1,15 @@
 """Watches of files, and what they read."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from log_shipping.clocks import StoppedClock
 from log_shipping.parsers import JsonLineParser
 from mm2slo_logship.checkpoints import Checkpoints
 from mm2slo_logship.files.file_watch import FileWatch
 from mm2slo_logship.files.source import EventParser, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 class RecordedLosses:

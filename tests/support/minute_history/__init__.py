@@ -1,13 +1,13 @@
 """Minute counts in memory, and answers from them."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives import Objective, Severity
+from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.entry_evaluation import IndicatorData
+from mm2slo_core.reporting.report_entry import Confirmation
 from mm2slo_core.reporting.step_counts import (
     MINUTE_MS,
     Indicator,
@@ -17,12 +17,6 @@ from mm2slo_core.reporting.step_counts import (
 )
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.report_entry import Confirmation
 
 DAY = 86_400.0
 DAY_MS = 86_400_000

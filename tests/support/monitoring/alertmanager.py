@@ -1,12 +1,12 @@
 """Runs Alertmanager, and posts alerts to it as Prometheus does."""
 
-from __future__ import annotations
-
 import subprocess
 import urllib.request
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from mm2slo_alerts.alertmanager import TEMPLATES
 from mm2slo_alerts.slack import template
@@ -15,10 +15,6 @@ from mm2slo_lab.monitoring import Alertmanager as Running
 from mm2slo_lab.monitoring import alertmanager as running
 from mm2slo_lab.monitoring import find_program
 from mm2slo_lab.monitoring.monitoring_server import post_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 EXTERNAL_URL: Final = "http://alertmanager.example"
 """Address in messages; with the free port they would differ from run to run."""

@@ -1,14 +1,10 @@
 """Writes a history as blocks before Prometheus starts."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 DAY: Final = 86_400
 _AT_ONCE: Final = 2

@@ -1,25 +1,19 @@
 """Prometheus, Alertmanager and a fake Slack, started from the generated files."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fake_slack import FakeSlackWebhook
 
 from mm2slo_alerts.output_files import ALERTMANAGER, generated
 from mm2slo_alerts.rule_model import PRODUCTION, Scale
+from mm2slo_core.config import Config
 from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
+from mm2slo_lab.monitoring import Prometheus
 from monitoring.alertmanager import Alertmanager, alertmanager
 from monitoring.prometheus import prometheus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from mm2slo_core.config import Config
-    from mm2slo_lab.monitoring import Prometheus
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,8 @@
 """Prometheus's metrics about itself."""
 
-from __future__ import annotations
-
 import urllib.request
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mm2slo_lab.monitoring import Prometheus
+from mm2slo_lab.monitoring import Prometheus
 
 
 def own_metrics(server: Prometheus, name: str) -> dict[str, float]:

@@ -1,17 +1,12 @@
 """Runs Prometheus with the intervals of the generated rules."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mm2slo_alerts.rule_model import PRODUCTION, Scale
 from mm2slo_lab.monitoring import Cadence, Prometheus
 from mm2slo_lab.monitoring import prometheus as running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 
 @contextmanager

@@ -1,14 +1,9 @@
 """A receiver of Alertmanager's generic webhook, format version 4."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from recording_server import Answer, RecordingServer
-
-if TYPE_CHECKING:
-    from recording_server import Request
+from recording_server import Answer, RecordingServer, Request
 
 _KEYS = {
     *("version", "groupKey", "truncatedAlerts", "status", "receiver", "groupLabels"),

@@ -1,19 +1,15 @@
 """A fake Prometheus, dashboards made for a test, and the texts of a page."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dashboard_preview.board_page import Rendered, rendered
 from dashboard_preview.grafana_json.dashboard_json import dashboard
 from dashboard_preview.prometheus_api import QueryRejectedError
 from dashboard_preview.time_range import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Json = dict[str, Any]
 END: Final = 1_700_000_100.0

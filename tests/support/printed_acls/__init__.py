@@ -1,12 +1,11 @@
 """ACLs that `mm2slo render --to acls` prints, granted and revoked on brokers."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
     AclBinding,
@@ -18,10 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no _
 )
 from secured_listeners import admin_client
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_lab.broker import Broker
+from mm2slo_lab.broker import Broker
 
 
 class PrintedAcl(NamedTuple):

@@ -3,8 +3,6 @@
 A function that belongs to no shape raises an error until it is reviewed.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

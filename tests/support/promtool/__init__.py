@@ -1,20 +1,15 @@
 """Runs promtool, which tests and checks rules."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import yaml
 
+from mm2slo_alerts.rule_model import Group
 from mm2slo_alerts.rule_text import prometheus_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mm2slo_alerts.rule_model import Group
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 RULE_TESTS: Final = ROOT / "tests" / "rules"

@@ -1,20 +1,13 @@
 """Exporter pages, and an in-memory history with the constraints of the store."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mm2slo_core.reporting.step_counts import STEP_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import LeaseHeldError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from mm2slo_store import CounterState
+from mm2slo_store import CounterState, LeaseHeldError
 
 FLOW = Flow("us", "eu")
 AVAILABILITY = Indicator(FLOW, SliKey(Sli.AVAILABILITY))

@@ -1,18 +1,14 @@
 """A fake exporter on the loopback address with configurable faults."""
 
-from __future__ import annotations
-
 import gzip
+import ssl
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from recorder_fakes import CLASSIC
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Mapping
 
 
 @dataclass

@@ -6,8 +6,6 @@ PAGES were requested before, which is where the clock starts. It prints `ready` 
 stops on SIGTERM, or by SIGKILL at the given store statement.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

@@ -1,15 +1,11 @@
 """An HTTP server on loopback that passes requests to a callback, which returns the responses."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from typing import Final, Self
 
 _LARGEST: Final = 1 << 20
 

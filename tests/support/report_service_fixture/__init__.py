@@ -1,13 +1,11 @@
 """A report service with an in-memory history and a SQLite store, for tests."""
 
-from __future__ import annotations
-
 import warnings
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from minute_history import AVAILABILITY, DAY_MS, FLOW, Minutes, objective
@@ -26,16 +24,15 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-    from mm2slo_core.objectives import Objective
-    from mm2slo_core.objectives.exclusion import Exclusion, Span
-    from mm2slo_report.sources.sli_source import SliSourceError
-    from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus
-    from mm2slo_report.web.service_settings import Tokens
-    from mm2slo_report.web.tokens import Token
-    from mm2slo_store import Store
+from mm2slo_core.objectives import Objective
+from mm2slo_core.objectives.exclusion import Exclusion, Span
+from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus
+from mm2slo_report.web.service_settings import Tokens
+from mm2slo_report.web.tokens import Token
+from mm2slo_store import Store
 
 NOW = 1_784_025_012_345
 """2026-07-14T10:30:12.345Z."""

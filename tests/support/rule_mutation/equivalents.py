@@ -3,14 +3,11 @@
 An entry that a test does notice is an error, and so is one that matches no mutant.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from rule_mutation.mutants import Mutant
+from rule_mutation.mutants import Mutant
 
 
 @dataclass(frozen=True, slots=True)

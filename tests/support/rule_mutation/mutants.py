@@ -4,18 +4,14 @@ Mutated are comparisons, thresholds, ranges, set operators, matchers, aggregatio
 labels, functions over time, and the rule's `for` and `keep_firing_for`.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mm2slo_core.promql import duration, number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _TOKEN: Final = re.compile(
     r"""

@@ -1,21 +1,15 @@
 """Whether the rule tests notice a mutant."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mm2slo_alerts.rule_tests import RuleTest
-from mm2slo_cli.alerts_promtool import failure
+from mm2slo_cli.alerts_promtool import RuleFiles, failure
 from rule_mutation.equivalents import equivalence_reason
 from rule_mutation.mutants import Mutant, mutants, seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from mm2slo_cli.alerts_promtool import RuleFiles
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,13 @@ The counterpart of `mm2slo_alerts.recording`; a test compares both. Times are ep
 seconds. Bad and all events are averaged over the replicas of an exporter.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_core.objectives.error_budget import Counts
 from rule_reference.counter_increase import Sample, increase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 STEP: Final = 300.0
 """Length of a recorded step, and interval between steps."""

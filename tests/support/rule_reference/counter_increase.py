@@ -4,13 +4,9 @@ Source: Prometheus 2.42, promql/functions.go, `extrapolatedRate`. Later versions
 counter that started within the range.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 _NEARBY: Final = 1.1
 """Mean scrape intervals up to which the growth is extrapolated to the edge of the range."""

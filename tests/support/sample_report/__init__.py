@@ -1,20 +1,20 @@
 """A sample report of three flows over a month, and sample views of the status page."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from minute_history import indicator, objective
 
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.unit_outcome import Evidence
+from mm2slo_core.objectives import Objective
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
 from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
 from mm2slo_core.reporting.entry_order import worst_first
 from mm2slo_core.reporting.incidents import by_day, incidents
+from mm2slo_core.reporting.report_entry import Entry
 from mm2slo_core.reporting.report_periods import days
 from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.reporting.slo_report import Detail, Report
@@ -31,10 +31,6 @@ from mm2slo_report.rendering import (
 )
 from mm2slo_report.rendering.page_views import LagView
 from mm2slo_store import StoredEvidence
-
-if TYPE_CHECKING:
-    from mm2slo_core.objectives import Objective
-    from mm2slo_core.reporting.report_entry import Entry
 
 NOW: Final = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 DAY_MS: Final = 86_400_000

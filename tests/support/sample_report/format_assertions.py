@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +14,6 @@ from mm2slo_report.rendering.value_format import burn, count
 from sample_report.parsed_output import Document, cells, data_of_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     Entries = Sequence[dict[str, Any]]
 
 HTML_FIELDS: Final = {

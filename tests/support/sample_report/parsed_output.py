@@ -1,7 +1,5 @@
 """Parsers for rendered reports, independent of the product."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from typing import NamedTuple

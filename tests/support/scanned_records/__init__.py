@@ -1,15 +1,11 @@
 """Equal records on two brokers, for benchmarks of scans."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
-if TYPE_CHECKING:
-    from mm2slo_lab.broker import Broker
+from mm2slo_lab.broker import Broker
 
 TOPIC, PARTITIONS = "scanned", 6
 VALUE = bytes(range(256)) + b"-" * 32

@@ -3,19 +3,14 @@
 The expected count is by brute force, sample by sample.
 """
 
-from __future__ import annotations
-
 import random
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from minute_history import Minutes
 
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, Tally, whole_minute
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 PER_SCRAPE: Final = 15
 """Events between two scrapes, as of canaries: extrapolation is exact at an even rate."""

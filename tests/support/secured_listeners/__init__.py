@@ -1,11 +1,11 @@
 """A broker of the lab with further listeners, and certificates in the forms that Java reads."""
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import trustme
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
@@ -29,10 +29,6 @@ from mm2slo_lab.broker import Broker, BrokerPorts
 from mm2slo_lab.java_runtime import Runtime
 from mm2slo_lab.kafka_versions import DEFAULT_VERSION
 from mm2slo_lab.ports import HOST, free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from pathlib import Path
 
 STORE_PASSWORD = "store-secret"
 

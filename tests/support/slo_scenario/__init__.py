@@ -1,7 +1,5 @@
 """A run of two flows with an outage, and the report service's answers."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -1,18 +1,19 @@
 """Runs a lab with exporter and report service, and kills MirrorMaker 2."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 from canary_log import CopyListener, events, sent_canaries
 from cli_process import run_mm2slo
 from exporter_watch import Scrape
 
+from mm2slo_core.topology import Flow
 from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.kafka_jars import Progress
 from mm2slo_lab.ports import accepts, free_ports
 from slo_scenario import (
     DEADLINE,
@@ -24,13 +25,6 @@ from slo_scenario import (
     TIERS,
     SloScenario,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_core.topology import Flow
-    from mm2slo_lab.kafka_jars import Progress
 
 
 def _configuration(lab: Lab, folder: Path, exporter: int, report: int) -> str:

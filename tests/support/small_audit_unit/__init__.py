@@ -3,10 +3,9 @@
 Contents and keys are numbers, which are used as fingerprint and key hash.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mm2slo_core.audit.audit_record import AuditRecord
 from mm2slo_core.audit.audit_scope import (
@@ -18,15 +17,11 @@ from mm2slo_core.audit.audit_scope import (
 )
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.reference import judge
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_core.audit.record_verdict import Verdict
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 CENSUS = Sample(1.0)
 NEXT = 100

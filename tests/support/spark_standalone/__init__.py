@@ -1,21 +1,17 @@
 """Runs a local Spark standalone cluster with the scripts of the pip package."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
 from mm2slo_lab.ports import HOST, accepts, free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"

@@ -1,18 +1,13 @@
 """Checks of an app: keys of each file, regexes, references, schedules and dashboards."""
 
-from __future__ import annotations
-
 import csv
 import re
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from splunk_app.conf_file import Conf, read_conf
 from splunk_app.search_lint import AppContents, lint_search
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 # From the spec files of Splunk 9.2; only keys that the app uses or is likely to.
 KEYS = {

@@ -1,13 +1,8 @@
 """Splunk's .conf format: stanzas, `key = value`, `\\` at the end of a line continues it."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path
 
 Conf = dict[str, dict[str, str]]
 _STANZA = re.compile(r"\[(.*)\]\s*$")

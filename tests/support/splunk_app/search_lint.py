@@ -1,13 +1,8 @@
 """Checks of a search: brackets, commands, macros, lookups, actions and fields."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COMMANDS = re.compile(
     "bin|convert|dedup|eval|inputlookup|lookup|regex|rename|rex|search|sort|stats|streamstats|table"

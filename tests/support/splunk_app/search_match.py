@@ -7,14 +7,13 @@ NOT and parentheses.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from splunk_app.conf_file import Conf
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from splunk_app.conf_file import Conf
-
     Matcher = Callable[[Mapping[str, Any]], bool]
 
 _MACRO = re.compile(r"`(\w+)`")

@@ -1,14 +1,10 @@
 """Produces records at a constant rate during a test, and counts the accepted ones."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping, Sequence
+from typing import Self
 
 from confluent_kafka import KafkaError, Message, Producer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _SETTINGS = {"log_level": 2, "linger.ms": 0, "message.timeout.ms": 2000}
 

@@ -7,8 +7,6 @@
 Times are those of a fixed `Clock`.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

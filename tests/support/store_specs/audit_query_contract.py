@@ -1,9 +1,6 @@
 """Audit queries on every back-end: tests over the fixture `back_end`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +10,7 @@ from mm2slo_core.audit.unit_outcome import PartitionOutcome, UnitOutcome
 from mm2slo_core.topology import Flow
 from mm2slo_store import UnitKey
 from mm2slo_store.audit_rows import RunPlace, RunState
+from store_specs.back_end import BackEnd
 from store_specs.sample_results import (
     AP_EU,
     ORDERS,
@@ -24,9 +22,6 @@ from store_specs.sample_results import (
     run_of,
     unjudged,
 )
-
-if TYPE_CHECKING:
-    from store_specs.back_end import BackEnd
 
 FIRST = Window(0, 100)
 SECOND = Window(100, 200)

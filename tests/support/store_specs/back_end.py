@@ -1,19 +1,14 @@
 """An empty store for a test, with access from outside."""
 
-from __future__ import annotations
-
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import MetaData, create_engine, select, text
 from sqlalchemy.pool import NullPool
 
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
 
 @dataclass

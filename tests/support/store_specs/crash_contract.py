@@ -1,21 +1,16 @@
 """Killed recorders and creations on every back-end: long tests over the fixture `back_end`."""
 
-from __future__ import annotations
-
 import random
 import signal
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_core.reporting.step_counts import STEP_MS, Tally
+from mm2slo_store import Store
 from mm2slo_store.schema import REVISION
+from store_specs.back_end import BackEnd
 from store_specs.history_process import INDICATORS, growth, start
 from store_specs.sample_history import at, span
-
-if TYPE_CHECKING:
-    from mm2slo_store import Store
-    from store_specs.back_end import BackEnd
 
 KILLS = 50
 

@@ -1,18 +1,13 @@
 """Digest claims on every back-end: tests over the fixture `back_end`."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import DigestClaim
+from store_specs.back_end import BackEnd
 from store_specs.history_process import start
-
-if TYPE_CHECKING:
-    from store_specs.back_end import BackEnd
 
 WEEK, CHANNEL = "2026-W47", "C0123"
 

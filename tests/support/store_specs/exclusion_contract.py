@@ -1,19 +1,14 @@
 """What a store must do with planned maintenance, on every back-end: a class of tests."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_core.objectives.exclusion import Exclusion, Mark, Span
 from mm2slo_core.user_errors import UserError
+from store_specs.back_end import BackEnd
 from store_specs.sample_results import AP_EU, US_EU
-
-if TYPE_CHECKING:
-    from store_specs.back_end import BackEnd
 
 UPGRADE = Exclusion(
     id="20261201-3f9a2c",

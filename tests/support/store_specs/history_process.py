@@ -6,10 +6,8 @@ open AT                opens and upgrades the store; is killed at its AT-th stat
 claim PERIOD CHANNEL   opens the store, prints "open", waits for a line, claims, prints the result
 """
 
-from __future__ import annotations
-
+import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 from mm2slo_core.reporting.step_counts import STEP_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
@@ -18,9 +16,6 @@ from mm2slo_store import CounterState, Store
 from store_specs.audit_process import kill_at_statement, start_module
 from store_specs.back_end import Clock
 from store_specs.sample_history import at
-
-if TYPE_CHECKING:
-    import subprocess
 
 INDICATORS = tuple(
     Indicator(Flow(f"c{number}", "eu"), SliKey(sli))

@@ -1,19 +1,14 @@
 """Leases on every back-end: tests over the fixture `back_end`."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_store import LeaseHeldError, LeaseLostError
+from store_specs.back_end import BackEnd
 from store_specs.sample_results import ORDERS, judged, orders_outcome, run_of, unjudged
-
-if TYPE_CHECKING:
-    from store_specs.back_end import BackEnd
 
 FIRST = Window(0, 100)
 

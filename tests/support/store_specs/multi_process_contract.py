@@ -1,21 +1,15 @@
 """Several processes on one store, on every back-end: tests over the fixture `back_end`."""
 
-from __future__ import annotations
-
 import signal
+import subprocess
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_store import LeaseHeldError
 from store_specs.audit_process import WINDOW, start
+from store_specs.back_end import BackEnd
 from store_specs.sample_results import ORDERS, judged, orders_outcome, run_of
-
-if TYPE_CHECKING:
-    import subprocess
-
-    from store_specs.back_end import BackEnd
 
 WRITERS, RUNS = 3, 4
 

@@ -1,7 +1,5 @@
 """A real PostgreSQL server for tests, with temporary data and a free port on loopback."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil
@@ -9,19 +7,16 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import psycopg
 
 from mm2slo_lab.ports import free_ports
 from store_specs.back_end import BackEnd
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 USER, PASSWORD = "slo", "s3cr3t/w0rd"
 _TIMEOUT = 60.0

@@ -1,9 +1,6 @@
 """Publication of runs on every back-end: tests over the fixture `back_end`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import text
@@ -14,6 +11,7 @@ from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import RunState, UnitKey
 from mm2slo_store.schema import REVISION
+from store_specs.back_end import BackEnd
 from store_specs.sample_results import (
     AP_EU,
     ORDERS,
@@ -26,9 +24,6 @@ from store_specs.sample_results import (
     unjudged,
 )
 from store_specs.stored_rows import stored_directories, stored_outcome
-
-if TYPE_CHECKING:
-    from store_specs.back_end import BackEnd
 
 FIRST = Window(0, 100)
 SECOND = Window(100, 200)

@@ -1,9 +1,8 @@
 """Sample outcomes with a value in every field."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mm2slo_core.audit.audit_scope import (
     Comparison,
@@ -30,9 +29,6 @@ from mm2slo_core.audit.unit_outcome import (
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_store import AuditRun, JudgedUnit, RunDirectory, RunHeader, StatedBound, UnjudgedUnit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 US_EU = Flow("us", "eu")
 AP_EU = Flow("ap", "eu")

@@ -1,20 +1,15 @@
 """SLI history on every back-end: tests over the fixture `back_end`."""
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import STEP_MS, SpanCounts, StepCounts, Tally
 from mm2slo_store import CounterState
+from store_specs.back_end import BackEnd
 from store_specs.sample_history import BACK, SLOW, UP, ReferenceHistory, at, span
-
-if TYPE_CHECKING:
-    from store_specs.back_end import BackEnd
 
 ONE_BAD = Tally(299, 300, 0)
 

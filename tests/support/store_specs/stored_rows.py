@@ -1,10 +1,9 @@
 """Rows that only SQL reads: outcomes of units with their partitions, and run directories."""
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import select
+from sqlalchemy import Table, select
 
 from mm2slo_core.audit.unit_outcome import (
     AffinityOutcome,
@@ -13,16 +12,9 @@ from mm2slo_core.audit.unit_outcome import (
     ReplayEvent,
     UnitOutcome,
 )
-from mm2slo_store import RunDirectory, schema
+from mm2slo_store import RunDirectory, Store, schema
 from mm2slo_store.json_encoding import decode_scope
 from mm2slo_store.row_conversion import from_row
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Table
-
-    from mm2slo_store import Store
 
 
 def stored_outcome(store: Store, run_id: str, unit: int) -> UnitOutcome:

@@ -1,7 +1,5 @@
 """Strimzi's custom resource definitions (v1), which are not part of the repository."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from pathlib import Path

@@ -1,15 +1,10 @@
 """Polls a topic tail until a condition holds."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mm2slo_kafka.tailed_topic import Batch
-    from mm2slo_kafka.topic_tail import TopicTail
+from mm2slo_kafka.tailed_topic import Batch
+from mm2slo_kafka.topic_tail import TopicTail
 
 
 def poll_until(tail: TopicTail, reached: Callable[[], bool], seconds: float = 30.0) -> list[Batch]:

@@ -1,21 +1,14 @@
 """Reads topics with a consumer that shares no code with the product."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from confluent_kafka import Message
-
-    from mm2slo_lab import Lab
+from mm2slo_lab import Lab
 
 _TIMEOUT = 60.0
 _US_EU: Final = Flow("us", "eu")

@@ -1,18 +1,13 @@
 """The cells of docs/truth-table.md, documented and as observed from an exporter."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from exporter_watch import Scrape, Watch
+from exporter_watch import Scrape, Watch
 
 TABLE = Path(__file__).parents[3] / "docs" / "truth-table.md"
 FLOW = "us->eu"

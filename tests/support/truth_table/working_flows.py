@@ -1,24 +1,17 @@
 """Flows of the shared lab with an exporter, before a fault starts."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from exporter_watch import counters_never_decreased, watch
+from exporter_watch import Watch, counters_never_decreased, watch
 from steady_load import SteadyLoad
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab
 from truth_table import FLOW_SETTINGS, RECORDS, is_working
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from exporter_watch import Watch
-
-    from mm2slo_lab import Lab
 
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 _BUSY: Final[Mapping[Flow, bool]] = MappingProxyType({US_EU: True})

@@ -1,17 +1,13 @@
 """Writes a block's index, version 2 (Prometheus: tsdb/docs/format/index.md)."""
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tsdb.crc32c import crc32c
 from tsdb.varints import text, uvarint, varint
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Labels = tuple[tuple[str, str], ...]
 _HEAD: Final = struct.pack(">IB", 0xBAAAD700, 2)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from tsdb.block_index import ChunkRange, Chunks, Labels, index, tail
 from tsdb.crc32c import crc32c
 from tsdb.varints import uvarint
-from tsdb.xor_chunks import MAX_SAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from tsdb.xor_chunks import SamplePattern
+from tsdb.xor_chunks import MAX_SAMPLES, SamplePattern
 
 SPAN: Final = 54 * 3600
 """Seconds: the range to which Prometheus compacts at a retention of 35 days."""

@@ -1,7 +1,5 @@
 """CRC-32C, the checksum of Prometheus's files."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _POLYNOMIAL: Final = 0x82F63B78

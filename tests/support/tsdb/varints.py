@@ -1,7 +1,5 @@
 """Variable-length integers, as in Go's encoding/binary."""
 
-from __future__ import annotations
-
 
 def uvarint(value: int) -> bytes:
     """Encode seven bits per byte, lowest first."""

@@ -3,8 +3,6 @@
 Only a chunk's first timestamp depends on its time, so chunks with equal values are encoded once.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from functools import cache

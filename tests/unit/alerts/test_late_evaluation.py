@@ -1,10 +1,10 @@
 """Rules that read recorded series one evaluation late, as vmalert with remote write does."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from promtool import evaluate, needs_promtool
 
@@ -16,10 +16,6 @@ from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.objectives import ObjectiveRule, Severity
 from mm2slo_core.promql import duration
 from mm2slo_core.sli_counters import Sli, SliKey
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 LOOKBACK: Final = 300.0
 """Seconds that Prometheus and vmalert look back for an instant selector by default."""

@@ -1,11 +1,10 @@
 """The rule file of planned maintenance, evaluated by promtool."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -14,9 +13,6 @@ from mm2slo_alerts.maintenance_rules import groups, text
 from mm2slo_alerts.rule_model import Scale
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 US_EU, EU_US, AP_EU = Flow("us", "eu"), Flow("eu", "us"), Flow("ap", "eu")
 MINUTE = 60_000

@@ -1,7 +1,5 @@
 """Formats, labels and severities of the generated files."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

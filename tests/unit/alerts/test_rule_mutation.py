@@ -1,14 +1,9 @@
 """Mutants that mutation testing makes of a rule."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from rule_mutation import mutants
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def mutated(expression: str, **rule: str) -> list[str]:

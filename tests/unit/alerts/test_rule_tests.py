@@ -1,7 +1,5 @@
 """Tests of rules reduced to the rules they need."""
 
-from __future__ import annotations
-
 from mm2slo_alerts.rule_tests import RuleTest
 
 

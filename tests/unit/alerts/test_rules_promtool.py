@@ -1,7 +1,5 @@
 """Alerts fire and stay silent as in tests/rules, and these tests notice mutated rules."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from itertools import chain

@@ -1,15 +1,14 @@
 """Each alert has a runbook; queries and commands in runbooks are valid."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -23,9 +22,6 @@ from mm2slo_core.group_readiness import BlockReason
 from mm2slo_core.objectives import DEFAULT_WINDOW, WINDOW_PAIRS
 from mm2slo_core.promql import duration
 from mm2slo_exporter.collection_health import Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "runbooks"

@@ -5,23 +5,17 @@ freshness and the fastest latency tier are bad while the flow is behind. The obj
 makes tickets only.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from promtool import evaluate, needs_promtool
 
 from mm2slo_alerts import recording
 from mm2slo_alerts.output_files import alert_groups
-from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Links
+from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Group, Links, Rule
 from mm2slo_core.config.published_indicators import default_objective_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_alerts.rule_model import Group, Rule
 
 AVAILABLE, FRESH, FAST_TIER = "availability", "data_freshness", "latency"
 TIERS: Final = {AVAILABLE: "all", FRESH: "default", FAST_TIER: "10s"}

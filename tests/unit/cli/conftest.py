@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +11,6 @@ import pytest
 from mm2slo_cli import main as cli
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Run = Callable[[str], tuple[int, str, str]]
 
 

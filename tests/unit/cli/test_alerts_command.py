@@ -1,7 +1,5 @@
 """`mm2slo alerts generate` and `check`."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

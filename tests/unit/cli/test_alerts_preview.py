@@ -1,10 +1,8 @@
 """`mm2slo alerts preview`: the message on the terminal and as Slack blocks."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -20,9 +18,6 @@ from mm2slo_cli.alerts_preview import State, render_alert, render_message
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = needs_promtool
 ESCAPED = ("&lt;", "&gt;", "&amp;")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -11,9 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     Run = Callable[[str], tuple[int, str, str]]
 
 PROPERTIES: Final = (

@@ -1,7 +1,5 @@
 """`mm2slo audit`: invalid options and other errors before an audit starts."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,15 +1,13 @@
 """Interrupted and killed runs of `mm2slo audit`, as a process with fake ports."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from audit_runs import CONFIG, ports_for
@@ -21,9 +19,6 @@ from mm2slo_audit.run.time_span import format_utc
 from mm2slo_cli.audit_run import Output
 from mm2slo_core.topology import Flow
 from mm2slo_store import RunState, Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SUPPORT = Path(__file__).parents[2] / "support"
 WINDOW = UNIT.scope.window

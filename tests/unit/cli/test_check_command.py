@@ -1,7 +1,5 @@
 """The command line: exit codes, messages and lazy imports."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,13 +1,12 @@
 """`mm2slo check --connect` with clusters that return prepared answers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import typer
@@ -23,9 +22,6 @@ from mm2slo_core.connection_checks.reader_parity import AclRule
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import TailRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
 
 INTERNAL = ["us.heartbeats", "us.checkpoints.internal"] + [
     f"mm2-{kind}.us.internal" for kind in ("offsets", "status", "configs")

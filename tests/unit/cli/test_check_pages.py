@@ -1,15 +1,11 @@
 """Generated pages are up to date."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from mm2slo_cli import config_page, docs
 from mm2slo_cli.config_page import render
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).parents[3]
 

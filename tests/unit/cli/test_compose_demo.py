@@ -1,7 +1,5 @@
 """The secret files and the Slack page of docker-compose.yml's demo."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import ssl

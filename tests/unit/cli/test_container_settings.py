@@ -1,17 +1,15 @@
 """What containers set: variables in place of options, the listen address, and health checks."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket
 import ssl
 import sys
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import pytest
 import trustme
@@ -21,9 +19,6 @@ from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.log_file import log_to_file
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - parsed, not bound
 CONFIG = {

@@ -1,8 +1,6 @@
 """`mm2slo dashboards generate` and `check`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,9 +8,6 @@ from typer.testing import CliRunner
 from mm2slo_cli.dashboards import dashboards_app
 from mm2slo_core.user_errors import UserError
 from mm2slo_dashboards.dashboard_files import generate_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:

@@ -1,7 +1,5 @@
 """Options, signals, commits and stability of the demo."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Figures of the demo: percentiles, rates, completeness."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,23 +1,18 @@
 """The logs of the demo arrive at its stand-in for Splunk."""
 
-from __future__ import annotations
-
 import json
 import sys
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
+from mm2slo_cli.demo.demo_environment import DemoEnvironment
 from mm2slo_cli.demo.shipped_logs import ship_logs
 from mm2slo_core.config import load_config
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_cli.demo.demo_environment import DemoEnvironment
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}

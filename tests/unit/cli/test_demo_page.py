@@ -1,30 +1,24 @@
 """The report service of the demo, and its summary on the terminal."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import threading
 import urllib.error
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
+from rich.text import Text
 
+from mm2slo_cli.demo.demo_environment import DemoEnvironment
 from mm2slo_cli.demo.demo_figures import DemoFigures
 from mm2slo_cli.demo.demo_screen import address_lines
 from mm2slo_cli.demo.outage_summary import summary_lines
 from mm2slo_cli.demo.report_page import serve_report_page
 from mm2slo_core.config import load_config
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rich.text import Text
-
-    from mm2slo_cli.demo.demo_environment import DemoEnvironment
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}

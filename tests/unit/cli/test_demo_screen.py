@@ -1,7 +1,5 @@
 """The demo's screen: size and texts."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ import pytest
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     Run = Callable[[str], tuple[int, str, str]]
 
 OLD = """

@@ -1,7 +1,5 @@
 """The generated metrics page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The generated page of permissions."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_cli import docs_permissions

@@ -1,24 +1,19 @@
 """`mm2slo exclude`: store, rule file, output and errors."""
 
-from __future__ import annotations
-
 import json
 import stat
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from mm2slo_cli import exclude
 from mm2slo_cli.main import main
+from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_core.objectives.exclusion import Exclusion
 
 CONFIG = """
 clusters:

@@ -1,9 +1,7 @@
 """The rule file of planned maintenance follows the store."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from mm2slo_cli.exclude_rules import write_rules
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLOWS = (Flow("us", "eu"), Flow("eu", "us"))
 NOW = 1_795_000_000_000

@@ -1,7 +1,5 @@
 """What the exporter says that it writes."""
 
-from __future__ import annotations
-
 from mm2slo_cli.exporter import written_topics
 from mm2slo_core.config import load_config
 

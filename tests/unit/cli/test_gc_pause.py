@@ -1,16 +1,11 @@
 """Garbage collection while modules are imported."""
 
-from __future__ import annotations
-
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from mm2slo_cli.gc_pause import paused_gc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)

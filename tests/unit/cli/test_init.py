@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.mm2_config.file_form import FileForm, file_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Run = Callable[[str], tuple[int, str, str]]
 
 WROTE = "wrote mm2slo.yaml; next: mm2slo check mm2slo.yaml\n"

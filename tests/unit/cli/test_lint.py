@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -15,9 +17,6 @@ from mm2slo_kafka.topic_configs import ConfigEntry, ConfigReading
 from mm2slo_kafka.topic_metadata import TopicListing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
     Output = tuple[int, str, str]
     Run = Callable[..., Output]
 

@@ -1,23 +1,16 @@
 """`mm2slo logship` against the stand-in for Splunk."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from fake_hec import FakeHec, Fault, HecToken
 from log_shipping import make_settings, make_source, running_shipper, value
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from mm2slo_cli.logship import logship_app
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from typer.testing import Result
 
 _LINE = (
     "[2026-11-22 17:10:39,123] INFO [Worker clientId=us->eu, groupId=us-mm2] Rebalance started "

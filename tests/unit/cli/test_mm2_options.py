@@ -1,14 +1,13 @@
 """The options for MirrorMaker 2's own files: what they read, and that all commands have them."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import trustme
@@ -19,9 +18,6 @@ from mm2slo_cli.config_files import load_source, read_config
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.config import Config, ConfigError
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PROPERTIES = """\
 clusters = us, eu

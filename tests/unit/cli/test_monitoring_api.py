@@ -1,21 +1,16 @@
 """HTTP calls to Prometheus and Alertmanager."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_cli.monitoring_api import HttpStatusError, Server
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

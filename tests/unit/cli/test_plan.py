@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Run = Callable[[str], tuple[int, str, str]]
 
 PAGE = Path(__file__).parents[3] / "docs" / "sizing.md"

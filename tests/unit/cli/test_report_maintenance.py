@@ -1,11 +1,11 @@
 """Exclusions over HTTP: rule file, Prometheus reload and silences."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,10 +19,6 @@ from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TOKEN = Token(
     "50e721e49c013f00c62cf59f2163542a9d8df02464efeb615d31051b0fddc326", Scope.WRITE, "ops"

@@ -1,9 +1,7 @@
 """Readiness warnings about rule groups missing in Prometheus."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 from recording_server import Answer, RecordingServer, Request
@@ -16,9 +14,6 @@ from mm2slo_cli.report_rules import expected_groups, missing_rules
 from mm2slo_report.http_session import Server
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG = """
 clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}

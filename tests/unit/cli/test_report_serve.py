@@ -1,7 +1,5 @@
 """`mm2slo report serve` as a process: requests, signals, tokens and TLS."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -9,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -20,10 +20,6 @@ from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.report_serve import create_settings, open_server
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CONFIG = """\
 clusters: {{us: {{bootstrap_servers: "127.0.0.1:1"}}, eu: {{bootstrap_servers: "127.0.0.1:2"}}}}

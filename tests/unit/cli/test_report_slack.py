@@ -1,12 +1,12 @@
 """`mm2slo report slack`: output, posts and errors."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from digest_samples import NOW
@@ -18,10 +18,6 @@ from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CONFIG = """
 clusters:

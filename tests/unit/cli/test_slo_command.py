@@ -1,17 +1,12 @@
 """`mm2slo slo`: the objectives that it prints, and its errors."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from mm2slo_cli import main as cli
 from mm2slo_core.config import load_config
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}

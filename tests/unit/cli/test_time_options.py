@@ -1,7 +1,5 @@
 """Parsing and formatting of times."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from mm2slo_cli.main import main
 from mm2slo_dashboards.dashboard_files import DATA_SOURCES, PROVIDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Refusal = Callable[..., str]
 
 FOLDER = STACK.parent

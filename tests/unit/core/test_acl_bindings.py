@@ -1,9 +1,6 @@
 """ACLs of least privilege for MirrorMaker 2, the exporter and the audit."""
 
-from __future__ import annotations
-
 import shlex
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -12,13 +9,11 @@ from hypothesis import given
 from strimzi_schemas import needs_definitions, schema_errors
 
 from mm2slo_core.connection_checks.flow_resources import AclGrant
+from mm2slo_core.connection_checks.required_permissions import Component
 from mm2slo_core.mm2_config.acl_bindings import acl_bindings, render_acls, render_kafka_users
 from mm2slo_core.mm2_config.mirror_setup import Form, MirrorSetup
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.portable_setup import portable_setup
-
-if TYPE_CHECKING:
-    from mm2slo_core.connection_checks.required_permissions import Component
 
 ALL: tuple[Component, ...] = ("mirrormaker2", "exporter", "audit")
 PROPERTIES = b"""

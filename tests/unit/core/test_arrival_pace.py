@@ -1,7 +1,5 @@
 """How often end offsets are read for arrival times."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

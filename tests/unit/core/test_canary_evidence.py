@@ -1,7 +1,5 @@
 """Evidence that a canary past its deadline is lost, expired or in flight."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 from canary_ledgers import BAD, GOOD, NOTHING, counts, ledger, send

@@ -1,7 +1,5 @@
 """What settles a canary: its arrival or its deadline."""
 
-from __future__ import annotations
-
 import pytest
 from canary_ledgers import BAD, GOOD, NOTHING, OWN, UNKNOWN, counts, ledger, send
 

@@ -1,7 +1,5 @@
 """Each canary is settled once, for random sequences of events."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import given

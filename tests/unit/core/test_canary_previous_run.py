@@ -1,7 +1,5 @@
 """Canaries over a restart; the previous run sent them at seconds 0 to 100."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

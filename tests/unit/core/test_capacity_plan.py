@@ -1,7 +1,5 @@
 """Sizes of a flow: figures worked by hand, their monotonicity, and inputs that are refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

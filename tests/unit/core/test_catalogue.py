@@ -1,7 +1,5 @@
 """The catalogue follows the naming rules of Prometheus and OpenMetrics."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """The same security settings for librdkafka and for Java."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

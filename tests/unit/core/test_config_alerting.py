@@ -1,7 +1,5 @@
 """`alerting:`: channels, URLs without secrets, and files with secrets."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.config import AlertingConfig, Config, ConfigError, load_config

@@ -1,7 +1,5 @@
 """`alerting.watchdog` and `alerting.platform` refer to configured receivers."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.config import ConfigError, load_config

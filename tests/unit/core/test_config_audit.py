@@ -1,7 +1,5 @@
 """`audit:` of the file and of flows: values, invalid values, and secrets."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.audit.record_identity import Identity

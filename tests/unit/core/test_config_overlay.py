@@ -1,21 +1,15 @@
 """mm2slo.yaml on top of MirrorMaker 2's own configuration."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
 from mm2slo_core.cluster_security import Mechanism, Protocol
 from mm2slo_core.config import BaseConfig, Config, ConfigError, MirrorFilesConfig, load_config
 from mm2slo_core.mm2_config.config_overlay import combine_setups
+from mm2slo_core.mm2_config.findings import Finding
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.mm2_config.findings import Finding
 
 PLAIN = """\
 clusters = us, eu

@@ -1,7 +1,5 @@
 """Problems in mm2slo.yaml outside of flows, with their exact text."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.config import ConfigError, load_config

@@ -1,7 +1,5 @@
 """`report:`: defaults, time zones and invalid values."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.config import ConfigError, Listen, load_config

@@ -1,7 +1,5 @@
 """Any input results in a configuration or in a ConfigError."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

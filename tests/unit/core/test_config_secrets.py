@@ -1,7 +1,5 @@
 """Secrets never appear in repr, dumps, JSON or errors."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

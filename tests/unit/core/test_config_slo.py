@@ -1,7 +1,5 @@
 """`slo:`: default objectives, exact targets, and invalid objectives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

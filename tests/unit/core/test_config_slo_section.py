@@ -1,7 +1,5 @@
 """Objectives written as the `slo:` section of mm2slo.yaml."""
 
-from __future__ import annotations
-
 from mm2slo_core.config import load_config
 from mm2slo_core.config.slo_section import render_slo_section
 

@@ -1,7 +1,5 @@
 """Values of a valid mm2slo.yaml: defaults, durations, addresses, merged flows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,10 +1,9 @@
 """Connector JSON in each form of Connect's REST API gives the same flows and clusters."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -14,9 +13,6 @@ from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.findings import Severity
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Form, MirrorSetup, ProviderKind
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PACKAGE: Final = "org.apache.kafka.connect.mirror"
 PASSWORD: Final = "hunter2-sesame"

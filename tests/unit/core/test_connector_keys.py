@@ -1,7 +1,5 @@
 """The catalogue of connector keys, against what Kafka's classes define and read."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.mm2_config.connector_keys import (

@@ -1,20 +1,16 @@
 """IBM Event Streams: KafkaMirrorMaker2 of its API group, and the geo-replicator without flows."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from mm2slo_core.cluster_security import Mechanism, Protocol
 from mm2slo_core.mm2_config.findings import Severity
 from mm2slo_core.mm2_config.java_security import read_security
+from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, resolve_settings
 from mm2slo_core.mm2_config.strimzi import read_strimzi
-
-if TYPE_CHECKING:
-    from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 
 FILES: Final = Path(__file__).parent / "strimzi_files"
 REPLICATOR: Final = (FILES / "geo_replicator.yaml").read_text()

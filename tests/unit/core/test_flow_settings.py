@@ -1,23 +1,17 @@
 """The entry of `flows:` that a flow of MirrorMaker 2 gives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
-from mm2slo_core.mm2_config.findings import Severity
+from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, MirrorFlow
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-
-if TYPE_CHECKING:
-    from mm2slo_core.mm2_config.findings import Finding
 
 FILES = Path(__file__).parent / "mm2_files"
 APACHE = "org.apache.kafka.connect.mirror"

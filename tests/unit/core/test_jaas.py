@@ -1,7 +1,5 @@
 """JAAS lines, parsed as Kafka parses them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """librdkafka's settings under their names in Java."""
 
-from __future__ import annotations
-
 import pytest
 from confluent_kafka import Consumer
 from kafka_jvm import running_jvm

@@ -1,9 +1,9 @@
 """Security settings of Kafka's Java clients, read for librdkafka."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -25,10 +25,6 @@ from mm2slo_core.mm2_config.findings import Finding, Origin
 from mm2slo_core.mm2_config.java_security import read_security
 from mm2slo_core.mm2_config.mirror_setup import Setting
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 PACKAGE = "org.apache.kafka.common.security"
 OAUTH_MODULE = f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule"

@@ -1,10 +1,7 @@
 """MirrorMaker 2's properties file: grammar, precedence, findings."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import javaproperties
 import pytest
@@ -12,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.mm2_config.findings import Severity
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Form, ProviderKind
+from mm2slo_core.mm2_config.mirror_setup import (
+    ConnectorKind,
+    Form,
+    MirrorFlow,
+    MirrorSetup,
+    ProviderKind,
+    Settings,
+)
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, MirrorSetup, Settings
 
 FILES = Path(__file__).parent / "mm2_files"
 TWO = """clusters = us, eu

@@ -1,7 +1,5 @@
 """Topic and group filters, and the translation of Java's regular expressions."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Configured flows against the connectors that run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """SyncRuns against a target log that is written down record by record."""
 
-from __future__ import annotations
-
 import random
 import sys
 from dataclasses import dataclass, field

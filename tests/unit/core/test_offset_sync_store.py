@@ -1,7 +1,5 @@
 """Translation of committed offsets; tests/spec compares it with Kafka's own class."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

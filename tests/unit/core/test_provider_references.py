@@ -1,16 +1,15 @@
 """Config provider references resolve as Kafka resolves them, and no message shows a value."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.mm2_config.findings import Origin, Severity
+from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.mirror_setup import ProviderKind, Setting
 from mm2slo_core.mm2_config.provider_references import (
     MirrorFiles,
@@ -18,12 +17,6 @@ from mm2slo_core.mm2_config.provider_references import (
     read_providers,
     resolve_settings,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from mm2slo_core.mm2_config.findings import Finding
 
 KAFKA_PATTERN: Final = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 ORIGIN: Final = Origin("mm2.properties", 7)

@@ -1,7 +1,5 @@
 """What transforms of a source connector do to copies, by its settings."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.config import FlowConfig

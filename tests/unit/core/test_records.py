@@ -1,9 +1,8 @@
 """Decoders: golden vectors of Kafka's classes, round trips, and every way to be malformed."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -32,9 +31,6 @@ from mm2slo_core.records import (
     decode_status,
 )
 from mm2slo_core.topology import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FOO = TopicPartition("foo", 3)
 SYNC = OffsetSync(FOO, 500, 498)

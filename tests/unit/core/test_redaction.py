@@ -1,7 +1,5 @@
 """Secrets are replaced in four encodings, other text is left alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The search for literals in blocks never hides what a regex would find."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +14,16 @@ from generated_mirror_setups import EXAMPLE
 from strimzi_schemas import FOLDER, needs_definitions, schema_errors
 
 from mm2slo_core.mm2_config.connect_json import read_connect_json
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
+from mm2slo_core.mm2_config.findings import Finding
+from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, MirrorSetup
 from mm2slo_core.mm2_config.mm2_properties import read_properties
+from mm2slo_core.mm2_config.portable_setup import Rendered
 from mm2slo_core.mm2_config.rendered_connect import render_connect
 from mm2slo_core.mm2_config.rendered_properties import render_properties
 from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
 from mm2slo_core.mm2_config.strimzi import read_strimzi
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mm2slo_core.mm2_config.findings import Finding
-    from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
-    from mm2slo_core.mm2_config.portable_setup import Rendered
-
     Renderer = Callable[[Sequence[MirrorSetup]], Rendered]
 
 RENDERERS = (render_properties, render_strimzi, render_connect)

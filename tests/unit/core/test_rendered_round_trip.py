@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from generated_mirror_setups import FILES, PASSWORD, STORE_PASSWORD, material, setups
@@ -10,9 +11,9 @@ from strimzi_schemas import FOLDER, schema_errors
 
 from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.java_security import read_security
-from mm2slo_core.mm2_config.mirror_setup import Form, MirrorSetup
+from mm2slo_core.mm2_config.mirror_setup import Form, MirrorSetup, Settings
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.portable_setup import SECRETS_FOLDER, portable_setup
+from mm2slo_core.mm2_config.portable_setup import SECRETS_FOLDER, Rendered, portable_setup
 from mm2slo_core.mm2_config.provider_references import resolve_settings
 from mm2slo_core.mm2_config.rendered_connect import render_connect
 from mm2slo_core.mm2_config.rendered_properties import render_properties
@@ -20,11 +21,6 @@ from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
 from mm2slo_core.mm2_config.strimzi import read_strimzi
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mm2slo_core.mm2_config.mirror_setup import Settings
-    from mm2slo_core.mm2_config.portable_setup import Rendered
-
     Render = Callable[[Sequence[MirrorSetup]], Rendered]
 
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"

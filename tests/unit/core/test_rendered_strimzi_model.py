@@ -1,12 +1,11 @@
 """Strimzi's own Java model reads rendered resources, and names the fields that it does not know."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyspark
 import pytest
@@ -22,9 +21,6 @@ from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
 from mm2slo_lab import ivy
 from mm2slo_lab.java_lookup import find_java
 from mm2slo_lab.kafka_versions import Artifact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MODEL = "io.strimzi.api.kafka.model"
 

@@ -1,7 +1,5 @@
 """Replication policies, against tables of Kafka's behaviour."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The position of a flow in a source partition, and its quality."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

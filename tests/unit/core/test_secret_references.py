@@ -1,7 +1,5 @@
 """Secrets in plain text become references to secrets that the user creates."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.mm2_config.findings import Origin

@@ -1,11 +1,9 @@
 """What changes when one configuration of MirrorMaker 2 replaces another."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,14 +11,10 @@ from hypothesis import strategies as st
 
 from mm2slo_core.mm2_config.compared_flow import SourceNames
 from mm2slo_core.mm2_config.connect_json import read_connect_json
+from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.setup_changes import Change, Effect, compare
 from mm2slo_core.mm2_config.strimzi import read_strimzi
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 
 BASE = """
 clusters = us, eu

@@ -1,7 +1,5 @@
 """URLs of searches in Splunk Web."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlsplit
 
 from mm2slo_core.splunk_search import search_url

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from mm2slo_core.stall_watch import StallWatch
 
 STALL = 30.0

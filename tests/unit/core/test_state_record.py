@@ -1,7 +1,5 @@
 """State records: what is written is read back, each below 100 KB."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

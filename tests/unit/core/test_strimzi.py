@@ -1,7 +1,5 @@
 """KafkaMirrorMaker2 resources of three generations, and resources with mistakes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Final
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.group_evidence import NewestCheckpoint

@@ -1,7 +1,5 @@
 """How much disk the watermark timeline takes, and how far back it reaches."""
 
-from __future__ import annotations
-
 from mm2slo_core.arrival_pace import MAX_PARTITIONS
 from mm2slo_core.config.exporter_config import ExporterConfig, TimelineConfig
 from mm2slo_core.timeline_size import (

@@ -1,7 +1,5 @@
 """Backlog detection from appended records alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.topic_activity import TopicActivityWatch

@@ -1,7 +1,5 @@
 """The topics that a flow replicates, and their names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

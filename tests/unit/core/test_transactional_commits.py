@@ -1,7 +1,5 @@
 """Transaction markers among the commits of source offsets."""
 
-from __future__ import annotations
-
 from mm2slo_core.transactional_commits import TransactionalCommits
 
 

@@ -5,12 +5,11 @@ task A also replicates the canaries. Each fault starts at 300 s; the simulation 
 the SLIs are those counted from 420 s on.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -25,9 +24,6 @@ from mm2slo_core.stall_watch import DroppedTail, Progress, StallWatch, TaskCommi
 from mm2slo_core.time_slices import FreshnessClass, data_freshness
 from mm2slo_core.topic_drift import TopicEpochs
 from mm2slo_core.unobservable_periods import UnobservableCause
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 FAULT, COUNTED_FROM, END = 300, 420, 600
 POLL, COMMIT = 5, 60

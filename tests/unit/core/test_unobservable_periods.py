@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from mm2slo_core.unobservable_periods import UnobservableCause, UnobservablePeriods
 
 

@@ -1,7 +1,5 @@
 """Several documents in one text, and limits of YAML."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Text stays text for readers of YAML 1.1 and 1.2."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

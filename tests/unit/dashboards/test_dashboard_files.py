@@ -1,7 +1,5 @@
 """The committed files, and properties of the JSON beyond its schema."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

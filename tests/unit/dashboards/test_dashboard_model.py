@@ -1,7 +1,5 @@
 """Required parts of panels, and thresholds from the objectives."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

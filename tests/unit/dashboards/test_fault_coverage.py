@@ -1,7 +1,5 @@
 """Every fault that fills an otherwise empty panel is injected by a lab test."""
 
-from __future__ import annotations
-
 import pytest
 from generated_dashboards import ROOT
 from lab_dashboards import PANEL_FAULTS, covers_fault, declared_faults

@@ -3,10 +3,9 @@
 The expected ones are hand-written in `answers/field_config.yaml`, for objectives that all differ.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,9 +14,6 @@ from generated_dashboards import Json, load_for_config, panels
 
 from mm2slo_core.config import load_config
 from mm2slo_dashboards.colours import LINES, Colour
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CONFIG: Final = """\
 clusters:

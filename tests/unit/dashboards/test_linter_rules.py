@@ -3,18 +3,13 @@
 Four do not apply: EXCLUDED has the reasons, as a `.lint` file would.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import promql_parser
 import pytest
 from dashboard_preview.interpolation import interpolate
 from generated_dashboards import Json, dashboards, panels, variables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EXCLUDED = {
     "template-job-rule": "labels identify flows, whatever the job; the exporters' job is "

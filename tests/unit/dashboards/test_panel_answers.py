@@ -4,20 +4,16 @@ The folder `answers` has the hand-written series and results. The series include
 flow and another job, so that a wrong aggregation, label or matcher changes a result.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import yaml
 from generated_dashboards import Json, all_panels, dashboards, fill_variables, named_targets, panels
 from promtool import evaluate, needs_promtool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 pytestmark = needs_promtool
 

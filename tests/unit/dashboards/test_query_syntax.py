@@ -1,10 +1,9 @@
 """Every expression parses, reads published series, and works for any selected name."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import promql_parser
 import pytest
@@ -25,10 +24,6 @@ from mm2slo_core.dashboard_uids import DashboardUid
 from mm2slo_core.promql import Vector, quoted, select
 from mm2slo_dashboards.dashboard_model import Dashboard, Kind, Panel, Query, Row, Unit
 from mm2slo_dashboards.series_check import find_series, find_unknown_series
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ODD = [
     "us->eu",

@@ -1,7 +1,5 @@
 """Points and time ranges of queries, which determine their cost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from generated_dashboards import all_panels

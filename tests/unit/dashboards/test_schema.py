@@ -1,12 +1,11 @@
 """The JSON conforms to Grafana's published schemas and its typed models."""
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from generated_dashboards import Json, dashboards, panels
@@ -14,9 +13,6 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from jsonschema import Draft7Validator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SCHEMAS = os.environ.get("MM2SLO_GRAFANA_SCHEMAS", "")
 needs_schemas = pytest.mark.skipif(

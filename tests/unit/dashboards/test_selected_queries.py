@@ -1,8 +1,6 @@
 """Results of the less obvious queries, evaluated by promtool."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from dashboard_preview.interpolation import ALL, interpolate
@@ -10,9 +8,6 @@ from generated_dashboards import dashboards, panels
 from promtool import evaluate, needs_promtool
 
 from mm2slo_core.promql import quoted
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = needs_promtool
 

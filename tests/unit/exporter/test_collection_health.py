@@ -1,7 +1,5 @@
 """Successes and failures are counted each time and logged when they change."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

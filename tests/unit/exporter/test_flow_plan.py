@@ -1,7 +1,5 @@
 """The partitions of a flow on both clusters."""
 
-from __future__ import annotations
-
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_plan import FlowPlan

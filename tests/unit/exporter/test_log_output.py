@@ -1,20 +1,16 @@
 """One line per record, with the documented fields."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 
 from mm2slo_core.config.exporter_config import LogConfig
 from mm2slo_core.json_logs import JsonFormatter
 from mm2slo_exporter.log_output import configure_logging
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

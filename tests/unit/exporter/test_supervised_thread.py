@@ -1,17 +1,12 @@
 """A loop that fails is counted, logged and restarted; one that returns has ended."""
 
-from __future__ import annotations
-
 import logging
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+import pytest
 
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
 
 
 def supervised(

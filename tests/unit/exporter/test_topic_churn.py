@@ -1,10 +1,9 @@
 """Topics that come and go leave nothing behind: no object that names a deleted one is kept."""
 
-from __future__ import annotations
-
 import gc
+from collections.abc import Iterable
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -19,15 +18,11 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.exposition import Renderer
 from mm2slo_exporter.families import SeriesCache, limited_families
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
+from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state_records.state_schedule import StateSchedule
 from mm2slo_exporter.timeline.timeline_schedule import TimelineSchedule
 from mm2slo_kafka.tailed_topic import TailRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mm2slo_exporter.state.flow_report import FlowReport
 
 HOUR = 3600.0
 _SHARED = (type, ModuleType, FunctionType)

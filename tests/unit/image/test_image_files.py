@@ -1,7 +1,5 @@
 """deploy/image against pyproject.toml, requirements-dev.lock and the tree."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.metadata import requires

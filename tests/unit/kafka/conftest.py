@@ -1,7 +1,5 @@
 """librdkafka's mock cluster: Kafka without Java."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

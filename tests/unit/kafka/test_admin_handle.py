@@ -1,19 +1,15 @@
-from __future__ import annotations
-
 import gc
 import weakref
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 from mm2slo_kafka.admin_handle import AdminHandle
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.login_gate import LoginGate
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.client_handles import HandleFactory
 
 
 class Handles:

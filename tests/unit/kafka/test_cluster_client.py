@@ -1,18 +1,11 @@
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
+from tests.unit.kafka.conftest import MockCluster
 
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.unit.kafka.conftest import MockCluster
-
 
 MAX_SECONDS = 30.0
 """Far above a timeout of 0.5 s on a machine that stalls, below librdkafka's default of 60 s."""

@@ -1,10 +1,8 @@
 """Permissions and ACLs from prepared answers of the admin client."""
 
-from __future__ import annotations
-
 from concurrent.futures import Future
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -19,11 +17,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no _
 from mm2slo_core.connection_checks.acl_patterns import AclPattern
 from mm2slo_core.connection_checks.permission_check import Access
 from mm2slo_core.connection_checks.reader_parity import AclRule
+from mm2slo_core.connection_checks.required_permissions import Operation, ResourceKind
 from mm2slo_kafka.cluster_inspection import ClusterInspection
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-
-if TYPE_CHECKING:
-    from mm2slo_core.connection_checks.required_permissions import Operation, ResourceKind
 
 DENIED = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
 MISSING = KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))

@@ -1,24 +1,19 @@
 """Each stage of a connection to a broker, against local listeners."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 
+from mm2slo_core.connection_checks.check_result import CheckResult
 from mm2slo_kafka.connection_probe import check_listeners
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_core.connection_checks.check_result import CheckResult
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 YEARS_LATER = datetime(2037, 1, 1, tzinfo=UTC)

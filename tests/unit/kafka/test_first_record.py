@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+
+from tests.unit.kafka.conftest import MockCluster
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_record import FirstRecord, ReadFailure
-
-if TYPE_CHECKING:
-    from tests.unit.kafka.conftest import MockCluster
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 
 def test_first_record_at_offset_has_offset_and_timestamp(

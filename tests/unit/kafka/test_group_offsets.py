@@ -1,11 +1,10 @@
 """Committed offsets are read by a worker process, whose crash does not affect the parent."""
 
-from __future__ import annotations
-
 import os
 import signal
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,10 +13,6 @@ from mm2slo_kafka.group_offsets import GroupRead, GroupWorker
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.ports import free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _LONG = 60.0
 _SHORT = 0.3

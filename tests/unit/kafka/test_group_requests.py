@@ -1,22 +1,18 @@
 """Requests for many groups, with an admin client that answers at once."""
 
-from __future__ import annotations
-
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import ConsumerGroupState, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from mm2slo_core.topology import TopicPartition as Partition
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.group_offsets.group_requests import request_groups
 from mm2slo_kafka.group_offsets.worker_messages import GroupAnswer, GroupsRequest, Subject
-
-if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
 
 GROUPS = tuple(f"app-{number:03}" for number in range(400))
 

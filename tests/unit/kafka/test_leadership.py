@@ -1,15 +1,11 @@
-from __future__ import annotations
-
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING
+
+import pytest
 
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.leadership import Leadership
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_election_on_unreachable_cluster_writes_to_log_only(

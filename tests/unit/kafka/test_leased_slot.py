@@ -1,22 +1,17 @@
 """Which number a replica leases, by the consumer groups that exist."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from mm2slo_kafka import leased_slot
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.consumer_groups import GroupListing, GroupsReading
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.leased_slot import LeasedSlot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 DENIED = KafkaOperationError(
     ErrorKind.AUTHORIZATION, cluster="us", operation="listing", detail="no"

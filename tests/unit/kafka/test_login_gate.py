@@ -1,25 +1,19 @@
 """Requests pause after a refused login, and go on where they were."""
 
-from __future__ import annotations
-
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaError
+from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.login_gate import LoginGate
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_lab.condition_wait import PATIENCE, wait_for
-
-if TYPE_CHECKING:
-    from tests.unit.kafka.conftest import MockCluster, ScriptedClient
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 REFUSAL = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: invalid credentials")
 LOST = "SASL authentication error: SaslAuthenticateRequest failed: Local: Broker transport failure"

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from mm2slo_kafka.lookup_schedule import LookupSchedule
 from mm2slo_kafka.tailed_topic import TailedTopic, TopicDescription
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_kafka.topic_lookup import Answers, TopicLookup
+from mm2slo_kafka.topic_lookup import Answers, TopicLookup
 
 TOPICS = {name: TailedTopic(name) for name in ("due", "soon", "later")}
 

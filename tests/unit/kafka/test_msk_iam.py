@@ -1,7 +1,5 @@
 """Tokens for Amazon MSK with IAM, from a replaced signer."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

@@ -1,14 +1,12 @@
 """The token requests of librdkafka and of Kafka's Java client, to a local token endpoint."""
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import pytest
@@ -18,9 +16,6 @@ from kafka_jvm import running_jvm
 
 from mm2slo_core.client_security import java_properties, librdkafka_properties
 from mm2slo_core.cluster_security import Security
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CA = trustme.CA()
 CA_PEM = CA.cert_pem.bytes().decode()

@@ -1,10 +1,9 @@
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as RawPartition
 from hypothesis import given
@@ -12,9 +11,6 @@ from hypothesis import strategies as st
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.offset_requests import Part, request_parts, split_by_leader
-
-if TYPE_CHECKING:
-    import pytest
 
 LEADERS = st.dictionaries(
     st.sampled_from("abc"), st.lists(st.integers(-1, 3), max_size=20), max_size=3

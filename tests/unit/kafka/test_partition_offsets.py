@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as RawPartition
+from tests.unit.kafka.conftest import MockCluster
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
@@ -16,9 +17,6 @@ from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
 from mm2slo_kafka.offset_requests import PART_SIZE
 from mm2slo_kafka.partition_offsets import OffsetReader, OffsetReading
-
-if TYPE_CHECKING:
-    from tests.unit.kafka.conftest import MockCluster
 
 
 def partitions(topic: str, count: int) -> tuple[TopicPartition, ...]:

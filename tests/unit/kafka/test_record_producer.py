@@ -1,20 +1,13 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+import pytest
 from confluent_kafka import KafkaError, KafkaException
+from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
-
-if TYPE_CHECKING:
-    import pytest
-    from tests.unit.kafka.conftest import MockCluster, ScriptedClient
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 
 def test_send_reports_offset_and_stores_record_unchanged(

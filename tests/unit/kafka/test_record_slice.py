@@ -1,21 +1,16 @@
-from __future__ import annotations
-
 from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError
+from tests.unit.kafka.conftest import MockCluster
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import record_slice
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError, translate
 from mm2slo_kafka.record_slice import read_slice
-
-if TYPE_CHECKING:
-    from tests.unit.kafka.conftest import MockCluster
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 ORDERS = TopicPartition("orders", 0)
 

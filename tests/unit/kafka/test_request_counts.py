@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 from mm2slo_kafka.request_counts import RequestCounts

@@ -1,7 +1,5 @@
 """The number of requests in flight, by the measured latency."""
 
-from __future__ import annotations
-
 import heapq
 
 import pytest

@@ -1,21 +1,16 @@
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
+from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
 from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.tail_group import TailGroup
 from mm2slo_kafka.tailed_topic import TailedTopic, TailState
 from mm2slo_kafka.topic_metadata import TopicIdentity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from confluent_kafka import Consumer
-    from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
 BACKLOG = 60_000
 

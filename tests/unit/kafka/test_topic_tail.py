@@ -1,14 +1,14 @@
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
 from tail_polling import poll_until
+from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.tailed_topic import (
     Batch,
@@ -19,11 +19,6 @@ from mm2slo_kafka.tailed_topic import (
 )
 from mm2slo_kafka.topic_metadata import TopicIdentity
 from mm2slo_kafka.topic_tail import TopicTail
-
-if TYPE_CHECKING:
-    from tests.unit.kafka.conftest import MockCluster, ScriptedClient
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 MakeTail = Callable[..., TopicTail]
 

@@ -1,9 +1,7 @@
 """Properties of a broker and its clients."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,9 +9,6 @@ from mm2slo_lab import client_properties
 from mm2slo_lab.broker_properties import server_properties
 from mm2slo_lab.broker_tls import tls_files
 from mm2slo_lab.lab_topology import ADMIN, APP, Security
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CA = Path("/lab/us/ca.pem")
 

@@ -1,8 +1,6 @@
 """`mm2slo lab` without a running lab."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,9 +8,6 @@ from typer.testing import CliRunner
 from mm2slo_cli.lab import lab_app
 from mm2slo_cli.lab_terminal import parse_key_values
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RUN = CliRunner()
 

@@ -1,7 +1,5 @@
 """Download and cache of Kafka's jars."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The state file, configuration and topology of a lab."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Keys and values of produced records."""
 
-from __future__ import annotations
-
 from mm2slo_kafka.traffic import Load
 
 

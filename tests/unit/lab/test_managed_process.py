@@ -1,22 +1,17 @@
 """Processes of the lab: signals, readiness, exit with their parent."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_lab.lab_errors import ProcessError
 from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle, ProcessSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PARENT = """
 import sys, time

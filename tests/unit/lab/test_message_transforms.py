@@ -1,7 +1,5 @@
 """Message transforms of the lab."""
 
-from __future__ import annotations
-
 from mm2slo_core.topology import Flow
 from mm2slo_lab.connect_properties import connectors
 from mm2slo_lab.lab_topology import LabTopology

@@ -1,8 +1,6 @@
 """Properties of MirrorMaker 2 and Kafka Connect."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
@@ -10,9 +8,6 @@ from mm2slo_core.topology import Flow
 from mm2slo_lab.connect_properties import connectors, worker_properties
 from mm2slo_lab.lab_topology import Engine, LabTopology
 from mm2slo_lab.mirror_properties import mirror_properties
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 

@@ -1,7 +1,5 @@
 """Free ports for the lab."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

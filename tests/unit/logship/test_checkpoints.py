@@ -1,15 +1,10 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from log_shipping import StoppedClock
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_logship.checkpoints import Checkpoint, Checkpoints
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _checkpoint(offset: int) -> Checkpoint:

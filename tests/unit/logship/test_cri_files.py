@@ -1,13 +1,8 @@
-from __future__ import annotations
-
 import gzip
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from log_shipping import BracketParser, StoppedClock, make_source, make_watch, read_all
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _AT = "2026-11-22T17:10:39.123456789Z"
 

@@ -1,11 +1,6 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mm2slo_logship.delivery.dead_letters import DeadLetters
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_dead_letters_over_the_limit_delete_the_oldest(tmp_path: Path) -> None:

@@ -1,23 +1,19 @@
 """The stand-in against its sources, and against senders that others wrote."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
 import subprocess
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import urllib3
 from fake_hec import FakeHec, HecToken
 from splunk_handler import SplunkHandler
 from splunk_hec_handler import SplunkHecHandler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _AUTHORIZATION = {"Authorization": "Splunk token-1"}
 

@@ -1,9 +1,8 @@
-from __future__ import annotations
-
 import errno
 import gzip
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
 from log_shipping import (
@@ -16,10 +15,6 @@ from log_shipping import (
 )
 
 from mm2slo_logship.files.file_content import PlainContent
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any
 
 
 def _append(path: Path, *numbers: int) -> None:

@@ -1,7 +1,6 @@
-from __future__ import annotations
-
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import trustme
@@ -11,10 +10,6 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_logship.hec.answer_codes import Action
 from mm2slo_logship.hec.hec_client import Connection, HecClient
 from mm2slo_logship.hec.token_file import Token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _BODY = b'{"event":"a"}\n'
 

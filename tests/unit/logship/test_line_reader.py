@@ -1,18 +1,12 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_logship.events.parsed_event import Line
 from mm2slo_logship.files.file_content import PlainContent
 from mm2slo_logship.files.line_reader import MAX_LINE, LineReader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_logship.events.parsed_event import Line
 
 
 def _reader(path: Path, content: bytes) -> LineReader:

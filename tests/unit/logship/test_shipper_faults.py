@@ -1,11 +1,10 @@
 """What Splunk, the network and the disk may do; events are compared one by one."""
 
-from __future__ import annotations
-
 import errno
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import urllib3
@@ -17,10 +16,6 @@ from mm2slo_lab.condition_wait import wait_for
 from mm2slo_logship.delivery import delivery, endpoints
 from mm2slo_logship.delivery.dead_letters import DeadLetters
 from mm2slo_logship.hec import hec_client
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _TIMEOUT = 60
 

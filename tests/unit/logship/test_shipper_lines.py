@@ -1,11 +1,11 @@
 """What log files may contain; lines and events are compared one by one."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_hec import FakeHec
@@ -15,10 +15,6 @@ from mm2slo_lab.condition_wait import wait_for
 from mm2slo_logship.events.parser_settings import ParserSettings
 from mm2slo_logship.events.parsing import Parser
 from mm2slo_logship.files.line_reader import MAX_LINE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _TIMEOUT = 120
 _STAMP = "2026-11-22T17:10:39.123456Z"

@@ -1,7 +1,5 @@
 """Messages of MirrorMaker 2 and Connect as event actions with details."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

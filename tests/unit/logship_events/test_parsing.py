@@ -1,12 +1,9 @@
 """Lines of Kafka's workers and of this project's programs as events."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import orjson
 import pytest
@@ -14,12 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.json_logs import JsonFormatter
-from mm2slo_logship.events.parsed_event import Line
+from mm2slo_logship.events.parsed_event import Line, ParsedEvent
 from mm2slo_logship.events.parser_settings import ParserSettings
 from mm2slo_logship.events.parsing import Parser
-
-if TYPE_CHECKING:
-    from mm2slo_logship.events.parsed_event import ParsedEvent
 
 TIME = datetime(2026, 11, 22, 17, 14, 1, 837000, UTC).timestamp()
 WORKER = {

@@ -1,7 +1,5 @@
 """Connector, task and flow of a worker's lines; lines are from real workers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

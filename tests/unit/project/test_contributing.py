@@ -1,7 +1,5 @@
 """The paths that CONTRIBUTING.md names exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

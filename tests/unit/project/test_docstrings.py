@@ -1,7 +1,5 @@
 """Ports, and the functions that a package exports, explain themselves."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """CI tries failed tests on clusters again, alone, and refuses everything else."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,16 +1,12 @@
 """The check of wording finds private words in every form, and nothing else."""
 
-from __future__ import annotations
-
 import importlib.util
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SCRIPT = Path(__file__).parents[3] / "deploy" / "scripts" / "wording"
 

@@ -1,9 +1,8 @@
 """Reports from an SLI source, stored facts and objectives."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -20,25 +19,19 @@ from report_service_fixture import (
 )
 from store_specs.sample_results import AP_EU, US_EU, header, judged, orders_outcome, run_of
 
+from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.unit_outcome import PartitionOutcome
+from mm2slo_core.objectives import Objective
 from mm2slo_core.objectives.exclusion import Exclusion, Span
 from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.audit_confirmation import AuditedUnit
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
+from mm2slo_core.topology import Flow
 from mm2slo_report.reporter import Reporter, UnknownObjectiveError
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.stored_facts import StoreFacts
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from mm2slo_core.objectives import Objective
-    from mm2slo_core.topology import Flow
-
-from mm2slo_core.audit.audit_scope import Window
 
 
 @dataclass

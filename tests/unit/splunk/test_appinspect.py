@@ -1,7 +1,5 @@
 """Splunk's own checks of the app."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

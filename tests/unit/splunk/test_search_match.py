@@ -1,7 +1,5 @@
 """Conditions of searches select events as Splunk does."""
 
-from __future__ import annotations
-
 import pytest
 from splunk_app import search_condition
 

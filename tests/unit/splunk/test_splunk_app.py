@@ -1,7 +1,5 @@
 """The Splunk app has no findings, and its extractions agree with the parser."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,12 +1,11 @@
 """Invalid stores are refused in one sentence, and left unchanged."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -16,10 +15,6 @@ from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import MissingExtraError, UserError
 from mm2slo_store import Store
 from mm2slo_store.store_address import parse_address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PASSWORD = "s3cr3t-w0rd"
 

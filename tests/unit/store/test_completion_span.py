@@ -1,7 +1,5 @@
 """How another window changes the span in which a topic is complete."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.audit.audit_scope import Window

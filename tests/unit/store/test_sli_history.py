@@ -1,9 +1,9 @@
 """Random histories and query plans of the store's steps."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,16 +12,11 @@ from sqlalchemy import Engine, event
 from store_specs import SqliteBackEnd
 from store_specs.sample_history import ReferenceHistory, at, span
 
+from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 FLOWS = count()
 STEPS = st.integers(0, 100)

@@ -1,17 +1,10 @@
 """The store's contract tests on SQLite."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from store_specs import SqliteBackEnd
+from store_specs import BackEnd, SqliteBackEnd
 from store_specs.store_contracts import *  # noqa: F403
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from store_specs import BackEnd
 
 
 @pytest.fixture

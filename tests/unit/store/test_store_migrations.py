@@ -1,11 +1,10 @@
 """A new store has the newest tables; open runs the migrations that an older one lacks, once."""
 
-from __future__ import annotations
-
 import sys
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect
@@ -13,11 +12,6 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from mm2slo_store import Store, schema, schema_upgrade, schema_version
 from mm2slo_store.schema_upgrade import scripts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 _TABLES = "c0225e19e204e48c"
 

@@ -1,7 +1,5 @@
 """Counter increases like in Prometheus, and the bound of their error."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 
 import pytest

@@ -1,7 +1,5 @@
 """The independent reader's comparison, and the scores built on it."""
 
-from __future__ import annotations
-
 import pytest
 from fault_injection import Content, Found, Place, Stored, compare, replays, scores
 

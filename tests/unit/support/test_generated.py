@@ -1,9 +1,6 @@
 """The verdicts in plain Python against the truth of generated faults, at census."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import pytest
 from fault_injection import counterparts, named, scores
@@ -20,9 +17,7 @@ from mm2slo_core.audit.latency_histogram import (
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.reference import judge
-
-if TYPE_CHECKING:
-    from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
+from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
 WITHOUT_EVIDENCE = {Verdict.PENDING, Verdict.UNAUDITABLE}
 PER_PARTITION = 20

@@ -1,17 +1,12 @@
 """promtool reads the blocks that tests write."""
 
-from __future__ import annotations
-
 import random
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from promtool import needs_promtool
 from tsdb import SamplePattern, Series, write_blocks
 from tsdb.crc32c import crc32c
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DRAW = random.Random(7)
 START, END = 1_700_000_000, 1_700_000_000 + 3 * 86_400

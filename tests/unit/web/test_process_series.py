@@ -1,7 +1,5 @@
 """The series of prometheus-client's collectors, under the catalogue's metrics."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

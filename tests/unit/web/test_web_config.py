@@ -1,9 +1,8 @@
 """Prometheus's web configuration file: what is read, what is refused, and that nothing leaks."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_web.reloaded_access import web_config_file
 from mm2slo_web.web_config import ClientAuthType, TlsVersion
 from mm2slo_web.web_config_report import parse_web_config
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HASH = "$2b$04$RtNpsxVxzMTmZYGVTaSpcuFBg8f4zU9rIQuJuKcMKD9AnmrfbbDIi"
 DIGEST = hashlib.sha256(b"token").hexdigest()

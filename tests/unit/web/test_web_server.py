@@ -1,22 +1,16 @@
 """The server's thread and its certificate files."""
 
-from __future__ import annotations
-
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from starlette.types import Receive, Scope, Send
 from web_tls import write_certificate
 
 from mm2slo_core.config import Listen
 from mm2slo_web.reloaded_access import certificate_files
 from mm2slo_web.web_config import TlsServerConfig
 from mm2slo_web.web_server import WebServer, bind
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from starlette.types import Receive, Scope, Send
 
 
 async def app(_scope: Scope, _receive: Receive, _send: Send) -> None:

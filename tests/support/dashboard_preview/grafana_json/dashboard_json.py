@@ -1,20 +1,16 @@
 """A dashboard parsed from Grafana's JSON: panels, variables, annotations, links."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from dashboard_preview.grafana_json.field_config import FieldStyles, colour, styles
 from dashboard_preview.grafana_json.panel_options import checked
 from dashboard_preview.time_range import length
 from dashboard_preview.transformations import known
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 Json = dict[str, Any]
 ROW: Final = "row"

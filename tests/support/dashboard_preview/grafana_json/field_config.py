@@ -1,17 +1,13 @@
 """Field configuration: unit, thresholds, value mappings, colours and overrides."""
 
-from __future__ import annotations
-
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dashboard_preview import grafana_units
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Json = dict[str, Any]
 TEXT: Final = "text"

@@ -3,14 +3,10 @@
 Other options are refused, since a picture without a setting differs from Grafana's.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Json = dict[str, Any]
 _ANY: Final = None

@@ -1,16 +1,12 @@
 """Horizontal bar gauges."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from dashboard_preview.grafana_json.field_config import FieldStyles
 from dashboard_preview.markup import Markup, element
+from dashboard_preview.panel_data import Data
 from dashboard_preview.text_width import width
 from dashboard_preview.value_colours import shown
-
-if TYPE_CHECKING:
-    from dashboard_preview.grafana_json.field_config import FieldStyles
-    from dashboard_preview.panel_data import Data
 
 _NAMES: Final = 0.45
 """Maximum share of the width for names."""

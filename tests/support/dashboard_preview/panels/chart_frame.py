@@ -1,20 +1,15 @@
 """Axes, grid and annotations of charts over time, and the geometry of their inner area."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dashboard_preview import axis_ticks
+from dashboard_preview.annotation_marks import Mark
+from dashboard_preview.axis_ticks import Tick
 from dashboard_preview.markup import Markup, element, number
 from dashboard_preview.text_width import shortened, width
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dashboard_preview.annotation_marks import Mark
-    from dashboard_preview.axis_ticks import Tick
-    from dashboard_preview.time_range import Span
+from dashboard_preview.time_range import Span
 
 BOTTOM: Final = 22.0
 """Pixels below the area, for the time axis."""

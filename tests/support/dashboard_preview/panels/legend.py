@@ -1,15 +1,11 @@
 """The legend below a chart, and its height."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dashboard_preview.markup import Markup, element
 from dashboard_preview.text_width import width
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LINE: Final = 20.0
 _AROUND: Final = 38.0

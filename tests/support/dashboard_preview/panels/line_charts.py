@@ -1,24 +1,19 @@
 """Time series: lines, shares of a stack, and the bounds they should keep."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from dashboard_preview import axis_ticks
+from dashboard_preview.annotation_marks import Mark
+from dashboard_preview.data_frames import Series
+from dashboard_preview.grafana_json.dashboard_json import Panel
+from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
 from dashboard_preview.markup import Markup, element, number, together
+from dashboard_preview.panel_data import Data
 from dashboard_preview.panels import chart_frame as framing
+from dashboard_preview.panels.chart_frame import Frame
 from dashboard_preview.panels.legend import Entry, height, legend
 from dashboard_preview.value_colours import css, of_series, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dashboard_preview.annotation_marks import Mark
-    from dashboard_preview.data_frames import Series
-    from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
-    from dashboard_preview.panel_data import Data
-    from dashboard_preview.panels.chart_frame import Frame
 
 _BETWEEN: Final = 34.0
 """Minimum pixels between levels."""

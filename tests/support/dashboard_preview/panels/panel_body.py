@@ -1,23 +1,18 @@
 """The inside of a panel: its data, its text for no data, or query errors."""
 
-from __future__ import annotations
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from typing import TYPE_CHECKING, Final, NamedTuple
-
+from dashboard_preview.annotation_marks import Mark
+from dashboard_preview.grafana_json.dashboard_json import Panel
+from dashboard_preview.grafana_json.field_config import FieldStyles
 from dashboard_preview.markup import Markup, element
+from dashboard_preview.panel_data import Data
 from dashboard_preview.panels.bars import bars
 from dashboard_preview.panels.line_charts import chart
 from dashboard_preview.panels.stats import stat
 from dashboard_preview.panels.tables import table
 from dashboard_preview.panels.timelines import timeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from dashboard_preview.annotation_marks import Mark
-    from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import FieldStyles
-    from dashboard_preview.panel_data import Data
 
 Size = tuple[float, float]
 

@@ -1,18 +1,14 @@
 """Stat panels: large single values."""
 
-from __future__ import annotations
-
 from math import ceil
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from dashboard_preview.grafana_json.dashboard_json import Panel
+from dashboard_preview.grafana_json.field_config import FieldStyles
 from dashboard_preview.markup import Markup, element
+from dashboard_preview.panel_data import Data
 from dashboard_preview.text_width import shortened, width
 from dashboard_preview.value_colours import on, shown
-
-if TYPE_CHECKING:
-    from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import FieldStyles
-    from dashboard_preview.panel_data import Data
 
 _LARGEST: Final = 54.0
 _SMALLEST: Final = 14.0

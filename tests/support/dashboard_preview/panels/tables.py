@@ -1,22 +1,17 @@
 """Tables: columns after the transformations, rows in the panel's order."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
+from dashboard_preview.data_frames import Cell
+from dashboard_preview.grafana_json.dashboard_json import Panel
+from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
 from dashboard_preview.interpolation import encoded
 from dashboard_preview.markup import Markup, element
+from dashboard_preview.panel_data import Data
 from dashboard_preview.transformations import in_order
 from dashboard_preview.value_colours import on, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from dashboard_preview.data_frames import Cell
-    from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
-    from dashboard_preview.panel_data import Data
 
 _FIELD: Final = re.compile(r"\$\{__data\.fields\.(?P<name>[^:}]+)(?P<encoded>:percentencode)?\}")
 

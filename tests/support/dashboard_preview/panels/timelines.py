@@ -1,24 +1,19 @@
 """State timelines: a bar for each series, a piece for each state."""
 
-from __future__ import annotations
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
-from typing import TYPE_CHECKING, Final, NamedTuple
-
+from dashboard_preview.annotation_marks import Mark
+from dashboard_preview.data_frames import Series
+from dashboard_preview.grafana_json.dashboard_json import Panel
+from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
 from dashboard_preview.markup import Markup, element, together
+from dashboard_preview.panel_data import Data
 from dashboard_preview.panels import chart_frame as framing
+from dashboard_preview.panels.chart_frame import Frame
 from dashboard_preview.panels.legend import Entry, height, legend
 from dashboard_preview.text_width import width
 from dashboard_preview.value_colours import on, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dashboard_preview.annotation_marks import Mark
-    from dashboard_preview.data_frames import Series
-    from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
-    from dashboard_preview.panel_data import Data
-    from dashboard_preview.panels.chart_frame import Frame
 
 _NAMES: Final = 0.3
 """Maximum share of the width for names."""

@@ -1,10 +1,10 @@
 """Alertmanager's configuration: content, and routes according to amtool."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -22,11 +22,6 @@ from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, Slac
 from mm2slo_core.config.slo_config import ObjectiveConfig, SloConfig
 from mm2slo_core.sli_counters import Sli
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
 
 MIRRORING = SlackChannel(name="mirroring", webhook_url_file="/run/secrets/mirroring")
 PAYMENTS = SlackChannel(name="pay team", webhook_url_file="/run/secrets/pay", channel="payments")

@@ -1,9 +1,8 @@
 """The fragment for an existing Alertmanager: merge, routes and shadowed routes."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,9 +15,6 @@ from mm2slo_alerts.slack import template
 from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
 from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG = AlertingConfig(
     slack=(SlackChannel(name="pay", webhook_url_file="/run/secrets/pay", channel="#pay"),)

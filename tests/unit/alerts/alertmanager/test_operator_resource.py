@@ -1,8 +1,7 @@
 """`AlertmanagerConfig`, compared with the schema of the Prometheus operator."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -22,9 +21,6 @@ from mm2slo_core.config.alerting_config import (
 )
 from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 DEFINITION: Final = FOLDER / "monitoring.coreos.com_alertmanagerconfigs.yaml"
 PAGERDUTY: Final = Receiver.model_validate(

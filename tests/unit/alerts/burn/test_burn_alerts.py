@@ -1,9 +1,7 @@
 """Alerts about objectives, evaluated by promtool."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from promtool import RULE_TESTS, narrowed, needs_promtool, run_rule_tests
@@ -13,9 +11,6 @@ from mm2slo_alerts.burn.series_expressions import WINDOW_NAMES
 from mm2slo_alerts.rule_model import AlertRule, Links, Scale
 from mm2slo_core.objectives import WINDOW_PAIRS, ObjectiveRule, Severity
 from mm2slo_core.sli_counters import Sli, SliKey
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WINDOWS = ("1h", "6h", "1d", "3d")
 LONGEST = WINDOWS[-2:]

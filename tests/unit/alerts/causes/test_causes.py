@@ -1,7 +1,5 @@
 """Alerts about causes: annotations, labels and durations."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 from typing import Any

@@ -1,7 +1,5 @@
 """Label values in alert expressions are values that the exporter publishes."""
 
-from __future__ import annotations
-
 import re
 
 from mm2slo_alerts import causes

@@ -1,17 +1,12 @@
 """A flow recovers from a stop while its lag is above its own freshness threshold and falling."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from promtool import evaluate, needs_promtool
 
 from mm2slo_alerts.output_files import configured_alerts
 from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING
 from mm2slo_core.config import load_config
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLOWS = ("us->eu", "eu->us")
 CONFIG = """\

@@ -1,21 +1,15 @@
 """The review for Prometheus 3: every rule has a reviewed shape."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_3 import NEWEST, STEPS, SUBQUERY, UnreviewedError, shapes
 
 from mm2slo_alerts import recording
 from mm2slo_alerts.output_files import alert_groups
-from mm2slo_alerts.rule_model import AlertRule, Links
+from mm2slo_alerts.rule_model import AlertRule, Links, Rule
 from mm2slo_core.config.published_indicators import default_objective_rules
-
-if TYPE_CHECKING:
-    from mm2slo_alerts.rule_model import Rule
 
 _PAGE = Path("docs/prometheus-3.md")
 

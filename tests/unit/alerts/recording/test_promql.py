@@ -1,8 +1,6 @@
 """PromQL from the catalogue, and rule files as YAML."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -33,9 +31,6 @@ from mm2slo_core.promql import (
     unequal,
 )
 from mm2slo_core.sli_counters import Sli, SliKey
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SPECIAL = 'a"b\\c\n{{ d }} # - é: [x]\t`|*'
 

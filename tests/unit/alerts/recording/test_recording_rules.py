@@ -1,9 +1,7 @@
 """Recording rules, evaluated by promtool; expected counts are written by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from promtool import RULE_TESTS, evaluate, narrowed, needs_promtool, run_rule_tests
@@ -23,9 +21,6 @@ from mm2slo_core.catalogue.recorded_series import (
 from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.objectives import DAY, ObjectiveRule, Severity
 from mm2slo_core.sli_counters import Sli, SliKey
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FRESH = SliKey(Sli.DATA_FRESHNESS, "default")
 KINDS = ("events", "bad")

@@ -1,8 +1,7 @@
 """Python and the recording rules in Prometheus agree to 1e-9."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from counter_scenarios import Scenario, expected, promtool, random_scenario
@@ -20,14 +19,8 @@ from mm2slo_alerts.recording import groups
 from mm2slo_alerts.rule_text import prometheus_text
 from mm2slo_core.catalogue import LONG_WINDOWS
 from mm2slo_core.objectives import ObjectiveRule
-from mm2slo_core.objectives.error_budget import Budget, burn_rate, error_ratio
+from mm2slo_core.objectives.error_budget import Budget, Counts, burn_rate, error_ratio
 from mm2slo_core.sli_counters import Sli, SliKey
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_core.objectives.error_budget import Counts
 
 pytestmark = pytest.mark.promtool
 TARGET = 0.999

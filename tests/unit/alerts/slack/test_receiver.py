@@ -1,17 +1,13 @@
 """The fake Slack server: accepted and rejected messages."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fake_slack import FakeSlackWebhook, RefusalError, check_message
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def attachment(**more: Any) -> dict[str, Any]:

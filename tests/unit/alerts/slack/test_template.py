@@ -1,13 +1,12 @@
 """The Slack template, rendered by amtool: content and length of messages."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
 import subprocess
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_slack import check_message
@@ -16,9 +15,6 @@ from promtool import needs_promtool
 from mm2slo_alerts.preview.rendered_message import message_parts, parse_message
 from mm2slo_alerts.slack import LIMITS, template
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = needs_promtool
 SINCE = datetime(2026, 2, 27, 22, 58, 30, tzinfo=UTC)

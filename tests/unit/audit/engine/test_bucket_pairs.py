@@ -11,14 +11,12 @@ from small_audit_unit import CENSUS, dst, scope, src
 from mm2slo_audit.engine import judge
 from mm2slo_audit.engine.record_pairs import pair_records
 from mm2slo_audit.engine.unit_columns import Units
-from mm2slo_core.audit.audit_scope import Cut, TimestampType
+from mm2slo_core.audit.audit_scope import Cut, TimestampType, UnitScope
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from mm2slo_core.audit.audit_scope import UnitScope
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from itertools import cycle
 from typing import TYPE_CHECKING
@@ -13,18 +14,14 @@ from generated_units import Drawing
 from injected_records import inject, random_plan
 
 from mm2slo_audit.engine import judge
-from mm2slo_core.audit.audit_scope import Comparison
+from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
+from mm2slo_core.audit.audit_scope import Comparison, UnitScope
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.reference import judge as judge_plainly
 from mm2slo_core.audit.unit_outcome import KeyCell, UnitOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import SparkSession
-
-    from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
-    from mm2slo_core.audit.audit_scope import UnitScope
 
 pytestmark = pytest.mark.xdist_group("spark")
 

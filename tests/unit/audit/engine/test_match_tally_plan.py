@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,6 @@ from mm2slo_audit.engine.match_tally import tally_matches
 from mm2slo_audit.engine.unit_columns import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.xdist_group("spark")

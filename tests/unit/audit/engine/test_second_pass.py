@@ -23,13 +23,12 @@ from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.reference import judge as judge_plainly
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -1,7 +1,5 @@
 """Selection of slices for the second pass, and overlapping parts of a partition."""
 
-from __future__ import annotations
-
 from mm2slo_audit.engine.group_marks import (
     DECIDED,
     DUPLICATED,

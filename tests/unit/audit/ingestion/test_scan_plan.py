@@ -1,8 +1,6 @@
 """Scans, the connector's options, and explanations of read errors."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -29,11 +27,7 @@ from mm2slo_core.config import load_config
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_kafka.partition_offsets import Isolation
+from mm2slo_kafka.partition_offsets import Isolation
 
 US_EU, AP_EU = Flow("us", "eu"), Flow("ap", "eu")
 PLAIN = Isolations(("read_uncommitted",), "read_uncommitted")

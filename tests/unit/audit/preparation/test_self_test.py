@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,15 +12,11 @@ from mm2slo_audit.engine import judge
 from mm2slo_audit.ingestion.connector_rows import sample_rows
 from mm2slo_audit.preparation import self_test
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
-
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark")]
 

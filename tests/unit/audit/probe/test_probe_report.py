@@ -1,7 +1,5 @@
 """The report of a probe, and its YAML."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

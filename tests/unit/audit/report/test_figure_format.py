@@ -1,7 +1,5 @@
 """Figures formatted as text."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_audit.report.audit_figures import Throughput

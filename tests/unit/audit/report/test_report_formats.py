@@ -1,13 +1,12 @@
 """Reports: the same figures in every format."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from audit_runs import CONFIG, ports_for
@@ -22,6 +21,7 @@ from mm2slo_audit.report.json_report import build_document, render_json
 from mm2slo_audit.report.markdown_report import render_markdown
 from mm2slo_audit.report.report_file import check_report_path, write_report
 from mm2slo_audit.run import AuditOptions, RunReport, Span, audit
+from mm2slo_audit.run.run_report import UnitReport
 from mm2slo_audit.run.stated_bounds import compute_stated_bounds
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.conclusion import conclude
@@ -34,11 +34,6 @@ from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_audit.run.run_report import UnitReport
 
 EVIL = "us.<script>alert('x')</script>&[red]|"
 FAULTS = Faults(

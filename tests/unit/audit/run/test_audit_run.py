@@ -1,9 +1,8 @@
 """An audit run with fake ports: what it stores, replaces, deletes and rejects."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from audit_runs import CONFIG, Clock, fakes_of, ports_for
@@ -22,13 +21,7 @@ from mm2slo_core.audit.reference import judge
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import RunState, Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_store import AuditRun, Published
+from mm2slo_store import AuditRun, Published, RunState, Store
 
 US_EU = Flow("us", "eu")
 SMALL = Faults(

@@ -1,15 +1,10 @@
 """Every bound that an audit reports of a 1 % sample contains the true value in 95 % of samples."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from accuracy.bound_coverage import FAULTS, Coverage, coverage, population, true_values
-
-if TYPE_CHECKING:
-    from generated_units import Faults
+from generated_units import Faults
 
 FEW_FAULTS = replace(FAULTS, lost=1, moved=1, duplicate=1, replays=(), tail=0)
 NONE_LOST = replace(FEW_FAULTS, lost=0)

@@ -1,22 +1,15 @@
 """Repeated runs of `--follow`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from audit_runs import CONFIG, Clock, fakes_of, ports_for
 from generated_units import Faults, generate
 
-from mm2slo_audit.run import AuditOptions, Span
+from mm2slo_audit.run import AuditOptions, RunReport, Span
 from mm2slo_audit.run.follow_loop import follow
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_audit.run import RunReport
 
 CLEAN = Faults(
     lost=0, altered=0, moved=0, duplicate=0, extra=0, out_of_order=0, identical=0, replays=(),

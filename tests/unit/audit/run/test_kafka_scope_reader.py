@@ -1,11 +1,8 @@
 """Reading scopes: topics, restarting completion, and new indexes when scopes are removed."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from audit_runs import CONFIG
@@ -13,15 +10,13 @@ from fake_clusters import ListedCluster
 from small_audit_unit import scope
 
 from mm2slo_audit.run import kafka_scope_reader
+from mm2slo_audit.run.audit_ports import RunScope
 from mm2slo_audit.run.kafka_scope_reader import KafkaScopeReader
 from mm2slo_audit.scope import Isolations, KafkaScopes, reachable_units
+from mm2slo_core.audit.audit_scope import UnitScope
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import ErrorKind
-
-if TYPE_CHECKING:
-    from mm2slo_audit.run.audit_ports import RunScope
-    from mm2slo_core.audit.audit_scope import UnitScope
 
 
 def unit(index: int, log_starts: tuple[int, int], read_from: tuple[int, int]) -> UnitScope:

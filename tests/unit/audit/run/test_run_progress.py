@@ -1,7 +1,5 @@
 """Progress of a run on a terminal and in logs."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

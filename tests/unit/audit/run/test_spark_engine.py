@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -19,17 +21,12 @@ from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.spark_engine import SparkEngine, tune_for_records
 from mm2slo_audit.scope import KafkaScopes
 from mm2slo_audit.session import SparkOptions
-from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.audit_scope import UnitScope, Window
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.secret import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
-
-    from mm2slo_core.audit.audit_scope import UnitScope
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -1,7 +1,5 @@
 """The audit continues after its JVM died."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Confidence bounds of a topic."""
 
-from __future__ import annotations
-
 import pytest
 from small_audit_unit import scope
 

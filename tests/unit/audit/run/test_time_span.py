@@ -1,7 +1,5 @@
 """Windows from the options --since, --from and --to."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_audit.run.time_span import Span, format_utc

@@ -1,7 +1,5 @@
 """Arrival polls from timeline records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mm2slo_audit.scope.arrival_polls import TopicTimeline, collect_arrival_polls, merge_polls

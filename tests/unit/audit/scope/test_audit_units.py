@@ -1,7 +1,5 @@
 """Target topics and the flows that feed them."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_audit.scope.audit_units import Unit, plan_units, select_units

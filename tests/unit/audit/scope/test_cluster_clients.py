@@ -1,7 +1,5 @@
 """Clients of the clusters that an audit needs."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_audit.scope import open_clients

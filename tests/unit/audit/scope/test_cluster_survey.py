@@ -1,8 +1,7 @@
 """In which order, and at which isolation level, both sides are requests."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
@@ -13,13 +12,9 @@ from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
 from mm2slo_audit.scope.reachable_units import ReachableUnit
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.config import load_config
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.partition_offsets import OffsetReading
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_core.topology import TopicPartition
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 

@@ -1,7 +1,5 @@
 """Which records still have their counterpart on the other side."""
 
-from __future__ import annotations
-
 from mm2slo_audit.scope.copy_map import CopyMap
 from mm2slo_core.flow_offsets import SyncRuns
 

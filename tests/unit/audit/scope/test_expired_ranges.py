@@ -1,7 +1,5 @@
 """Records that retention removed before they were copied, by offset and time."""
 
-from __future__ import annotations
-
 from mm2slo_audit.scope.expired_ranges import (
     ExpiredRange,
     PartitionState,

@@ -1,7 +1,5 @@
 """The range of a partition that a flow is known to have copied."""
 
-from __future__ import annotations
-
 from mm2slo_audit.scope.known_position import Commit, find_known_position
 from mm2slo_audit.scope.sync_history import SyncHistory, SyncPoint, select_current_syncs
 

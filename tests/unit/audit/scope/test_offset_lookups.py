@@ -1,16 +1,12 @@
 """Offsets by time for more partitions than allowed requests."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from fake_clusters import LoggedCluster
 
 from mm2slo_audit.scope.offset_lookups import read_offsets_at
 from mm2slo_core.topology import TopicPartition
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.cluster_client import ClusterClient
 
 PARTITIONS = 300
 """Two of them share a request."""

@@ -1,8 +1,6 @@
 """Flows without positions: progress and removed copies by time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from fake_clusters import LoggedCluster
 
@@ -13,9 +11,7 @@ from mm2slo_audit.scope.offsets_by_time import add_offsets_by_time
 from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading, assemble_scope
 from mm2slo_core.audit.audit_scope import Comparison, UnitScope, Window
 from mm2slo_core.config import load_config
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.cluster_client import ClusterClient
 
 SECOND = 1_000
 PRESENT = 1_000.0

@@ -1,8 +1,6 @@
 """Units that can be audited, with fake clusters."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from fake_clusters import ListedCluster as Cluster
@@ -11,12 +9,10 @@ from mm2slo_audit.scope import reachable_units
 from mm2slo_audit.scope.reachable_units import ReachableUnits
 from mm2slo_core.audit.audit_scope import NotAuditedReason
 from mm2slo_core.config import load_config
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind
-
-if TYPE_CHECKING:
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 CLUSTERS = """\
 clusters:

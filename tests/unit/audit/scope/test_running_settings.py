@@ -1,9 +1,8 @@
 """Settings of running connectors that an audit uses, and how it names differences."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
 import pytest
 
@@ -11,13 +10,9 @@ from mm2slo_audit.scope import running_settings
 from mm2slo_audit.scope.running_settings import use_running_settings
 from mm2slo_core.config import FlowConfig
 from mm2slo_core.config.flow_config import Isolation
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import TailRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 CONFIGS, OFFSETS = "mm2-configs.us.internal", "mm2-offsets.us.internal"
 SOURCE = "MirrorSourceConnector"

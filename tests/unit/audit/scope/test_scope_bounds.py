@@ -1,20 +1,15 @@
 """Bounds from log starts and the start of the window."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from small_audit_unit import scope
 
 from mm2slo_audit.scope.copy_map import CopyMap
 from mm2slo_audit.scope.scope_bounds import apply_bounds, apply_log_starts
+from mm2slo_core.audit.audit_scope import UnitScope
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.flow_offsets import SyncRuns
-
-if TYPE_CHECKING:
-    from mm2slo_core.audit.audit_scope import UnitScope
 
 
 def read_from_200(identity: Identity) -> UnitScope:

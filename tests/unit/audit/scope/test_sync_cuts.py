@@ -1,7 +1,5 @@
 """Cuts are correct for everything that MirrorMaker 2 writes, and find more losses."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import dataclass

@@ -1,16 +1,13 @@
 """Reading the timeline's topics with bounded memory."""
 
-from __future__ import annotations
+from typing import Any, NamedTuple
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import pytest
 
 from mm2slo_audit.scope import timeline_reader
 from mm2slo_audit.scope.timeline_reader import read_timeline
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    import pytest
 
 FLOW = Flow("us", "eu")
 KEY = (FLOW, Side.TARGET, "us.orders")

@@ -1,15 +1,12 @@
 """Reading a topic to its end, and on until its reader has seen enough."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+import pytest
 
 from mm2slo_audit.scope import topic_reader
 from mm2slo_audit.scope.topic_reader import read_to_end
 from mm2slo_kafka.tailed_topic import Batch, TailRecord, TailState
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class Tail:

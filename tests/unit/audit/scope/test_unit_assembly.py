@@ -1,7 +1,5 @@
 """Scopes of topics with several flows, of compacted topics, and the verdicts at a position."""
 
-from __future__ import annotations
-
 from fake_clusters import LoggedCluster
 
 from mm2slo_audit.scope.audit_units import Feed, Unit

@@ -1,9 +1,9 @@
 """The archive of Spark's classes that a session maps."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from mm2slo_audit.session.class_archive import (
     class_archive_path,
@@ -12,11 +12,6 @@ from mm2slo_audit.session.class_archive import (
     write_archive_options,
 )
 from mm2slo_audit.session.java_runtime import Java
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 JAVA = Java("/usr/bin/java", 'openjdk version "17.0.19"')
 

@@ -1,15 +1,11 @@
 """PySpark neither replaces the SIGINT handler nor logs its exceptions."""
 
-from __future__ import annotations
-
 import logging
 import signal
-from typing import TYPE_CHECKING
+
+import pytest
 
 from mm2slo_audit.session.interrupt_handler import keep_interrupt_handler, silence_gateway_logs
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_keep_interrupt_handler_restores_handler() -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 

@@ -1,7 +1,5 @@
 """A session that cannot be started."""
 
-from __future__ import annotations
-
 from subprocess import PIPE, Popen
 from types import SimpleNamespace
 from typing import Any

@@ -1,9 +1,7 @@
 """Spark's properties and start errors, without starting it."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +13,6 @@ from mm2slo_audit.session.start_errors import explain_start_failure
 from mm2slo_core.config.audit_config import SparkConfig
 from mm2slo_core.secret import Secret
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JARS = installed_connector().jars
 

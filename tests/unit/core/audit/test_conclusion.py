@@ -1,7 +1,5 @@
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +10,6 @@ from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 from mm2slo_core.audit.unit_outcome import AffinityOutcome, PartitionOutcome, UnitOutcome
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NOON = 1_767_268_800_000  # 2026-01-01T12:00:00Z
 US, AP = Flow("us", "eu"), Flow("ap", "eu")

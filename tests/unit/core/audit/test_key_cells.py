@@ -1,7 +1,5 @@
 """Key cells: exact up to the limit, and exact totals beyond it."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Rates per record of keys that are sampled whole, and the coverage of their intervals."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

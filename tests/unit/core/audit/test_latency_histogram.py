@@ -1,9 +1,7 @@
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -25,9 +23,6 @@ from mm2slo_core.audit.latency_histogram import (
     within,
 )
 from mm2slo_core.audit.unit_outcome import LatencyCells
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def cells_of(brackets: Sequence[tuple[int | None, int]]) -> LatencyCells:

@@ -1,7 +1,5 @@
 """The common parts of several identities."""
 
-from __future__ import annotations
-
 from mm2slo_core.audit.record_identity import Identity, common_identity
 
 

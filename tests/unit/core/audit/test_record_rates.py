@@ -1,7 +1,5 @@
 """Rates per record, from counts by verdict."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.audit.confidence_bounds import Interval

@@ -1,7 +1,5 @@
 """Latencies and sums."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,19 +1,13 @@
 """Equal records on a target with LogAppendTime, which cuts distinguish or not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from small_audit_unit import counts, dst, found, scope, src
 
-from mm2slo_core.audit.audit_scope import Comparison, Cut, TimestampType
+from mm2slo_core.audit.audit_scope import Comparison, Cut, TimestampType, UnitScope
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from mm2slo_core.audit.audit_scope import UnitScope
 
 CUTS = (Cut(20, 120), Cut(40, 140), Cut(60, 160))
 

@@ -1,22 +1,16 @@
 """Affinity; compacted topics."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from small_audit_unit import NEXT, counts, dst, found, scope, src
 
+from mm2slo_core.audit.audit_record import AuditRecord
 from mm2slo_core.audit.audit_scope import (
     Comparison,
 )
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from mm2slo_core.audit.audit_record import AuditRecord
-
 
 # Affinity.
 

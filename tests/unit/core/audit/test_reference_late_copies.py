@@ -1,7 +1,5 @@
 """Copies that arrived after an earlier audit had read the target."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,22 +1,17 @@
 """Verdicts on source records; groups of equal records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from small_audit_unit import counts, dst, found, scope, src
 
+from mm2slo_core.audit.audit_record import AuditRecord
 from mm2slo_core.audit.audit_scope import (
     Comparison,
 )
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from mm2slo_core.audit.audit_record import AuditRecord
-
 
 # Missing records: verdicts and their precedence.
 

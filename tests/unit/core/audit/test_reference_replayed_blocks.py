@@ -1,7 +1,5 @@
 """Duplicates, replays, extras; several flows; order."""
 
-from __future__ import annotations
-
 from small_audit_unit import counts, dst, found, scope, src
 
 from mm2slo_core.audit.record_sample import Sample

@@ -1,14 +1,11 @@
 """The reference against injected faults: every verdict, by offset."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
-from injected_records import Fault, inject, plans, random_plan
-from injected_records.record_arrivals import bracket, poll_times
+from injected_records import Fault, Injected, Plan, inject, plans, random_plan
+from injected_records.record_arrivals import Place, bracket, poll_times
 
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.key_cells import pool_key_cells
@@ -18,10 +15,6 @@ from mm2slo_core.audit.record_verdict import FAULTS, SURPLUS, Verdict
 from mm2slo_core.audit.reference import judge
 from mm2slo_core.audit.unit_outcome import AffinityOutcome, LatencyCells, UnitOutcome
 from mm2slo_core.timeline_record import Side
-
-if TYPE_CHECKING:
-    from injected_records import Injected, Plan
-    from injected_records.record_arrivals import Place
 
 CENSUS = Sample(1.0)
 IN_EVIDENCE = (FAULTS | SURPLUS | {Verdict.OUT_OF_ORDER}) - {Verdict.EXPIRED}

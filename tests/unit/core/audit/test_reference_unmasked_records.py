@@ -1,21 +1,17 @@
 """Parts that a flow must change, and that arrived unchanged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from small_audit_unit import dst, found, scope, src
 
+from mm2slo_core.audit.audit_record import AuditRecord
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.fingerprint import masked_hashes
 from mm2slo_core.audit.record_identity import Identity, common_identity
 from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from mm2slo_core.audit.audit_record import AuditRecord
 
 MASKING = Identity(value=False, must_change=("value", "header:ssn"))
 

@@ -1,7 +1,5 @@
 """Detection of transformed copies."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.audit.record_identity import Identity

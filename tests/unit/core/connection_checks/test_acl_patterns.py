@@ -1,7 +1,5 @@
 """Regular expressions of topics and groups as names of ACLs."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

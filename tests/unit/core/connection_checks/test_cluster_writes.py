@@ -1,7 +1,5 @@
 """The topics and groups that the exporter writes to."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.config import Config, Resolvers, load_config

@@ -1,9 +1,7 @@
 """ACLs of least privilege for exporter, audit and MirrorMaker 2."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -14,11 +12,8 @@ from mm2slo_core.connection_checks.required_permissions import (
     Operation,
 )
 from mm2slo_core.internal_topics import OffsetSyncsLocation, internal_topics
-from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
+from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from mm2slo_core.replication_policy import ReplicationPolicy
 
 FLOW = Flow("us", "eu")
 ALL_SETTINGS = frozenset(name for row in REQUIRED_PERMISSIONS for name in row.settings)

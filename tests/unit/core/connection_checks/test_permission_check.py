@@ -1,7 +1,5 @@
 """Needed permissions against what a cluster reports."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.connection_checks.check_result import CheckResult, State, listed

@@ -1,7 +1,5 @@
 """Readers of the source and what they may read on the target."""
 
-from __future__ import annotations
-
 from mm2slo_core.connection_checks.acl_patterns import AclPattern
 from mm2slo_core.connection_checks.reader_parity import AclRule, ReaderParity, reader_parity
 

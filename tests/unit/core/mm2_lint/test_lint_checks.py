@@ -1,10 +1,9 @@
 """Each check of lint finds its mistake at its line, and nothing in a file without it."""
 
-from __future__ import annotations
-
 import datetime
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 import trustme
@@ -15,18 +14,14 @@ from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.connector_keys import RENAMED, TOP_LEVEL_KEYS
 from mm2slo_core.mm2_config.file_form import FileForm, file_form
+from mm2slo_core.mm2_config.findings import Finding
 from mm2slo_core.mm2_config.lint import check_list
 from mm2slo_core.mm2_config.lint.check_list import CHECKS
 from mm2slo_core.mm2_config.lint.lint_input import ClusterFacts
+from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
 from mm2slo_core.mm2_config.strimzi import read_strimzi
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.mm2_config.findings import Finding
-    from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 
 NOW: Final = datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC)
 MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"

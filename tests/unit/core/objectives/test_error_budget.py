@@ -1,7 +1,5 @@
 """Error budgets: figures of the SRE workbook, and properties for any counts."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Exclusions in reports and in recording rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,9 +1,8 @@
 """OpenSLO export: the shape that OpenSLO v1 requires, exact figures, and names."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 import yaml
@@ -14,9 +13,6 @@ from mm2slo_core.objectives.openslo import render_openslo
 from mm2slo_core.objectives.quantity_text import parse_shorthand
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}

@@ -1,7 +1,5 @@
 """Ids of objectives: their form, their length, and that they differ."""
 
-from __future__ import annotations
-
 import re
 
 from mm2slo_core.objectives.slo_ids import shorten_id, slo_id

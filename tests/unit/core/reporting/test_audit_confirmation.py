@@ -1,7 +1,5 @@
 """What later audits change about the findings of earlier ones."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Parts of budget charts."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from itertools import pairwise
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Start of burning of a window pair."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,15 +1,13 @@
 """Report entries from counts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 from minute_history import DAY, DAY_MS, Minutes, indicator, objective
 
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.objectives import Objective
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
@@ -20,9 +18,6 @@ from mm2slo_core.reporting.report_periods import period
 from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.sli_counters import Sli, SliKey
-
-if TYPE_CHECKING:
-    from mm2slo_core.objectives import Objective
 
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 START = NOW - 28 * DAY_MS

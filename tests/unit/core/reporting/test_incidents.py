@@ -1,7 +1,5 @@
 """Incidents and budget by day."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Percentages as text."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

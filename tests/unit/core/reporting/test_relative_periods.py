@@ -1,7 +1,5 @@
 """Relative periods."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """Report periods in time zones with clock changes."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 

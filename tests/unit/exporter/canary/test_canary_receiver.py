@@ -1,12 +1,11 @@
 """Arrivals on the target: canaries of this instance and MirrorMaker 2's heartbeats only."""
 
-from __future__ import annotations
-
 import itertools
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from canary_specs import spec
@@ -18,6 +17,7 @@ from mm2slo_exporter.canary.arrival_reader import ArrivalReader
 from mm2slo_exporter.canary.canary_events import (
     Arrived,
     EarlierCanary,
+    Event,
     HeartbeatSeen,
     InstanceNamed,
     Malformed,
@@ -30,6 +30,7 @@ from mm2slo_exporter.canary.canary_events import (
 from mm2slo_exporter.canary.canary_receiver import CopyStream, Receiver
 from mm2slo_exporter.canary.earlier_canaries import EarlierCanaries
 from mm2slo_exporter.canary.event_outbox import Outbox
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import (
     Batch,
@@ -41,12 +42,6 @@ from mm2slo_kafka.tailed_topic import (
     TopicDescription,
 )
 from mm2slo_kafka.topic_metadata import TopicIdentity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mm2slo_exporter.canary.canary_events import Event
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 CARRIER, COPY = "mm2slo.canary", "us.mm2slo.canary"
 BEATS = "us.heartbeats"

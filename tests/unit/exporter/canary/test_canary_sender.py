@@ -1,11 +1,10 @@
 """Canaries are sent when due, carry the ledger state, and report their delivery."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from canary_specs import spec
@@ -27,15 +26,10 @@ from mm2slo_exporter.canary.carrier_topic import CarrierTopic
 from mm2slo_exporter.canary.event_outbox import Outbox
 from mm2slo_exporter.canary.ledger_state import LedgerState, LedgerStates
 from mm2slo_exporter.canary.send_loop import SendLoop
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.record_producer import Delivered, DeliveryResult
+from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_metadata import TopicIdentity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mm2slo_kafka.client_handles import HandleFactory
-    from mm2slo_kafka.record_producer import RecordProducer
 
 START = 1_700_000_000.0
 TIMEOUT = KafkaOperationError(

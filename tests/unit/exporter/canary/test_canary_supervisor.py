@@ -1,27 +1,19 @@
 """The canary process is started, restarted when it ends, and stopped."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
 
+import pytest
 from canary_specs import spec
 from canary_specs.fake_canary_processes import die, echo, run_with_failing_sender
 
-from mm2slo_exporter.canary.canary_events import RestoreFinished
+from mm2slo_exporter.canary.canary_events import Event, RestoreFinished
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
 from mm2slo_exporter.canary.ledger_state import LedgerState
 from mm2slo_exporter.supervised_thread import Loop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
-    from mm2slo_exporter.canary.canary_events import Event
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

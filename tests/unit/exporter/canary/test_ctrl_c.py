@@ -1,7 +1,5 @@
 """Ctrl-C at the terminal also reaches the canary process and must not end it."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 import signal

@@ -1,10 +1,8 @@
 """prometheus_client and promtool parse both formats."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -14,9 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families as parse_cla
 
 from mm2slo_core.catalogue import ALL, Metric, MetricType
 from mm2slo_exporter.exposition import Encoding, Family, Format, Histogram, Renderer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NASTY = st.one_of(
     st.sampled_from(["", "\\", '"', "\n", "\\n", '\\"', "{}", "a=b,c", " ", "}", "#", "# EOF"]),

@@ -1,11 +1,9 @@
 """What a renderer reuses between renders, and what it drops."""
 
-from __future__ import annotations
-
 import gc
 import math
-from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,10 +16,6 @@ from mm2slo_exporter.exposition import (
     Snapshot,
     sample_lines,
 )
-
-if TYPE_CHECKING:
-    import pytest
-
 
 FLOW = ("us->eu", "us", "eu")
 VALUES = [0, 0.0, -0.0, 1, 1.0, 2.5, math.inf, -math.inf, 10**400]

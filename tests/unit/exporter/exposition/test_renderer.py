@@ -1,7 +1,5 @@
 """The exact bytes of an exposition."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import zlib

@@ -1,7 +1,5 @@
 """The series limit falls back to a coarser level."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.catalogue import FLOW_LAG_RECORDS, REPLICATION_LAG_RECORDS, Granularity

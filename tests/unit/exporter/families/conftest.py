@@ -1,9 +1,8 @@
 """A complete report of one flow, and its families as lines of text."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -41,9 +40,6 @@ from mm2slo_exporter.state.flow_report import (
 from mm2slo_exporter.state.group_lag import GroupLag
 from mm2slo_exporter.state.lag_sum import LagSum
 from mm2slo_exporter.supervised_thread import Loop
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FLOW_LABELS = 'flow="us->eu",source="us",target="eu"'
 

@@ -1,7 +1,5 @@
 """The exposition as a whole: catalogue, order, readiness, several flows, limit, cache."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import chain
 from typing import Any

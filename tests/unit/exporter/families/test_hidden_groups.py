@@ -1,7 +1,5 @@
 """Series of consumer groups under the series limit and by configuration."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Roll-ups compared with a simple implementation, for arbitrary topics."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The exact samples of every family, from one complete report, by granularity."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,11 +1,10 @@
 """Families of unchanged topics and groups are kept, and render to the same bytes as new ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.exporter.families.conftest import OWN, REPORT, partition, topic
@@ -16,12 +15,8 @@ from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
 from mm2slo_exporter.families import SeriesCache, families, topic_blocks
+from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.lag_sum import LagSum
-
-if TYPE_CHECKING:
-    import pytest
-
-    from mm2slo_exporter.state.flow_report import FlowReport
 
 VARIANTS = [
     [

@@ -1,7 +1,5 @@
 """Unknown values are not published, metric by metric."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,10 +1,9 @@
 """Cluster metadata: each stage has its own interval and fails alone."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -16,17 +15,12 @@ from mm2slo_exporter.readers.cluster_reader import (
     ReadIntervals,
     listing_interval,
 )
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.consumer_groups import GroupListing, GroupsReading
-from mm2slo_kafka.group_offsets import GroupRead
+from mm2slo_kafka.group_offsets import GroupOffsets, GroupRead
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.topic_configs import ConfigEntry, ConfigReading
 from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
-
-    from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.group_offsets import GroupOffsets
 
 ORDERS = TopicPartition("orders", 0)
 RETENTION = {"cleanup.policy": "delete", "retention.ms": "1", "retention.bytes": "-1"}

@@ -1,25 +1,19 @@
 """One round reads internal topics, then target end offsets, then source end offsets."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
 
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import RestoreFinished
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, InternalsView, OffsetsRead
+from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pytest
-
-    from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.readers.side_reader import SideReader
-    from mm2slo_exporter.supervised_thread import Loop
+from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_exporter.supervised_thread import Loop
 
 PLAN = FlowPlan((TopicPair("orders", "us.orders", TopicRole.DATA),))
 

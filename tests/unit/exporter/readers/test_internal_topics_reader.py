@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -18,9 +16,6 @@ from mm2slo_kafka.tailed_topic import (
     TopicDescription,
 )
 from mm2slo_kafka.topic_metadata import TopicIdentity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 SYNCS = "mm2-offset-syncs.eu.internal"
 

@@ -1,7 +1,5 @@
 """State of a flow from its internal topics, record by record."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

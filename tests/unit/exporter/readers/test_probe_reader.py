@@ -1,9 +1,8 @@
 """Probes of positions that do not advance, and lookups of canaries on a compacted source."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import pytest
 
@@ -11,14 +10,10 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ProbeSpan, TailProbe
 from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered, tail_probe
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_record import FirstRecord, FirstRecords, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 PARTITION = TopicPartition("orders", 0)
 

@@ -1,10 +1,10 @@
 """End and start offsets of one side: when they are read, and what is kept on failure."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import pytest
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
@@ -12,11 +12,6 @@ from mm2slo_exporter.observation import OffsetsRead
 from mm2slo_exporter.readers.side_reader import SideReader
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pytest
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -1,7 +1,5 @@
 """Topics that did not move between readings of end offsets."""
 
-from __future__ import annotations
-
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.readers.topic_movement import TopicMovement
 

@@ -1,8 +1,6 @@
 """A side is unreadable when all of its partitions failed, although the request succeeded."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,12 +8,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.readers.side_reader import SideReader
 from mm2slo_kafka.kafka_errors import ErrorKind
-from mm2slo_kafka.partition_offsets import OffsetReading
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_kafka.partition_offsets import Isolation
+from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
 
 PARTITION, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

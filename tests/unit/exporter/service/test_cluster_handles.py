@@ -1,22 +1,16 @@
 """Aliases with the same settings are one cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable
+from typing import Any, cast
 
 import pytest
 
-from mm2slo_core.config import load_config
+from mm2slo_core.config import Config, load_config
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.readers.cluster_reader import WatchScope
 from mm2slo_exporter.service import cluster_handles
 from mm2slo_exporter.service.cluster_handles import ClusterHandles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mm2slo_core.config import Config
-    from mm2slo_exporter.readers.cluster_reader import WatchScope
 
 CONFIG = """
 clusters:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -18,10 +20,6 @@ from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Iterator
 
 US_EU, AP_EU = Flow("us", "eu"), Flow("ap", "eu")
 STATE, TIMELINE = "mm2slo.state.internal", "mm2slo.watermarks.internal"

@@ -1,19 +1,19 @@
 """Reload, readiness and evaluation, with fake flows."""
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config import load_config
+from mm2slo_core.config import Config, load_config
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.collection_health import Health, Stage
@@ -21,18 +21,12 @@ from mm2slo_exporter.exposition import Encoding, Format
 from mm2slo_exporter.service import flow_manager
 from mm2slo_exporter.service.exporter import Exporter
 from mm2slo_exporter.service.flow_readiness import flow_overview, flow_readiness
+from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.supervised_thread import Loop
 from mm2slo_exporter.web.site import FlowReadiness
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_lab.condition_wait import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from mm2slo_core.config import Config
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_exporter.state.flow_report import FlowReport
 
 BOTH = """
 clusters:

@@ -1,7 +1,5 @@
 """Which internal topics a flow waits for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flow_observations import flow_config

@@ -1,7 +1,5 @@
 """Policies and canary settings of a flow, from its configuration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from mm2slo_core.mm2_config.observed_settings import RunningConnectors
 from mm2slo_core.records import ConnectorConfig
 from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
 from mm2slo_core.topic_selection import TopicRole, replication_policy
-from mm2slo_exporter.canary.canary_spec import canary_spec
+from mm2slo_exporter.service.flow_policies import canary_spec
 from mm2slo_exporter.service.flow_manager import shares_target
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 

@@ -1,7 +1,5 @@
 """The groups that a cluster's reader reads for the running flows."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

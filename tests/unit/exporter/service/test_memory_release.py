@@ -1,18 +1,13 @@
-from __future__ import annotations
-
 import ctypes
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mm2slo_exporter.service import memory_release
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # 80 MB of small blocks, all freed but the last: only the top of the heap is in use.
 SCRIPT = """

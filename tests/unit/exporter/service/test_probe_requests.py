@@ -1,7 +1,5 @@
 """Selection of the positions to probe."""
 
-from __future__ import annotations
-
 import pytest
 from flow_observations import Log, Scene, flow_config
 

@@ -1,7 +1,5 @@
 """The evaluating thread gets the newest round of each flow, with the events of skipped ones."""
 
-from __future__ import annotations
-
 import threading
 from types import SimpleNamespace
 from typing import Any

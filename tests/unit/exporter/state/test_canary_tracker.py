@@ -1,7 +1,5 @@
 """Events of the canary process in, settled outcomes out."""
 
-from __future__ import annotations
-
 import pytest
 from flow_observations import Scene
 

@@ -4,10 +4,9 @@ A model of one source partition knows what was lost; the exporter's state, its p
 readings of log starts run in any order between the model's events.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from flow_observations import Scene, flow_config, lost_records
@@ -21,15 +20,11 @@ from mm2slo_exporter.collection_health import Health
 from mm2slo_exporter.observation import NewestSync
 from mm2slo_exporter.readers.probe_reader import ProbeReader
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
+from mm2slo_exporter.state.flow_report import FlowReport, PartitionState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_record import FirstRecord, FirstRecords
 from mm2slo_kafka.partition_offsets import OffsetReading
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mm2slo_exporter.state.flow_report import FlowReport, PartitionState
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 ORDERS = TopicPartition("orders", 0)
 Step = tuple[str, int]

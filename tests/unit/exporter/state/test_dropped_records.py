@@ -1,9 +1,6 @@
 """Records at the end of a partition that a transform of the connector drops, over time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -17,10 +14,8 @@ from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import HeartbeatSeen
 from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.state.flow_report import FlowReport, PartitionState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.state.flow_report import FlowReport, PartitionState
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 0)
 FLUSH = 60.0

@@ -1,7 +1,5 @@
 """The state of a flow, judged by its partitions, canaries, heartbeats and tasks."""
 
-from __future__ import annotations
-
 import pytest
 from flow_observations import Scene, flow_config
 

@@ -1,7 +1,5 @@
 """Totals of a flow grow by the growth of its topics, whichever topics exist."""
 
-from __future__ import annotations
-
 from flow_observations import Scene, flow_config
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,8 +1,7 @@
 """A flow over rounds: exact reports, readiness, and invariants."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -37,9 +36,6 @@ from mm2slo_exporter.state.flow_report import (
     TopicState,
 )
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OFF = CanaryCarrier.OFF
 ORDERS = TopicPartition("orders", 0)

@@ -1,7 +1,5 @@
 """Lag of consumer groups on both clusters, in records and seconds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, cast
 

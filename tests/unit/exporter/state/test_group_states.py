@@ -1,9 +1,5 @@
 """Failover readiness of consumer groups."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from flow_observations import Scene, checkpoint_connector, flow_config
 
@@ -14,15 +10,12 @@ from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.group_readiness import Blocked, BlockReason
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.state.flow_report import UnjudgedGroups
+from mm2slo_exporter.observation import Observation
+from mm2slo_exporter.state.flow_report import GroupState, TopicState, UnjudgedGroups
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state.group_states import GroupJudge, group_offsets
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.state.flow_report import GroupState, TopicState
 
 PARTITION, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 RULES = FlowRules(

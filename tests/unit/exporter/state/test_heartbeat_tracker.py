@@ -1,7 +1,5 @@
 """MirrorMaker 2's heartbeats: age, gaps and latency, by emitter."""
 
-from __future__ import annotations
-
 from flow_observations import flow_config
 
 from mm2slo_core.catalogue.histogram_buckets import LATENCY_BUCKETS

@@ -1,7 +1,5 @@
 """What is counted of an outage if the exporter is killed again and again, as Prometheus sees it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,8 +1,6 @@
 """Lag of a partition after all its unreplicated records were removed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from flow_observations import Scene, flow_config, lost_records
@@ -14,10 +12,8 @@ from mm2slo_core.state_record import TopicLosses
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import Arrived, Produced, RestoreFinished, Scheduled
 from mm2slo_exporter.observation import NewestSync, TailProbe
+from mm2slo_exporter.state.flow_report import PartitionState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.state.flow_report import PartitionState
 
 PAY = TopicPartition("pay", 0)
 ORDERS = TopicPartition("orders", 0)

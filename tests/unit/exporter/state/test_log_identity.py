@@ -6,10 +6,9 @@ a new log, also between two requests of a round, while topics, ids, start offset
 old one until its own end is read: nothing but the topic's id shows it otherwise (docs/limits.md).
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -21,14 +20,10 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health
 from mm2slo_exporter.observation import NewestSync
 from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.partition_offsets import OffsetReading
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_exporter.state.flow_report import FlowReport
 
 ORDERS, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 STEADY, STEADY_COPY = TopicPartition("steady", 0), TopicPartition("us.steady", 0)

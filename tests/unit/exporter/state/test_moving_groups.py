@@ -1,15 +1,11 @@
 """A group that commits between the reads of its commits and its checkpoints."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from flow_observations import flow_config
 
-from mm2slo_core.flow_offsets import Bounds, Failover, PositionQuality
+from mm2slo_core.flow_offsets import Bounds, Failover, Head, PositionQuality
 from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.group_readiness import Blocked, BlockReason
+from mm2slo_core.group_readiness import Blocked, BlockReason, GroupReadiness
 from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.stall_watch import Progress
 from mm2slo_core.topic_selection import TopicPair, TopicRole
@@ -18,10 +14,6 @@ from mm2slo_exporter.flow_plan import FlowPlan
 from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.state.flow_report import PartitionState, TopicState
 from mm2slo_exporter.state.group_states import GroupJudge
-
-if TYPE_CHECKING:
-    from mm2slo_core.flow_offsets import Head
-    from mm2slo_core.group_readiness import GroupReadiness
 
 PARTITION, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 READ_AT = 1000.0

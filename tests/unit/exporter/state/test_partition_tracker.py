@@ -1,7 +1,5 @@
 """The state of one partition over rounds in which a side may be unreadable."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Unreplicated records of a flow and of its groups, also after the source went away."""
 
-from __future__ import annotations
-
 import pytest
 from flow_observations import Scene, flow_config
 

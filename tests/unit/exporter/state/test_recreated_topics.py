@@ -1,7 +1,5 @@
 """A topic that disappears and reappears is identified by its id."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.config.canary_config import CanaryCarrier

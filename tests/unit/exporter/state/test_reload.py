@@ -1,8 +1,6 @@
 """A flow whose configuration is reloaded continues its counters."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -16,10 +14,8 @@ from mm2slo_exporter.canary.canary_events import (
     RestoreFinished,
     Scheduled,
 )
+from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.state.flow_report import FlowReport
 
 FLOW = "us->eu"
 SENT = (

@@ -1,7 +1,5 @@
 """Positions and losses after the source was truncated or its topic re-created."""
 
-from __future__ import annotations
-
 from flow_observations import Scene, flow_config, lost_records, past_poll
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a flow publishes after a start, and what the timeline adds to it."""
 
-from __future__ import annotations
-
 import pytest
 from flow_observations import Scene, flow_config, past_poll
 

@@ -1,7 +1,5 @@
 """A partition restored from the timeline of an earlier process."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_core.replication_lag import LagOrigin

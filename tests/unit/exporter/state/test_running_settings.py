@@ -1,9 +1,6 @@
 """Settings of the running connectors, where the configuration says something else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -19,10 +16,8 @@ from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import HeartbeatSeen
 from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.state.flow_report import PartitionState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.state.flow_report import PartitionState
 
 SOURCE, CHECKPOINT = "MirrorSourceConnector", "MirrorCheckpointConnector"
 

@@ -1,8 +1,6 @@
 """SLIs measured in time slices."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -15,9 +13,6 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_report import HeartbeatState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state.slice_indicators import FreshnessClasses, SliceIndicators
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FLOW = flow_config(
     slice="10s",

@@ -1,8 +1,6 @@
 """A topic over time: drift, assignments, re-creations, sums."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from flow_observations import Scene, flow_config
@@ -12,11 +10,9 @@ from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.state.flow_report import TopicState
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.state.flow_report import TopicState
 
 FLOW = flow_config()
 RULES = FlowRules(

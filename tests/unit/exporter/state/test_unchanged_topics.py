@@ -1,9 +1,8 @@
 """Evaluating only what changed gives the same reports as evaluating everything."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from flow_observations import Log, Scene, checkpoint_connector, flow_config, past_poll
@@ -15,13 +14,8 @@ from mm2slo_core.group_evidence import NewestCheckpoint
 from mm2slo_core.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import NewestSync, TailProbe
+from mm2slo_exporter.observation import NewestSync, Observation, TailProbe
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mm2slo_exporter.observation import Observation
 
 PARTITIONS = [TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("users", 0)]
 TOPICS = ("orders", "users")

@@ -1,7 +1,5 @@
 """A flow of another engine: no positions; its state follows topic growth and canaries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

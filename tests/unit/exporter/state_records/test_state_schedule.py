@@ -1,9 +1,7 @@
 """State records are written on change, and again until they are read back."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from flow_observations import Scene, flow_config
 
@@ -15,9 +13,6 @@ from mm2slo_core.topology import Flow
 from mm2slo_exporter.state.flow_report import GroupState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.state_records.state_schedule import StateSchedule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LOST = TopicLosses("id", {0: SavedLoss(40, 90)})
 

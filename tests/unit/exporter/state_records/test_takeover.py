@@ -1,7 +1,5 @@
 """Replicas of an exporter publish the losses of one state topic."""
 
-from __future__ import annotations
-
 from flow_observations import Scene, flow_config
 from hypothesis import given
 from hypothesis import strategies as st

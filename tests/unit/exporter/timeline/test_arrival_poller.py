@@ -1,8 +1,7 @@
 """Pace, comparison and limits of the reads for arrival times."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import pytest
 
@@ -11,17 +10,12 @@ from mm2slo_core.arrival_pace import MAX_PARTITIONS
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.service.cluster_writer import ClusterWriter
 from mm2slo_exporter.timeline.arrival_poller import ArrivalPoller
+from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.partition_offsets import OffsetReading
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from mm2slo_exporter.service.cluster_writer import ClusterWriter
-    from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
-    from mm2slo_kafka.partition_offsets import Isolation
-    from mm2slo_kafka.record_producer import DeliveryResult
+from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
+from mm2slo_kafka.record_producer import DeliveryResult
 
 POLL = 5.0
 

@@ -1,7 +1,5 @@
 """Arrivals of a flow between two reads of end offsets."""
 
-from __future__ import annotations
-
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition

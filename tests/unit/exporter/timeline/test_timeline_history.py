@@ -1,26 +1,21 @@
 """The timeline is read backwards, as far as unreplicated records need it."""
 
-from __future__ import annotations
-
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pytest
 
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.collection_health import Health
 from mm2slo_exporter.timeline import timeline_history
 from mm2slo_exporter.timeline.timeline_history import HistoryChunk, TimelineHistory
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
 from mm2slo_kafka.tailed_topic import TailRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-    import pytest
-
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 FLOW, PARTITION = Flow("us", "eu"), TopicPartition("timeline", 0)
 NOW = 100_000.0

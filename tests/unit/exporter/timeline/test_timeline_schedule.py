@@ -1,7 +1,5 @@
 """Timeline records are written on change and name the preceding poll only if it was seen."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord

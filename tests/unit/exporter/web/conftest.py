@@ -1,12 +1,13 @@
 """A site whose answers are at hand, and servers on free loopback ports."""
 
-from __future__ import annotations
-
 import http.client
 import socket
+import ssl
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,13 +24,7 @@ from mm2slo_exporter.web import (
     exporter_server,
 )
 from mm2slo_web.reloaded_access import web_config_file
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from mm2slo_web.web_server import WebServer
+from mm2slo_web.web_server import WebServer
 
 FLOW = Flow("us", "eu")
 READY = Readiness(ready=True, flows=(FlowReadiness(FLOW, ready=True),))

@@ -1,23 +1,19 @@
 """Who may read: Basic with bcrypt, bearer tokens, and what stays open."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hashlib
 import json
 import pickle
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import bcrypt
 import pytest
 
 from mm2slo_core.secret import Secret
 from mm2slo_web.authenticator import Authenticator, TooManyLoginsError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PASSWORD = "correct horse é"
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()

@@ -1,11 +1,11 @@
 """Slow, silent, malformed and numerous clients do not block others."""
 
-from __future__ import annotations
-
 import socket
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from web_tls import trusting, write_config
@@ -13,15 +13,9 @@ from web_tls import trusting, write_config
 from mm2slo_core.catalogue import REPLICATION_LAG_RECORDS
 from mm2slo_core.config import Listen
 from mm2slo_core.user_errors import UserError
-from mm2slo_exporter.exposition import Family, Renderer
+from mm2slo_exporter.exposition import Family, Renderer, Snapshot
 from mm2slo_exporter.web import exporter_server
 from mm2slo_web.guarded_config import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_exporter.exposition import Snapshot
 
 CLOSE = b"Connection: close\r\n\r\n"
 

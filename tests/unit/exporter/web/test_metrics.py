@@ -1,24 +1,19 @@
 """GET /metrics: the newest snapshot, in the format and encoding the client asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 from mm2slo_core.catalogue import EXPORTER_SERIES, REPLICATION_LAG_RECORDS
-from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer
+from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
+from mm2slo_exporter.web import FlowOverview, Readiness, ReloadResult
 from mm2slo_exporter.web.messages import Request
 from mm2slo_exporter.web.routes import respond
 from mm2slo_web.reloaded_access import OPEN
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.exposition import Snapshot
-    from mm2slo_exporter.web import FlowOverview, Readiness, ReloadResult
 
 CLASSIC = (
     b"# HELP mm2_flow_lag_records Source records that the flow has not yet replicated,"

@@ -1,7 +1,5 @@
 """Accept and Accept-Encoding, by RFC 9110."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Everything beside /metrics: probes, page, reload, and requests that are wrong."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,16 +1,12 @@
 """TLS and client certificates, with certificates made for the test."""
 
-from __future__ import annotations
-
 import logging
 import ssl
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from web_tls import CA, CLIENT_CA, trusting, write_certificate, write_config
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Which of these a client sees depends on how far it was when the server closed.
 REFUSED = r"(?i)alert|closed|eof|reset|broken pipe"

@@ -1,7 +1,5 @@
 """Error budgets as bars and text."""
 
-from __future__ import annotations
-
 from zoneinfo import ZoneInfo
 
 import pytest

@@ -1,9 +1,8 @@
 """Digests from counted events, over the real reporter."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,8 +10,11 @@ from digest_samples import NOW, at
 from fake_slack import FakeSlackWebhook
 from minute_history import Minutes, objective
 
-from mm2slo_core.reporting.step_counts import MINUTE_MS, SpanCounts
+from mm2slo_core.objectives.exclusion import Exclusion, Span
+from mm2slo_core.reporting.audit_confirmation import AuditedUnit
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, StepCounts
 from mm2slo_core.secret import Secret
+from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.digest_builder import DigestBuilder
 from mm2slo_report.digest.digest_post import PostResult, post_once
@@ -21,15 +23,6 @@ from mm2slo_report.digest.slack_client.slack_posters import WebhookPoster
 from mm2slo_report.reporter import Reporter
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from mm2slo_core.objectives.exclusion import Exclusion, Span
-    from mm2slo_core.reporting.audit_confirmation import AuditedUnit
-    from mm2slo_core.reporting.step_counts import Indicator, StepCounts
-    from mm2slo_core.topology import Flow
 
 DAY = 24 * 60 * MINUTE_MS
 OBJECTIVE = objective(0.99)

@@ -1,14 +1,14 @@
 """Posting each digest once, over repeated and concurrent runs and errors."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from digest_samples import entry, report
 
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.digest_post import PostResult, post_once
 from mm2slo_report.digest.report_links import ReportLinks
 from mm2slo_report.digest.slack_client.poster import (
@@ -18,12 +18,6 @@ from mm2slo_report.digest.slack_client.poster import (
 )
 from mm2slo_report.digest.slack_message import Message, build_message
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_core.user_errors import UserError
 
 MESSAGE = build_message(report([entry(Flow("us", "eu"))]), [], ReportLinks())
 PERIOD = "7d to 2026-07-20"

@@ -1,7 +1,5 @@
 """Digests stay within Slack's limits, whatever their names and number of flows."""
 
-from __future__ import annotations
-
 import json
 
 from digest_samples import NOW, detail, entry, report, texts

@@ -1,7 +1,5 @@
 """The keys under which digests are posted once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

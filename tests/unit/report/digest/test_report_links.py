@@ -1,9 +1,7 @@
 """The report behind a digest's link shows the same figures."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from digest_samples import texts
@@ -14,9 +12,6 @@ from mm2slo_report.digest.digest_builder import DigestBuilder
 from mm2slo_report.digest.report_links import ReportLinks
 from mm2slo_report.rendering.value_format import percent_text
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LINK = re.compile(r"<http://localhost(/[^|]+)\|Full report>")
 

@@ -1,7 +1,5 @@
 """Retries by each error that urllib raises."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 import ssl

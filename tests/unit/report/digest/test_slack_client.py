@@ -1,13 +1,12 @@
 """The webhook and bot posters against Slack's documented behaviour."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from digest_samples import entry, report
@@ -27,10 +26,6 @@ from mm2slo_report.digest.slack_client.poster import (
 from mm2slo_report.digest.slack_client.slack_posters import BotPoster, WebhookPoster
 from mm2slo_report.digest.slack_client.slack_secrets import bot_token, webhook_url
 from mm2slo_report.digest.slack_message import build_message
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CHANNEL = "C0123456789"
 MESSAGE = build_message(

@@ -1,7 +1,5 @@
 """Escaping and truncation of text in Slack's markup."""
 
-from __future__ import annotations
-
 import pytest
 from fake_slack.slack_markup import find_unescaped, utf16_length
 from hypothesis import given

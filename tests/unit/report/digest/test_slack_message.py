@@ -1,7 +1,5 @@
 """The content of a digest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

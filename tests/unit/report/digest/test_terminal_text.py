@@ -1,7 +1,5 @@
 """Digests as text for a terminal."""
 
-from __future__ import annotations
-
 from digest_samples import entry, report
 
 from mm2slo_core.sli_counters import Sli

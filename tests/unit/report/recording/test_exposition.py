@@ -1,7 +1,5 @@
 """Parsing the SLI counters and the process start time of a page."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

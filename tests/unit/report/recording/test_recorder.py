@@ -1,10 +1,9 @@
 """The recorder over real pages: stored minutes, health, restarts and outages."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from recorder_fakes import AVAILABILITY, LATENCY, NOON, RecordedHistory, exposition
@@ -12,18 +11,13 @@ from recorder_fakes.fake_exporter import FakeExporter
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import STEP_MS, SpanCounts, Tally
+from mm2slo_report.recording.history_store import HistoryStore
 from mm2slo_report.recording.recorder import Recorder
+from mm2slo_report.recording.recorder_health import RecorderHealth
 from mm2slo_report.recording.recorder_lease import RecorderLease
 from mm2slo_report.recording.scraper import Target
 from mm2slo_report.sources.recorder_source import RecorderSource
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from mm2slo_report.recording.history_store import HistoryStore
-    from mm2slo_report.recording.recorder_health import RecorderHealth
 
 SECOND = 1000
 DAY = 86_400.0

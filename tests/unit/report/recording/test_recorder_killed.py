@@ -1,23 +1,18 @@
 """A recorder that is repeatedly killed at any moment neither loses nor duplicates events."""
 
-from __future__ import annotations
-
 import random
 import signal
 import sqlite3
+import subprocess
 import threading
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from recorder_fakes import AVAILABILITY, NOON, exposition
 from recorder_fakes.fake_exporter import FakeExporter
 from store_specs.audit_process import start_module
-
-if TYPE_CHECKING:
-    import subprocess
-    from pathlib import Path
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_store import Store

@@ -1,7 +1,5 @@
 """Errors and warnings of the recorder source."""
 
-from __future__ import annotations
-
 import pytest
 from recorder_fakes import AVAILABILITY
 

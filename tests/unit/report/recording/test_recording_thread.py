@@ -1,20 +1,15 @@
 """The recording thread: that it records, survives errors, and ends."""
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING
 
+import pytest
 from recorder_fakes import AVAILABILITY, RecordedHistory, exposition
 from recorder_fakes.fake_exporter import FakeExporter
 
 from mm2slo_report.recording.recorder import Recorder
 from mm2slo_report.recording.recording_thread import RecordingThread
 from mm2slo_report.recording.scraper import Target
-
-if TYPE_CHECKING:
-    import pytest
 
 TIMEOUT = 20.0
 

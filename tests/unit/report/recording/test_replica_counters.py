@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,11 +14,7 @@ from mm2slo_core.reporting.step_counts import Indicator, Tally
 from mm2slo_report.recording.exposition import Page
 from mm2slo_report.recording.replica_counters import ReplicaCounters
 from mm2slo_report.recording.tally_arithmetic import plus
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_store import CounterState
+from mm2slo_store import CounterState
 
 SECOND = 1000
 

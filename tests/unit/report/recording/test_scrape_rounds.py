@@ -1,7 +1,5 @@
 """Scrape rounds: concurrent, without duplicate or outdated pages."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field
 

@@ -1,12 +1,11 @@
 """Scrapes over real connections: requests, responses and error messages."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import trustme
@@ -15,10 +14,6 @@ from recorder_fakes.fake_exporter import FakeExporter
 
 from mm2slo_core.reporting.step_counts import Tally
 from mm2slo_report.recording.scraper import ScrapeError, Scraper, Target
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PAGE = exposition({AVAILABILITY: (3, 4, 1)}, others=2000)
 

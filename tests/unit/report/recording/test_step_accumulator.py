@@ -1,7 +1,5 @@
 """Scrape rounds become steps: each event once, whatever the clock does."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from recorder_fakes import AVAILABILITY, LATENCY, NOON, RecordedHistory

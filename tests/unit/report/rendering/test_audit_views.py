@@ -1,7 +1,5 @@
 """Views of the page from rows of the results store."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

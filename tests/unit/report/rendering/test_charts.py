@@ -1,11 +1,9 @@
 """Geometry of the charts."""
 
-from __future__ import annotations
-
 import itertools
 import re
+from collections.abc import Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -21,9 +19,6 @@ from mm2slo_report.rendering.budget_steps import end_text
 from mm2slo_report.rendering.burn_down_chart import HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
 from mm2slo_report.rendering.flow_map import MapFlow, flow_map
 from mm2slo_report.rendering.latency_chart import latency_chart
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def spent(*shares: float | None) -> list[Day]:

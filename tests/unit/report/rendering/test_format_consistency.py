@@ -1,7 +1,5 @@
 """JSON, CSV, Markdown and HTML of a report contain the same values."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

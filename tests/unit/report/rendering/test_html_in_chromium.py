@@ -1,13 +1,11 @@
 """The pages in Chromium, at phone and desktop width, in light and dark mode."""
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from chromium import Tab, browsing
@@ -15,13 +13,9 @@ from chromium.headless import find_chromium
 from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, sample_details, sample_report
 
 from mm2slo_core.reporting.entry_order import worst_first
+from mm2slo_core.reporting.slo_report import Report
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import as_html, page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_core.reporting.slo_report import Report
 
 pytestmark = [
     pytest.mark.long,

@@ -1,7 +1,5 @@
 """The pages are valid, safe, self-contained and accessible."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

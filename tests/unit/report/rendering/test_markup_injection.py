@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, sample_details, sample_report
 from sample_report.parsed_output import Document, cells
 
-from mm2slo_core.reporting.report_entry import Confirmation, WindowKind
-from mm2slo_core.reporting.slo_report import Detail
+from mm2slo_core.reporting.report_entry import Confirmation, Entry, WindowKind
+from mm2slo_core.reporting.slo_report import Detail, Report
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering import as_csv, as_html, as_markdown, page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mm2slo_core.reporting.report_entry import Entry
-    from mm2slo_core.reporting.slo_report import Report
-    from mm2slo_report.rendering import AuditView, FlowView, GroupView, LatencyView
+from mm2slo_report.rendering import (
+    AuditView,
+    FlowView,
+    GroupView,
+    LatencyView,
+    as_csv,
+    as_html,
+    as_markdown,
+    page,
+)
 
 ATTACKS = (
     "javascript:alert(1)",

@@ -1,20 +1,16 @@
 """Entries, details and reports as typed responses."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sample_report import NOW, WEST, sample_details, sample_entries, sample_report
 
+from mm2slo_core.reporting.report_entry import Entry
+from mm2slo_core.reporting.slo_report import Report
 from mm2slo_core.sli_counters import SliKey
 from mm2slo_report.rendering import References, entry_models, report_models
-
-if TYPE_CHECKING:
-    from mm2slo_core.reporting.report_entry import Entry
-    from mm2slo_core.reporting.slo_report import Report
 
 ENTRIES = {each.id: each for each in sample_entries()}
 FIELDS = {

@@ -1,7 +1,5 @@
 """Sentences of reports."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

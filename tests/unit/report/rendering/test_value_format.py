@@ -1,7 +1,5 @@
 """Values as text: in fitting units, never rounded to a better one."""
 
-from __future__ import annotations
-
 from datetime import UTC
 from zoneinfo import ZoneInfo
 

@@ -1,12 +1,12 @@
 """Prometheus's HTTP API as documented, and its errors."""
 
-from __future__ import annotations
-
 import json
 import math
 import socket
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 import pytest
@@ -16,10 +16,6 @@ from mm2slo_report.http_session import Server
 from mm2slo_report.sources.prometheus import PrometheusClient
 from mm2slo_report.sources.prometheus.api import Found, Point
 from mm2slo_report.sources.sli_source import SliSourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SECRET: Final = "s3cret-of-the-token"
 AT: Final = 1_790_000_000_123

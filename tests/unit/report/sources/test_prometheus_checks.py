@@ -1,7 +1,5 @@
 """How long Prometheus keeps samples, and which rules it has loaded."""
 
-from __future__ import annotations
-
 import pytest
 
 from mm2slo_report.sources.prometheus.checks import missing_groups, retention, retention_warnings

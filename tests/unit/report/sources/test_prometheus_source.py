@@ -1,7 +1,5 @@
 """A Prometheus that is not there: every question says so, none answers with a figure."""
 
-from __future__ import annotations
-
 import socket
 from typing import Final
 

@@ -1,9 +1,9 @@
 """Metrics of the newest finished audit of each flow: rates, latency, evidence."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,16 +13,15 @@ from store_specs.sample_results import evidence, orders_outcome
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.latency_histogram import bucket
 from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, LatencyCells, PartitionOutcome
+from mm2slo_core.audit.unit_outcome import (
+    AffinityOutcome,
+    LatencyCells,
+    PartitionOutcome,
+    UnitOutcome,
+)
 from mm2slo_core.catalogue.audit_result_metrics import AUDITED
 from mm2slo_core.topology import Flow
 from mm2slo_store import AuditRun, JudgedUnit, RunHeader, Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 HOUR = 3_600_000
 LABELS = {metric.name: metric.labels for metric in AUDITED}

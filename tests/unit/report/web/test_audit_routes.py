@@ -1,8 +1,8 @@
 """`/audits`, paginated evidence, and metrics of audits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -18,10 +18,6 @@ from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
 from mm2slo_report.web.page_cursor import Cursor, encode_cursor
 from mm2slo_store import Store, schema
 from mm2slo_store.row_conversion import failed_row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HOUR = 3_600_000
 LOST = [evidence(Verdict.LOST, offset) for offset in range(250)]

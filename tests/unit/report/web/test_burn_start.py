@@ -1,18 +1,12 @@
 """Search for the start of burns."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from minute_history import Minutes, objective
 from report_service_fixture import AS_OF, MemorySource, Sums, start_service
 
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_report.burn_start import MAX_OBJECTIVES
-
-if TYPE_CHECKING:
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 HOUR = 60
 """Minutes."""

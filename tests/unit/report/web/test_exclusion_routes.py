@@ -1,10 +1,10 @@
 """`/exclusions`: planned maintenance and its effect on reports."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from report_service_fixture import (
@@ -21,10 +21,6 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 WRITER = {"Authorization": "Bearer w"}
 TOKEN = Token(hashlib.sha256(b"w").hexdigest(), Scope.WRITE, "ops")

@@ -1,12 +1,11 @@
 """`/flows` and failover readiness, from exporter metrics."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from minute_history import FLOW
-from report_service_fixture import NOW, REVERSE_FLOW, start_service
+from report_service_fixture import NOW, REVERSE_FLOW, ServiceFixture, start_service
 from store_specs.sample_results import judged, orders_outcome, run_of
 
 from mm2slo_core.audit.audit_scope import Window
@@ -19,12 +18,6 @@ from mm2slo_report.web.flow_status import (
     parse_samples,
 )
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from report_service_fixture import ServiceFixture
 
 SIZE = ((1 << 40) + 9) / 5_000_000_003
 """Mean bytes of the source records in `orders_outcome`."""

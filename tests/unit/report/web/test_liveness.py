@@ -1,12 +1,10 @@
 """Liveness and readiness while the source hangs, on a real server."""
 
-from __future__ import annotations
-
 import http.client
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 from report_service_fixture import MemorySource, sample_source, start_service
@@ -14,12 +12,8 @@ from report_service_fixture import MemorySource, sample_source, start_service
 from mm2slo_core.config import Listen
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_report.web.app import create_app
+from mm2slo_store import Store
 from mm2slo_web.web_server import WebServer, bind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_store import Store
 
 # More than the server has threads for requests, and than connections.
 PARALLEL, CONNECTIONS = 60, 256

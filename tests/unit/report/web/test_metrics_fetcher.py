@@ -1,9 +1,7 @@
 """Fetching an exporter's `/metrics`."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from recording_server import Answer, RecordingServer, Request
@@ -11,9 +9,6 @@ from recording_server import Answer, RecordingServer, Request
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web import metrics_fetcher
 from mm2slo_report.web.metrics_fetcher import MetricsFetcher
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_fetcher_ignores_environment_proxy_and_netrc(

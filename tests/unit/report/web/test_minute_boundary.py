@@ -1,9 +1,8 @@
 """Requests as a step ends, before the recorder has stored it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from minute_history import AVAILABILITY, FLOW, objective
 from report_service_fixture import AS_OF, MemorySource, start_service
@@ -13,9 +12,6 @@ from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.recorder_source import RecorderSource
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OF = Indicator(FLOW, AVAILABILITY)
 SEEN = TargetHealth(name="http://a/metrics", scrapes=1, indicators=5)

@@ -1,23 +1,16 @@
 """`/slo`: values, filters, order, pages and errors of single objectives."""
 
-from __future__ import annotations
-
 import csv
 import io
-from typing import TYPE_CHECKING
 
 import pytest
 from minute_history import AVAILABILITY, FLOW, Minutes, objective
-from report_service_fixture import NOW, Sums, start_service
+from report_service_fixture import NOW, ServiceFixture, Sums, start_service
 
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_report.sources.sli_source import SliSourceError
-
-if TYPE_CHECKING:
-    from report_service_fixture import ServiceFixture
-
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 
 def ids(found: dict[str, list[dict[str, str]]]) -> list[str]:

@@ -1,13 +1,9 @@
 """`/slo/{id}` with details, history, window pairs and definition."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 import yaml
 from minute_history import AVAILABILITY, DAY_MS, FLOW, objective
-from report_service_fixture import AS_OF, OUTAGE, start_service
+from report_service_fixture import AS_OF, OUTAGE, ServiceFixture, start_service
 
 from mm2slo_core.objectives.slo_ids import slo_id
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
@@ -15,11 +11,7 @@ from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.sli_source import SliSourceError
-
-if TYPE_CHECKING:
-    from report_service_fixture import ServiceFixture
-
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 SLO = "/slo/us-to-eu-availability"
 

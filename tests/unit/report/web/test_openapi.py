@@ -1,9 +1,8 @@
 """The OpenAPI document: every route, and answers that match its model and its schema."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -21,9 +20,6 @@ from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web.health_routes import Health
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOUR = 3_600_000
 WRITER = {"Authorization": "Bearer w"}

@@ -1,19 +1,14 @@
 """Random requests get documented responses and never fail."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_service_fixture import start_service
+from report_service_fixture import ServiceFixture, start_service
 
-if TYPE_CHECKING:
-    from report_service_fixture import ServiceFixture
-
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 TEXTS = st.one_of(
     st.text(max_size=30),

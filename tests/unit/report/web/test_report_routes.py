@@ -1,14 +1,11 @@
 """`/slo/report` and `/`: formats by `format` and by `Accept`."""
 
-from __future__ import annotations
-
 import csv
 import io
-from typing import TYPE_CHECKING
 
 import pytest
 from minute_history import AVAILABILITY, FLOW, objective
-from report_service_fixture import OUTAGE, start_service
+from report_service_fixture import OUTAGE, ServiceFixture, start_service
 
 from mm2slo_core.objectives import Severity
 from mm2slo_core.reporting.step_counts import Indicator
@@ -17,11 +14,7 @@ from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.content_negotiation import ReportFormat, negotiate_format
 from mm2slo_report.web.problem_details import ProblemError
-
-if TYPE_CHECKING:
-    from report_service_fixture import ServiceFixture
-
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 REPORT = "/slo/report?period=2026-07"
 XSS = "<script>alert(1)</script>"

@@ -1,13 +1,10 @@
 """Access control: tokens, hosts, body sizes, methods and security headers."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
-from typing import TYPE_CHECKING
 
 import pytest
-from report_service_fixture import FixedTokens, sample_source, start_service
+from report_service_fixture import FixedTokens, ServiceFixture, sample_source, start_service
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.sources import SliSourceError
@@ -18,11 +15,7 @@ from mm2slo_report.web.service_settings import (
     require_tokens_or_loopback,
 )
 from mm2slo_report.web.tokens import Scope, Token, parse_tokens
-
-if TYPE_CHECKING:
-    from report_service_fixture import ServiceFixture
-
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 READ, WRITE = "read-me-7", "write-me-9"
 

@@ -1,7 +1,5 @@
 """Log lines of requests, and the id that they share with the response."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
@@ -10,22 +8,18 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import uvicorn
 from report_service_fixture import sample_source, start_service
+from starlette.types import Receive, Scope, Send
 
 from mm2slo_core.json_logs import JsonFormatter
 from mm2slo_lab.condition_wait import wait_for
+from mm2slo_store import Store
 from mm2slo_web.request_log import RequestLog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from starlette.types import Receive, Scope, Send
-
-    from mm2slo_store import Store
 
 
 @pytest.fixture

@@ -1,10 +1,7 @@
 """Caches, rate limits and cache headers."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 from report_service_fixture import sample_source, start_service
@@ -13,9 +10,7 @@ from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_report.web.problem_details import ProblemError
 from mm2slo_report.web.rate_limiter import RateLimiter
 from mm2slo_report.web.result_cache import Cache
-
-if TYPE_CHECKING:
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 
 def test_cache_entry_expires() -> None:

@@ -1,9 +1,8 @@
 """Schemathesis against the OpenAPI document of the service, in process."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import schemathesis
@@ -32,9 +31,6 @@ from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web.app import create_app
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOUR = 3_600_000
 TOKEN = Token(hashlib.sha256(b"w").hexdigest(), Scope.WRITE, "ops")

@@ -1,21 +1,15 @@
 """Reloading of the token file."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from report_service_fixture import start_service
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.web.token_file import TokenFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mm2slo_store import Store
+from mm2slo_store import Store
 
 
 def line(token: str, scope: str = "read") -> str:

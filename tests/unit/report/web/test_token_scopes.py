@@ -1,14 +1,20 @@
 """Tokens that are limited to flows: everything else does not exist for them, caches included."""
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from minute_history import FLOW
-from report_service_fixture import NOW, OUTAGE, REVERSE_FLOW, sample_source, start_service
+from report_service_fixture import (
+    NOW,
+    OUTAGE,
+    REVERSE_FLOW,
+    ServiceFixture,
+    sample_source,
+    start_service,
+)
 from store_specs.sample_results import (
     AP_EU,
     evidence,
@@ -30,11 +36,6 @@ from mm2slo_report.sources import SliSourceError
 from mm2slo_report.web.scoped_records import HIDDEN_NAME, HIDDEN_VERDICT
 from mm2slo_report.web.tokens import Scope, parse_tokens
 from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from report_service_fixture import ServiceFixture
 
 HOUR = 3_600_000
 ADDRESS = "http://exporter.internal:9108"

@@ -1,7 +1,5 @@
 """Annotations: regions where a series is 1, times from values, and NaN."""
 
-from __future__ import annotations
-
 from dashboard_preview import prometheus_api
 from dashboard_preview.annotation_marks import Mark, marks
 from dashboard_preview.grafana_json.dashboard_json import Annotation

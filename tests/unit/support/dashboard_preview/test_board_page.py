@@ -1,7 +1,5 @@
 """Whole pages: no external resources, no injection by names, rejected queries."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from xml.etree import ElementTree as ET

@@ -1,10 +1,10 @@
 """The committed dashboards are parsed completely; unknown settings are refused."""
 
-from __future__ import annotations
-
 import copy
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from dashboard_preview.grafana_json.dashboard_json import ROW, dashboard, dashboards
@@ -13,10 +13,6 @@ from generated_dashboards import dashboards as generated
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 Json = dict[str, Any]
 

@@ -1,7 +1,5 @@
 """Values formatted as by Grafana 11."""
 
-from __future__ import annotations
-
 import pytest
 from dashboard_preview.grafana_units import formatted, known, on_axis
 

@@ -1,18 +1,13 @@
 """Pages in Chromium: content, layout, and no other requests."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from chromium import Tab, browsing
 from chromium.headless import find_chromium
 from generated_dashboards import dashboards
 from preview_fixtures import FakePrometheus, draw_page, matrix, vector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.long,

@@ -1,7 +1,5 @@
 """Line charts: positions of points, axes and legend."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

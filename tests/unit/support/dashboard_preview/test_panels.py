@@ -1,7 +1,5 @@
 """Stats, bars, tables and timelines of the generated dashboards, with fake data."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

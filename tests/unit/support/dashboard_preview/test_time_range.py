@@ -1,7 +1,5 @@
 """Steps, time ranges and Grafana's own variables."""
 
-from __future__ import annotations
-
 import pytest
 from dashboard_preview.time_range import Span, length, relative
 

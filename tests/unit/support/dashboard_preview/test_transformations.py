@@ -1,7 +1,5 @@
 """Transformations of query results into one table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Colours by threshold, by value mapping and by the number of a series."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
