@@ -6,24 +6,11 @@ A constant is the metric name in capitals without the prefix `mm2_`, as in
 
 from __future__ import annotations
 
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mm2slo_core.catalogue import (
-    canary_metrics,
-    connect_metrics,
-    drift_metrics,
-    exporter_metrics,
-    failover_metrics,
-    flow_metrics,
-    heartbeat_metrics,
-    lag_metrics,
-    position_metrics,
-    process_metrics,
-    retention_metrics,
-    sli_metrics,
-)
 from mm2slo_core.catalogue.canary_metrics import (
+    CANARY,
     CANARY_DUPLICATES_TOTAL,
     CANARY_EXPIRED_TOTAL,
     CANARY_LAST_ARRIVAL_TIMESTAMP_SECONDS,
@@ -38,11 +25,13 @@ from mm2slo_core.catalogue.canary_metrics import (
     CANARY_UNKNOWN_TOTAL,
 )
 from mm2slo_core.catalogue.connect_metrics import (
+    CONNECT,
     CONNECTOR_STATE,
     TASK_STATE,
 )
 from mm2slo_core.catalogue.drift_metrics import (
     ASSIGNED_MISSING_PARTITIONS,
+    DRIFT,
     PARTITION_DRIFT,
     SOURCE_TRUNCATIONS_TOTAL,
     TOPIC_CONFIG_DRIFT,
@@ -51,6 +40,7 @@ from mm2slo_core.catalogue.drift_metrics import (
     UNASSIGNED_PARTITIONS,
 )
 from mm2slo_core.catalogue.exporter_metrics import (
+    EXPORTER,
     EXPORTER_ARRIVAL_BRACKET_SECONDS,
     EXPORTER_BUILD_INFO,
     EXPORTER_COLLECT_DURATION_SECONDS,
@@ -77,6 +67,7 @@ from mm2slo_core.catalogue.failover_metrics import (
     CHECKPOINT_AGE_SECONDS,
     CHECKPOINT_LAG_RECORDS,
     CHECKPOINT_LAST_TIMESTAMP_SECONDS,
+    FAILOVER,
     FAILOVER_BLOCKED,
     FAILOVER_COMMITS_AGE_SECONDS,
     FAILOVER_GROUP_TYPES_KNOWN,
@@ -104,6 +95,7 @@ from mm2slo_core.catalogue.flow_metrics import (
     FLOW_OBSERVED_TIMESTAMP_SECONDS,
     FLOW_SETTING_OVERRIDDEN,
     FLOW_STATE,
+    FLOWS,
     LAG_SECONDS_ORIGIN_PARTITIONS,
     REPLICATED_PARTITIONS,
     TOPIC_INFO,
@@ -112,11 +104,13 @@ from mm2slo_core.catalogue.heartbeat_metrics import (
     HEARTBEAT_AGE_SECONDS,
     HEARTBEAT_LAST_TIMESTAMP_SECONDS,
     HEARTBEAT_LATENCY_SECONDS,
+    HEARTBEATS,
     HEARTBEATS_MISSING_TOTAL,
     HEARTBEATS_PRESENT,
     HEARTBEATS_RECEIVED_TOTAL,
 )
 from mm2slo_core.catalogue.lag_metrics import (
+    LAG,
     OPEN_TRANSACTION_RECORDS,
     PARTITION_STALLED,
     REPLICATION_LAG_RECORDS,
@@ -134,6 +128,7 @@ from mm2slo_core.catalogue.metric import (
 )
 from mm2slo_core.catalogue.position_metrics import (
     POSITION_QUALITY,
+    POSITIONS,
     REPLICATED_RECORDS_TOTAL,
     REPLICATED_SOURCE_OFFSET,
     SOURCE_END_OFFSET,
@@ -143,6 +138,7 @@ from mm2slo_core.catalogue.position_metrics import (
     TARGET_START_OFFSET,
 )
 from mm2slo_core.catalogue.process_metrics import (
+    PROCESS,
     PROCESS_CPU_SECONDS_TOTAL,
     PROCESS_MAX_FDS,
     PROCESS_OPEN_FDS,
@@ -180,12 +176,14 @@ from mm2slo_core.catalogue.recorded_series import (
     RecordedSeries,
 )
 from mm2slo_core.catalogue.retention_metrics import (
+    RETENTION,
     RETENTION_HEADROOM_RECORDS,
     RETENTION_HEADROOM_SECONDS,
     RETENTION_LOST_RECORDS_TOTAL,
     RETENTION_PENDING_LOST_RECORDS,
 )
 from mm2slo_core.catalogue.sli_metrics import (
+    INDICATORS,
     SLI_EVENTS_TOTAL,
     SLI_GOOD_EVENTS_TOTAL,
     SLI_UNKNOWN_EVENTS_TOTAL,
@@ -341,24 +339,23 @@ __all__ = [
 ]
 
 
-def _declared_in(module: ModuleType) -> tuple[Metric, ...]:
-    return tuple(value for value in vars(module).values() if isinstance(value, Metric))
-
-
 GROUPS: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
     {
-        "Flows": _declared_in(flow_metrics),
-        "Heartbeats": _declared_in(heartbeat_metrics),
-        "Canary": _declared_in(canary_metrics),
-        "Positions": _declared_in(position_metrics),
-        "Lag": _declared_in(lag_metrics),
-        "Retention": _declared_in(retention_metrics),
-        "Drift": _declared_in(drift_metrics),
-        "Failover": _declared_in(failover_metrics),
-        "Connectors and tasks": _declared_in(connect_metrics),
-        "Service-level indicators": _declared_in(sli_metrics),
-        "Exporter": _declared_in(exporter_metrics),
-        "Process": _declared_in(process_metrics),
+        subject.title: subject.metrics
+        for subject in (
+            FLOWS,
+            HEARTBEATS,
+            CANARY,
+            POSITIONS,
+            LAG,
+            RETENTION,
+            DRIFT,
+            FAILOVER,
+            CONNECT,
+            INDICATORS,
+            EXPORTER,
+            PROCESS,
+        )
     }
 )
 """Metrics by subject, in the order of the documentation."""

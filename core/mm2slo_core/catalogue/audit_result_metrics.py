@@ -5,9 +5,8 @@ They cover the topics that the flow replicates. Values with bounds have the labe
 """
 
 from enum import StrEnum
-from typing import Final
 
-from mm2slo_core.catalogue._metric_factories import gauge
+from mm2slo_core.catalogue._metric_factories import MetricSubject
 
 
 class Bound(StrEnum):
@@ -32,55 +31,56 @@ class LatencyMeasure(StrEnum):
     TRANSFER = "transfer"
 
 
-AUDIT_RUNS = gauge(
+AUDITS = MetricSubject("Audits")
+AUDIT_RUNS = AUDITS.gauge(
     "mm2_audit_runs",
     "Audit runs in the results store, by state: running, finished or failed.",
     ("state",),
     per_flow=False,
 )
-AUDIT_LAST_RUN_TIMESTAMP_SECONDS = gauge(
+AUDIT_LAST_RUN_TIMESTAMP_SECONDS = AUDITS.gauge(
     "mm2_audit_last_run_timestamp_seconds",
     "End time of the latest finished audit of the flow.",
     unit="seconds",
 )
-AUDIT_WINDOW_END_TIMESTAMP_SECONDS = gauge(
+AUDIT_WINDOW_END_TIMESTAMP_SECONDS = AUDITS.gauge(
     "mm2_audit_window_end_timestamp_seconds",
     "End of the window of the latest finished audit of the flow.",
     unit="seconds",
 )
-AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS = gauge(
+AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS = AUDITS.gauge(
     "mm2_audit_complete_up_to_timestamp_seconds",
     "Time up to which the latest finished audit of the flow found all records complete.",
     unit="seconds",
 )
-AUDIT_RECORDS = gauge(
+AUDIT_RECORDS = AUDITS.gauge(
     "mm2_audit_records",
     "Records of the latest finished audit of the flow, by verdict.",
     ("verdict",),
     unit="records",
 )
-AUDIT_FAULTS_RECORDS = gauge(
+AUDIT_FAULTS_RECORDS = AUDITS.gauge(
     "mm2_audit_faults_records",
     "Faulty records of the latest finished audit of the flow: lost, overdue, expired, moved, "
     "altered or unmasked.",
     unit="records",
 )
-AUDIT_UNAUDITED_TOPICS = gauge(
+AUDIT_UNAUDITED_TOPICS = AUDITS.gauge(
     "mm2_audit_unaudited_topics",
     "Topics that the latest finished audit of the flow could not audit.",
 )
-AUDIT_SAMPLED_RATIO = gauge(
+AUDIT_SAMPLED_RATIO = AUDITS.gauge(
     "mm2_audit_sampled_ratio",
     "Share of records that the latest finished audit of the flow sampled; 1 is a census.",
     unit="ratio",
 )
-AUDIT_RECORD_SIZE_BYTES = gauge(
+AUDIT_RECORD_SIZE_BYTES = AUDITS.gauge(
     "mm2_audit_record_size_bytes",
     "Mean size of the source records in the latest finished audit of the flow: key, value and "
     "headers, uncompressed, in topics without unauditable records.",
     unit="bytes",
 )
-AUDIT_RECORDS_RATIO = gauge(
+AUDIT_RECORDS_RATIO = AUDITS.gauge(
     "mm2_audit_records_ratio",
     "Share of lost (with overdue), altered and moved records, and of replicated records with "
     "duplicates (including replays), in the latest finished audit of the flow: estimate, and 95 % "
@@ -89,7 +89,7 @@ AUDIT_RECORDS_RATIO = gauge(
     ("verdict", "bound"),
     unit="ratio",
 )
-AUDIT_KEYS_RATIO = gauge(
+AUDIT_KEYS_RATIO = AUDITS.gauge(
     "mm2_audit_keys_ratio",
     "Share of keys whose affinity or order is violated, in the latest finished audit of the flow: "
     "estimate, and 95 % bounds for all keys (Clopper-Pearson; equal in a census; unknown for a "
@@ -97,7 +97,7 @@ AUDIT_KEYS_RATIO = gauge(
     ("property", "bound"),
     unit="ratio",
 )
-AUDIT_LATENCY_SECONDS = gauge(
+AUDIT_LATENCY_SECONDS = AUDITS.gauge(
     "mm2_audit_latency_seconds",
     "Latency percentiles of the latest finished audit of the flow, lower and upper bound: "
     "end-to-end (producer timestamp to arrival on the target; not for sources with LogAppendTime) "
@@ -105,34 +105,16 @@ AUDIT_LATENCY_SECONDS = gauge(
     ("measure", "percentile", "bound"),
     unit="seconds",
 )
-AUDIT_EVIDENCE_RECORDS = gauge(
+AUDIT_EVIDENCE_RECORDS = AUDITS.gauge(
     "mm2_audit_evidence_records",
     "Anomalies with evidence in the latest finished audit of the flow, by verdict.",
     ("verdict",),
     unit="records",
 )
-AUDIT_UNEVIDENCED_RECORDS = gauge(
+AUDIT_UNEVIDENCED_RECORDS = AUDITS.gauge(
     "mm2_audit_unevidenced_records",
     "Anomalies without evidence in the latest finished audit of the flow, by verdict; evidence is "
     "limited per topic and verdict.",
     ("verdict",),
     unit="records",
 )
-
-AUDITED: Final = (
-    AUDIT_RUNS,
-    AUDIT_LAST_RUN_TIMESTAMP_SECONDS,
-    AUDIT_WINDOW_END_TIMESTAMP_SECONDS,
-    AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
-    AUDIT_RECORDS,
-    AUDIT_FAULTS_RECORDS,
-    AUDIT_UNAUDITED_TOPICS,
-    AUDIT_SAMPLED_RATIO,
-    AUDIT_RECORD_SIZE_BYTES,
-    AUDIT_RECORDS_RATIO,
-    AUDIT_KEYS_RATIO,
-    AUDIT_LATENCY_SECONDS,
-    AUDIT_EVIDENCE_RECORDS,
-    AUDIT_UNEVIDENCED_RECORDS,
-)
-"""In the order of the documentation."""

@@ -2,34 +2,35 @@
 
 from types import MappingProxyType
 
-from mm2slo_core.catalogue._metric_factories import counter, gauge
-from mm2slo_core.catalogue.audit_result_metrics import AUDITED
+from mm2slo_core.catalogue._metric_factories import MetricSubject
+from mm2slo_core.catalogue.audit_result_metrics import AUDITS
 
-REPORT_BUILD_INFO = gauge(
+REPORT_SERVICE = MetricSubject("Report service")
+REPORT_BUILD_INFO = REPORT_SERVICE.gauge(
     "mm2_report_build_info",
     "Always 1; the label is the running version.",
     ("version",),
     per_flow=False,
 )
-REPORT_REQUESTS_TOTAL = counter(
+REPORT_REQUESTS_TOTAL = REPORT_SERVICE.counter(
     "mm2_report_requests_total",
     "HTTP requests by route and status code.",
     ("route", "status"),
     per_flow=False,
 )
-REPORT_RECORDED_UNTIL_TIMESTAMP_SECONDS = gauge(
+REPORT_RECORDED_UNTIL_TIMESTAMP_SECONDS = REPORT_SERVICE.gauge(
     "mm2_report_recorded_until_timestamp_seconds",
     "End of the newest step in the embedded history.",
     unit="seconds",
     per_flow=False,
 )
-REPORT_SCRAPES_TOTAL = counter(
+REPORT_SCRAPES_TOTAL = REPORT_SERVICE.counter(
     "mm2_report_scrapes_total",
     "Scrapes of the exporter for the embedded history.",
     ("exporter",),
     per_flow=False,
 )
-REPORT_SCRAPE_FAILURES_TOTAL = counter(
+REPORT_SCRAPE_FAILURES_TOTAL = REPORT_SERVICE.counter(
     "mm2_report_scrape_failures_total",
     "Failed scrapes of the exporter for the embedded history.",
     ("exporter",),
@@ -37,15 +38,6 @@ REPORT_SCRAPE_FAILURES_TOTAL = counter(
 )
 
 REPORT_GROUPS = MappingProxyType(
-    {
-        "Audits": AUDITED,
-        "Report service": (
-            REPORT_BUILD_INFO,
-            REPORT_REQUESTS_TOTAL,
-            REPORT_RECORDED_UNTIL_TIMESTAMP_SECONDS,
-            REPORT_SCRAPES_TOTAL,
-            REPORT_SCRAPE_FAILURES_TOTAL,
-        ),
-    }
+    {subject.title: subject.metrics for subject in (AUDITS, REPORT_SERVICE)}
 )
 """Metrics of the report service except `process_` metrics, by subject."""

@@ -19,12 +19,12 @@ from mm2slo_core.audit.unit_outcome import (
     PartitionOutcome,
     UnitOutcome,
 )
-from mm2slo_core.catalogue.audit_result_metrics import AUDITED
+from mm2slo_core.catalogue.audit_result_metrics import AUDITS
 from mm2slo_core.topology import Flow
 from mm2slo_store import AuditRun, JudgedUnit, RunHeader, Store
 
 HOUR = 3_600_000
-LABELS = {metric.name: metric.labels for metric in AUDITED}
+LABELS = {metric.name: metric.labels for metric in AUDITS.metrics}
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 WINDOW = Window(NOW - 2 * HOUR, NOW - HOUR)
 LATER = Window(NOW - HOUR, NOW)
