@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.rule_model import AlertRule
-from mm2slo_core.promql import duration, number
+from mm2slo_alerts.alert_rules import AlertRule, Group
+from mm2slo_core.catalogue.promql import duration, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from mm2slo_alerts.alert_thresholds import Limit, Thresholds
 
-    from mm2slo_alerts.rule_model import Group
-    from mm2slo_alerts.thresholds import Limit, Thresholds
 
 _INTRO: Final = """\
 # Alerts
@@ -75,7 +74,7 @@ def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
             *(_section(name, rules) for name, rules in alerts.items()),
             "## Thresholds",
             "",
-            "All figures that are not objectives (`alerts/mm2slo_alerts/thresholds.py`).",
+            "All figures that are not objectives (`alerts/mm2slo_alerts/alert_thresholds.py`).",
             "",
             "| Name | Value | Why |",
             "| --- | --- | --- |",

@@ -1,17 +1,19 @@
-"""HTTP requests to exporters and Prometheus: CA certificates, credentials, causes of failures."""
+"""HTTP requests to exporters and Prometheus: CA certificates, credentials, failures.
 
-from __future__ import annotations
+`MetricsFetcher` reads an exporter's current `/metrics`; the recorder scrapes by itself.
+"""
 
 import ssl
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import requests
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from mm2slo_report.sli_source import SliSourceError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +75,53 @@ def innermost_cause(error: BaseException) -> str:
     text = " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
     file = getattr(error, "filename", None)
     return text if file is None else f"{file}: {text}"
+
+
+_ACCEPT: Final = {"Accept": "text/plain;version=0.0.4"}
+_TIMEOUT: Final = 5.0
+
+_TOTAL_TIMEOUT: Final = 15.0
+"""Seconds for a whole page, so that a slow response cannot block callers."""
+_MAX_BYTES: Final = 256 * 1024 * 1024
+
+
+class MetricsFetcher:
+    """Fetches with a bearer token from *token_file*, if any; trusts *ca_file* or the system."""
+
+    def __init__(self, token_file: Path | None = None, ca_file: Path | None = None) -> None:
+        self._token_file = token_file
+        self._ca_file = ca_file
+
+    def __call__(self, address: str) -> Iterator[str]:
+        """The lines of `/metrics` at *address*. Raises SliSourceError."""
+        server = Server(url=address, token_file=self._token_file, ca_file=self._ca_file)
+        try:
+            with (
+                open_session() as session,
+                server.request(
+                    session, "GET", "/metrics", headers=_ACCEPT, timeout=_TIMEOUT, stream=True
+                ) as response,
+            ):
+                if response.status_code != requests.codes.ok:
+                    raise SliSourceError(
+                        f"exporter {address} returned status {response.status_code}"
+                    )
+                received, deadline = 0, time.monotonic() + _TOTAL_TIMEOUT
+                for line in response.iter_lines(chunk_size=1 << 16):
+                    received += len(line)
+                    if received > _MAX_BYTES:
+                        raise SliSourceError(f"the response of exporter {address} is too large")
+                    if time.monotonic() > deadline:
+                        raise SliSourceError(
+                            f"the response of exporter {address} is too slow", slow=True
+                        )
+                    yield line.decode("utf-8", "replace")
+        except requests.Timeout:
+            raise SliSourceError(
+                f"exporter {address} did not respond within {_TIMEOUT:g} s", slow=True
+            ) from None
+        except (requests.RequestException, OSError, ValueError) as error:
+            # A ValueError about an invalid header would quote the token.
+            raise SliSourceError(
+                f"cannot fetch metrics from exporter {address} ({type(error).__name__})"
+            ) from None

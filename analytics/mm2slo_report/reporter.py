@@ -1,36 +1,64 @@
-"""Builds reports as of one instant from the objectives, SLI history and stored facts."""
+"""Builds reports as of one instant from objectives, SLI history and stored facts.
+
+`Reporter` is the entry; it looks up since when window pairs burn, and reads planned maintenance and
+audit results through the port `FactSource`, which `StoreFacts` implements on the results store.
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
+from zoneinfo import ZoneInfo
 
-from mm2slo_core.config.suggestion import suggest
-from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.objectives.slo_ids import full_slo_id, slo_id
-from mm2slo_core.reporting.audit_confirmation import confirmation
-from mm2slo_core.reporting.budget_series import budget_parts, chart_step, series, steps
-from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
-from mm2slo_core.reporting.entry_order import worst_first
-from mm2slo_core.reporting.incidents import by_day, incidents
-from mm2slo_core.reporting.report_periods import period
-from mm2slo_core.reporting.report_query import ReportQuery, count_minutes
-from mm2slo_core.reporting.slo_report import Detail, History, Report
-from mm2slo_core.reporting.step_counts import Indicator, counted, whole_minute
-from mm2slo_report.burn_start import with_burn_starts
-from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.config.config_document import suggest
+from mm2slo_core.objectives.exclusion import Exclusion, Span
+from mm2slo_core.objectives.objective import Objective, full_slo_id, slo_id
+from mm2slo_core.reporting.entry_evaluation import (
+    AuditedUnit,
+    IndicatorData,
+    burning_since,
+    confirmation,
+    evaluate_entries,
+)
+from mm2slo_core.reporting.report_entry import (
+    Confirmation,
+    Entry,
+    PairReading,
+    PairState,
+    ReportWindow,
+    worst_first,
+)
+from mm2slo_core.reporting.report_query import ReportQuery, count_minutes, parse_period
+from mm2slo_core.reporting.slo_report import (
+    EntryDetail,
+    IndicatorHistory,
+    Report,
+    budget_parts,
+    budget_steps,
+    by_day,
+    chart_step,
+    incidents,
+    step_spans,
+)
+from mm2slo_core.reporting.step_counts import (
+    Indicator,
+    SpanCounts,
+    StepCounts,
+    count_span,
+    whole_minute,
+)
+from mm2slo_core.topology import Flow
+from mm2slo_report.sli_source import SliSource, SliSourceError
+from mm2slo_store.audit_rows import Run, StoredUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from zoneinfo import ZoneInfo
+    from mm2slo_store.store import Store
 
-    from mm2slo_core.objectives import Objective
-    from mm2slo_core.reporting.report_entry import Confirmation, Entry, ReportWindow
-    from mm2slo_core.reporting.step_counts import SpanCounts, StepCounts
-    from mm2slo_core.topology import Flow
-    from mm2slo_report.sources.sli_source import SliSource
-    from mm2slo_report.stored_facts import FactSource
 
 _MAX_SUGGESTIONS: Final = 3
 
@@ -79,7 +107,7 @@ class Reporter:
 
     def window(self, text: str | None, as_of: int) -> ReportWindow | None:
         """Parse the period *text*; None means each objective's own window. Raises ValueError."""
-        return None if text is None else period(text, as_of, self.zone)
+        return None if text is None else parse_period(text, as_of, self.zone)
 
     def report(
         self,
@@ -111,7 +139,7 @@ class Reporter:
             warnings=tuple(self.source.warnings(longest / 1000)),
         )
 
-    def detail(self, slo: str, *, at: int | None = None, over: str | None = None) -> Detail:
+    def detail(self, slo: str, *, at: int | None = None, over: str | None = None) -> EntryDetail:
         """Days and incidents that spent one budget. Raises like `report` and `objective`."""
         objective = self.objective(slo)
         as_of = self.instant(at)
@@ -126,9 +154,9 @@ class Reporter:
         history = self._history(self._planned(query, window), objective, window)
         parts = budget_parts(entry.window, self.zone, entry.coverage.known_since, history)
         allowed = entry.budget.total_events
-        return Detail(
+        return EntryDetail(
             entry=entry,
-            days=by_day(parts, {each: counted(history, each) for each in parts}, allowed),
+            days=by_day(parts, {each: count_span(history, each) for each in parts}, allowed),
             incidents=incidents(history, entry.budget, objective.key.sli),
         )
 
@@ -139,7 +167,7 @@ class Reporter:
         *,
         at: int | None = None,
         length: int | None = None,
-    ) -> History:
+    ) -> IndicatorHistory:
         """One objective's SLI over *span* (default: its window) in steps of *length* ms.
 
         Raises like `detail`, and ValueError for too many steps.
@@ -149,16 +177,16 @@ class Reporter:
         window = query.window_of(objective)
         span = Span(window.start, window.end) if span is None else span
         length = chart_step(span) if length is None else length
-        parts = steps(span, length)
+        parts = step_spans(span, length)
         query = self._planned(query, span)
         excluded = query.excluded(objective, span)
-        return History(
+        return IndicatorHistory(
             objective=objective,
             as_of=query.as_of,
             start=span.start,
             end=span.end,
             length=length,
-            steps=series(
+            steps=budget_steps(
                 self._history(query, objective, span),
                 parts,
                 objective.target,
@@ -185,7 +213,7 @@ class Reporter:
         )
 
     def _entries(self, query: ReportQuery, *, tolerant: bool = False) -> tuple[Entry, ...]:
-        whole = _whole(query)
+        whole = _whole_span(query)
         if whole is None:
             return ()
         planned = self._planned(query, whole)
@@ -215,7 +243,7 @@ class Reporter:
                 problem=str(found) if failed else "",
             )
         return with_burn_starts(
-            entries(planned, answers),
+            evaluate_entries(planned, answers),
             lambda each, span: self._history(self._planned(query, span), each, span),
         )
 
@@ -234,7 +262,7 @@ def _is_silent(counts: Mapping[Span, SpanCounts] | SliSourceError, recent: Span)
     return not isinstance(counts, SliSourceError) and not counts[recent].minutes
 
 
-def _whole(query: ReportQuery) -> Span | None:
+def _whole_span(query: ReportQuery) -> Span | None:
     """The union of a query's spans and of all of its period; None without any."""
     spans = query.spans()
     if not spans:
@@ -242,3 +270,115 @@ def _whole(query: ReportQuery) -> Span | None:
     if query.window is not None:
         spans = (*spans, query.window.whole)
     return Span(min(each.start for each in spans), max(each.end for each in spans))
+
+
+ReadHistory = Callable[[Objective, Span], Sequence[StepCounts]]
+
+MAX_BURN_STARTS: Final = 10
+"""Of one report: reading the history of every objective would make a list too slow."""
+_FIRST_LOOKBACK_MS: Final = 6 * 3_600_000
+_LOOKBACK_FACTOR: Final = 4
+
+
+def with_burn_starts(entries: Sequence[Entry], history: ReadHistory) -> tuple[Entry, ...]:
+    """*entries* with `since` set on burning pairs of the worst MAX_OBJECTIVES entries.
+
+    It stays None if the source fails, or if the pair burned throughout the objective's window.
+    """
+    burning = [each for each in entries if any(map(_is_burning, each.pairs))]
+    chosen = {each.id for each in worst_first(burning)[:MAX_BURN_STARTS]}
+    return tuple(_with_burn_start(each, history) if each.id in chosen else each for each in entries)
+
+
+def _with_burn_start(entry: Entry, history: ReadHistory) -> Entry:
+    pairs = tuple(
+        replace(each, since=_find_burn_start(entry, each, history)) if _is_burning(each) else each
+        for each in entry.pairs
+    )
+    return replace(entry, pairs=pairs)
+
+
+def _find_burn_start(entry: Entry, pair: PairReading, history: ReadHistory) -> int | None:
+    """Search with growing lookback: most burns started recently."""
+    window, back = round(entry.objective.window * 1000), _FIRST_LOOKBACK_MS
+    while True:
+        back = min(back, window)
+        span = Span(entry.as_of - back - round(pair.long_seconds * 1000), entry.as_of)
+        try:
+            within = history(entry.objective, span)
+        except SliSourceError:
+            return None
+        found = burning_since(pair, entry.objective.target, within, span)
+        if found is not None or back == window:
+            return found
+        back *= _LOOKBACK_FACTOR
+
+
+def _is_burning(pair: PairReading) -> bool:
+    return pair.state is PairState.BURNING
+
+
+_LOSS: Final = "loss"
+
+
+class FactSource(Protocol):
+    """Planned maintenance and audit results for the reporter."""
+
+    def exclusions(self, span: Span) -> Sequence[Exclusion]:
+        """Planned maintenance that overlaps *span*."""
+
+    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditedUnit]]:
+        """For each flow, its judged units whose window overlaps the flow's span."""
+
+
+class StoreFacts:
+    """A `FactSource` from the results store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def exclusions(self, span: Span) -> Sequence[Exclusion]:
+        """Includes removed ones, which may still exclude a part."""
+        return self._store.exclusions(overlapping=span)
+
+    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditedUnit]]:
+        """One fact per judged unit; two store queries for any number of flows."""
+        found: dict[Flow, list[AuditedUnit]] = {flow: [] for flow in spans}
+        if not spans:
+            return found
+        whole = Window(
+            min(each.start for each in spans.values()), max(each.end for each in spans.values())
+        )
+        units = self._store.units(overlapping=whole, judged=True)
+        wanted = {unit.run_id for unit in units}
+        runs = {run.header.id: run for run in self._store.runs_by_id(wanted)}
+        for unit in units:
+            run = runs.get(unit.run_id)
+            if run is None:
+                # Superseded between the two queries; the superseding run has its own units.
+                continue
+            fact = _fact(unit, run)
+            for each in unit.flows:
+                span = spans.get(each.flow)
+                if span is not None and span.overlaps(Span(unit.window.start, unit.window.end)):
+                    found[each.flow].append(fact)
+        return found
+
+
+def _fact(unit: StoredUnit, run: Run) -> AuditedUnit:
+    bound = next((each.upper for each in unit.bounds if each.name == _LOSS), None)
+    opened = unit.oldest_open
+    complete = unit.window.end if opened is None else min(unit.window.end, opened)
+    has_overdue = unit.counts.get(Verdict.OVERDUE, 0) > 0
+    return AuditedUnit(
+        run_id=unit.run_id,
+        complete_up_to=None if run.complete_up_to is None else complete,
+        counts=unit.counts,
+        loss_below=None if run.header.sample_rate >= 1 else bound or None,
+        topic=unit.key.target_topic,
+        started_at=run.header.started_at,
+        window=unit.window,
+        sample=Sample(run.header.sample_rate, run.header.salt),
+        oldest_open=opened,
+        overdue_since=opened + unit.max_pending if opened is not None and has_overdue else None,
+    )

@@ -1,4 +1,4 @@
-"""Values that are stored and returned; no SQL.
+"""Values of audits that are stored and returned, and the span of complete windows; no SQL.
 
 A *unit* is one target topic with all flows that feed it, in one window; within a run it has a
 number. All times are epoch ms.
@@ -7,24 +7,21 @@ number. All times are epoch ms.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.audit.audit_scope import (
-        Comparison,
-        NotAudited,
-        TimestampType,
-        UnitScope,
-        Window,
-    )
-    from mm2slo_core.audit.record_verdict import Verdict
-    from mm2slo_core.audit.unit_outcome import AffinityOutcome, Evidence, LatencyCells, UnitOutcome
-    from mm2slo_core.topology import Flow
+from mm2slo_core.audit.audit_scope import Comparison, NotAudited, TimestampType, UnitScope, Window
+from mm2slo_core.audit.unit_outcome import (
+    AffinityOutcome,
+    Evidence,
+    LatencyCells,
+    UnitOutcome,
+    Verdict,
+)
+from mm2slo_core.topology import Flow
 
 
 def new_run_id(now_ms: int) -> str:
@@ -235,3 +232,42 @@ class Completion:
     run_id: str
     """The run that changed it last, which may have been replaced since."""
     updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionSpan:
+    """Complete in [start, up_to), epoch ms."""
+
+    start: int
+    up_to: int
+
+
+def extend_completion(
+    known: CompletionSpan | None, window: Window, reached: int, *, restarts: bool
+) -> CompletionSpan:
+    """The complete span after *window* was judged and found complete up to *reached*.
+
+    The span has no gaps: a window that is not adjacent changes nothing, because the next run starts
+    where the span ends, unless the gap can never be audited (*restarts*). A record that is found
+    open later, such as one with an old timestamp, shortens the span.
+    """
+    if known is None or (restarts and window.start > known.up_to):
+        return CompletionSpan(window.start, reached)
+    if window.start > known.up_to or window.end < known.start:
+        return known
+    if reached == window.end:
+        return CompletionSpan(min(known.start, window.start), max(known.up_to, window.end))
+    if reached < known.start:
+        return known
+    return CompletionSpan(min(known.start, window.start), reached)
+
+
+def skip_window(known: CompletionSpan, window: Window, *, gone: bool) -> CompletionSpan:
+    """The complete span after *window* was found without records to judge.
+
+    An empty window is complete. If its records are *gone* it can never be audited: the span then
+    restarts at its end.
+    """
+    if not gone:
+        return extend_completion(known, window, window.end, restarts=False)
+    return CompletionSpan(window.end, window.end) if window.end > known.up_to else known

@@ -1,52 +1,58 @@
-"""Converts outcomes to rows and back.
+"""Converts outcomes to rows and back, and values that are stored as JSON.
 
 A stored outcome differs in two things: its parts are in the order of `canonical`, and its identity
-has no HMAC key.
+has no HMAC key. JSON is canonical: equal values have equal text, lists are sorted and zero counts
+are left out. Decoders may raise KeyError, ValueError or TypeError on values of other versions.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from mm2slo_core.audit.audit_scope import (
     Comparison,
+    FlowScope,
     NotAudited,
     NotAuditedReason,
+    SourcePartition,
+    TargetPartition,
     TimestampType,
+    UnitScope,
     Window,
 )
-from mm2slo_core.audit.latency_histogram import merge
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.audit.unit_outcome import (
     AffinityOutcome,
     Evidence,
+    KeyCell,
     LatencyCells,
     ReplayEvent,
     UnitOutcome,
+    Verdict,
+    merge_latencies,
 )
 from mm2slo_core.objectives.exclusion import Exclusion
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
-from mm2slo_store import json_encoding
 from mm2slo_store.audit_rows import (
     AuditRun,
     JudgedUnit,
     Run,
     RunHeader,
     RunState,
+    StatedBound,
     StoredFlow,
     StoredUnit,
     UnitKey,
     UnjudgedUnit,
 )
-from mm2slo_store.schema import NO_FLOW
+from mm2slo_store.store_schema import NO_FLOW
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 Row = dict[str, Any]
 """Values by column, as in SQLAlchemy."""
@@ -58,19 +64,116 @@ _MEMBERS: Final = {
     "target_time": TimestampType,
     "state": RunState,
 }
-_LATENCY: Final = (json_encoding.encode_latency, json_encoding.decode_latency)
+
+
+def encode_latency(latency: LatencyCells) -> Form:
+    """A histogram: its cells as [lower bucket or null, upper bucket, records]."""
+    cells = ((lower, upper, n) for (lower, upper), n in latency.cells.items() if n)
+    known_last = sorted(cells, key=lambda cell: (cell[0] is not None, cell[0] or 0, cell[1]))
+    return {
+        "cells": known_last,
+        "negative": latency.negative,
+        "total_lower_ms": latency.total_lower_ms,
+        "total_upper_ms": latency.total_upper_ms,
+    }
+
+
+def decode_latency(form: Form) -> LatencyCells:
+    """Decode `encode_latency`."""
+    return LatencyCells(
+        cells={(lower, upper): n for lower, upper, n in form["cells"]},
+        negative=form["negative"],
+        total_upper_ms=form["total_upper_ms"],
+        total_lower_ms=form["total_lower_ms"],
+    )
+
+
+_LATENCY: Final = (encode_latency, decode_latency)
+
+
+def encode_counts(counts: Mapping[Verdict, int]) -> Form:
+    """Counts by verdict."""
+    return {verdict.value: count for verdict, count in counts.items() if count}
+
+
+def decode_counts(form: Form) -> Mapping[Verdict, int]:
+    """Decode `encode_counts`."""
+    return {Verdict(verdict): count for verdict, count in form.items()}
+
+
+def encode_key_cells(cells: Iterable[KeyCell]) -> Form:
+    """Sizes of keys as [keys, records, copies, moved, overtook]."""
+    return [
+        [each.keys, each.records, each.copies, each.moved, each.overtook] for each in sorted(cells)
+    ]
+
+
+def decode_key_cells(form: Form) -> tuple[KeyCell, ...]:
+    """Decode `encode_key_cells`."""
+    return tuple(KeyCell(*each) for each in form)
+
+
+def encode_bounds(bounds: Iterable[StatedBound]) -> Form:
+    """Stated bounds in their order."""
+    return [[each.name, each.lower, each.upper, each.sentence] for each in bounds]
+
+
+def decode_bounds(form: Form) -> tuple[StatedBound, ...]:
+    """Decode `encode_bounds`."""
+    return tuple(StatedBound(*each) for each in form)
+
+
+def encode_scope(scope: UnitScope) -> Form:
+    """A scope without its HMAC key; partitions as lists."""
+    return {
+        "index": scope.index,
+        "target_topic": scope.target_topic,
+        "flows": [_encode_flow(each) for each in scope.flows],
+        "partitions": _figures(scope.partitions, _TARGET),
+        "window": [scope.window.start, scope.window.end],
+        "identity": encode_identity(scope.identity),
+        "comparison": scope.comparison.value,
+        "target_time": scope.target_time.value,
+        "taken_at": scope.taken_at,
+        "max_pending": scope.max_pending,
+        "tombstones_kept": scope.tombstones_kept,
+        "earlier": [encode_scope(each) for each in scope.earlier],
+    }
+
+
+def decode_scope(form: Form) -> UnitScope:
+    """Decode `encode_scope`."""
+    return UnitScope(
+        index=form["index"],
+        target_topic=form["target_topic"],
+        flows=tuple(_decode_flow(each) for each in form["flows"]),
+        partitions=tuple(
+            TargetPartition(**dict(zip(_TARGET, each, strict=True))) for each in form["partitions"]
+        ),
+        window=Window(*form["window"]),
+        identity=decode_identity(form["identity"]),
+        comparison=Comparison(form["comparison"]),
+        target_time=TimestampType(form["target_time"]),
+        taken_at=form["taken_at"],
+        max_pending=form["max_pending"],
+        tombstones_kept=form["tombstones_kept"],
+        earlier=tuple(decode_scope(each) for each in form["earlier"]),
+    )
+
+
 _CODECS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     **{name: (attrgetter("value"), kind) for name, kind in _MEMBERS.items()},
-    "counts": (json_encoding.encode_counts, json_encoding.decode_counts),
+    "counts": (encode_counts, decode_counts),
     "end_to_end": _LATENCY,
     "transfer": _LATENCY,
-    "key_cells": (json_encoding.encode_key_cells, json_encoding.decode_key_cells),
-    "bounds": (json_encoding.encode_bounds, json_encoding.decode_bounds),
-    "scope": (json_encoding.encode_scope, json_encoding.decode_scope),
+    "key_cells": (encode_key_cells, decode_key_cells),
+    "bounds": (encode_bounds, decode_bounds),
+    "scope": (encode_scope, decode_scope),
     "broken_keys": (list, tuple),
     "versions": (dict, dict),
 }
 """Writes and reads values of a column of that name; all others are stored as they are."""
+
 _RENAMED: Final[Mapping[type, Mapping[str, str]]] = {
     Evidence: {"offset": "record_offset", "timestamp": "record_timestamp"},
     ReplayEvent: {"start": "start_offset", "end": "end_offset"},
@@ -140,8 +243,8 @@ def judged_rows(judged: JudgedUnit) -> UnitRows:
         "copied_again": outcome.copied_again,
         "source_bytes": sum(each.source_bytes for each in partitions),
         "without_bracket": sum(each.without_bracket for each in partitions),
-        "end_to_end": merge(each.end_to_end for each in partitions),
-        "transfer": merge(each.transfer for each in partitions),
+        "end_to_end": merge_latencies(each.end_to_end for each in partitions),
+        "transfer": merge_latencies(each.transfer for each in partitions),
         "oldest_open": outcome.oldest_open,
         "order_judged": outcome.order_judged,
         "bounds": judged.bounds,
@@ -315,3 +418,76 @@ def _flow_number(flow: int | None) -> int:
 def _storable(text: str) -> str:
     """Without NUL, which PostgreSQL cannot store in text."""
     return text.replace("\x00", "")
+
+
+Form = Any
+"""A value that `json` can write."""
+
+_SOURCE: Final = (
+    "partition",
+    "log_start",
+    "read_from",
+    "end",
+    "next_offset",
+    "known_from",
+    "expired",
+)
+_TARGET: Final = ("partition", "log_start", "read_from", "end", "auditable_from")
+_COVERED: Final = ("key", "value", "headers", "timestamp")
+
+
+def dumps(form: Form) -> str:
+    """The canonical text of *form*."""
+    return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def encode_identity(identity: Identity) -> Form:
+    """The fields that the fingerprint covers, without the HMAC key, which is never stored."""
+    covered = [part for part in _COVERED if getattr(identity, part)]
+    return {
+        "covers": covered,
+        "ignored_headers": sorted(identity.ignored_headers),
+        "must_change": list(identity.must_change),
+    }
+
+
+def decode_identity(form: Form) -> Identity:
+    """Decode `encode_identity`; without the HMAC key."""
+    covers = form["covers"]
+    return Identity(
+        key="key" in covers,
+        value="value" in covers,
+        headers="headers" in covers,
+        timestamp="timestamp" in covers,
+        ignored_headers=tuple(form["ignored_headers"]),
+        must_change=tuple(form["must_change"]),
+    )
+
+
+def _encode_flow(flow: FlowScope) -> Form:
+    return {
+        "flow": flow.flow.label,
+        "source_topic": flow.source_topic,
+        "partitions": _figures(flow.partitions, _SOURCE),
+        "source_time": flow.source_time.value,
+        "has_positions": flow.has_positions,
+    }
+
+
+def _decode_flow(form: Form) -> FlowScope:
+    return FlowScope(
+        flow=Flow.parse(form["flow"]),
+        source_topic=form["source_topic"],
+        partitions=tuple(
+            SourcePartition(**dict(zip(_SOURCE, each, strict=True))) for each in form["partitions"]
+        ),
+        source_time=TimestampType(form["source_time"]),
+        has_positions=form["has_positions"],
+    )
+
+
+def _figures(
+    partitions: Iterable[SourcePartition | TargetPartition], names: tuple[str, ...]
+) -> list[list[int | None]]:
+    ordered = sorted(partitions, key=lambda each: each.partition)
+    return [[getattr(each, name) for name in names] for each in ordered]

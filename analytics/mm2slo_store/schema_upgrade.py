@@ -1,19 +1,12 @@
 """Creates and upgrades the tables with Alembic, which is slow to import: import this only then."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
 
-from mm2slo_store import digest_claims, sli_tables  # noqa: F401 - their tables
-from mm2slo_store.schema import VERSION_TABLE, metadata
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+from mm2slo_store.store_schema import VERSION_TABLE, metadata
 
 
 def scripts() -> ScriptDirectory:

@@ -1,19 +1,18 @@
-"""Kafka's replication policies in Python: topic names on source and target.
+"""Kafka's replication policies in Python, and the internal topics of a flow.
 
-Formulas: `DefaultReplicationPolicy`, `IdentityReplicationPolicy` and `ReplicationPolicy` of
-Kafka 4.1; KIP-690 and KIP-949 (separators of internal topics), KIP-1074 (internal topics).
+Formulas: `DefaultReplicationPolicy`, `IdentityReplicationPolicy` and `ReplicationPolicy` of Kafka
+4.1; KIP-690 and KIP-949 (separators of internal topics), KIP-1074 (internal topics).
 
-A policy knows only names: for it, `orders.v1` comes from a cluster `orders`. Use `lineage` with
-the configured aliases to get real clusters.
+A policy knows only names: for it, `orders.v1` comes from a cluster `orders`. Use `lineage` with the
+configured aliases to get real clusters.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from enum import StrEnum
+from typing import NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from mm2slo_core.topology import Flow
 
 HEARTBEATS_TOPIC = "heartbeats"
 
@@ -250,3 +249,66 @@ def _has_origin(policy: ReplicationPolicy, topic: str, origins: Collection[str])
             return False
         topic = upstream
     return False
+
+
+class OffsetSyncsLocation(StrEnum):
+    """`offset-syncs.topic.location` (KIP-716): the cluster that holds the offset syncs topic."""
+
+    SOURCE = "source"
+    TARGET = "target"
+
+
+class PlacedTopic(NamedTuple):
+    """A topic with the alias of its cluster."""
+
+    cluster: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopics:
+    """Internal topics of one flow.
+
+    `heartbeats` is read on the source and replicated by this flow to `remote_heartbeats`. The
+    three topics of the Connect worker are those of dedicated mode; on a Connect cluster their
+    names are set by the worker's configuration, or the connector's `offsets.storage.topic`.
+    """
+
+    offset_syncs: PlacedTopic
+    checkpoints: PlacedTopic
+    heartbeats: PlacedTopic
+    remote_heartbeats: PlacedTopic
+    connect_offsets: PlacedTopic
+    connect_status: PlacedTopic
+    connect_configs: PlacedTopic
+    heartbeat_configs: PlacedTopic
+    """That of the opposite flow, whose heartbeats this flow replicates."""
+
+
+def internal_topics(
+    flow: Flow,
+    policy: ReplicationPolicy,
+    location: OffsetSyncsLocation = OffsetSyncsLocation.SOURCE,
+) -> InternalTopics:
+    """Return the internal topics of *flow* in dedicated mode."""
+    source, target = flow.source, flow.target
+    syncs = (
+        PlacedTopic(source, policy.offset_syncs_topic(target))
+        if location is OffsetSyncsLocation.SOURCE
+        else PlacedTopic(target, policy.offset_syncs_topic(source))
+    )
+    return InternalTopics(
+        offset_syncs=syncs,
+        checkpoints=PlacedTopic(target, policy.checkpoints_topic(source)),
+        heartbeats=PlacedTopic(source, HEARTBEATS_TOPIC),
+        remote_heartbeats=PlacedTopic(target, policy.remote_topic(source, HEARTBEATS_TOPIC)),
+        connect_offsets=PlacedTopic(target, connect_topic("offsets", source)),
+        connect_status=PlacedTopic(target, connect_topic("status", source)),
+        connect_configs=PlacedTopic(target, connect_topic("configs", source)),
+        heartbeat_configs=PlacedTopic(source, connect_topic("configs", target)),
+    )
+
+
+def connect_topic(kind: str, source_alias: str) -> str:
+    """Return `mm2-<kind>.<alias>.internal`; separator settings do not change these names."""
+    return f"mm2-{kind}.{source_alias}.internal"

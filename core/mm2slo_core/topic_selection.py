@@ -1,22 +1,21 @@
-"""The topics of a source cluster that a flow replicates, and the names of their copies."""
-
-from __future__ import annotations
+"""The topics that a flow replicates, and drift between a topic and its copy."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from mm2slo_core.config.flow_config import Engine, PolicyKind
-from mm2slo_core.name_filters import NameFilter, TopicFilter
-from mm2slo_core.record_transforms import RecordTransforms
-from mm2slo_core.replication_policy import DEFAULT_VERSION, DefaultPolicy, IdentityPolicy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_core.replication_policy import KafkaVersion, ReplicationPolicy
+from mm2slo_core.config.flow_config import Engine, FlowConfig, PolicyKind
+from mm2slo_core.java_values import compile_java
+from mm2slo_core.replication_policy import (
+    DEFAULT_VERSION,
+    DefaultPolicy,
+    IdentityPolicy,
+    KafkaVersion,
+    ReplicationPolicy,
+)
+from mm2slo_core.topic_filters import NameFilter, RecordTransforms, TopicFilter
 
 
 class TopicRole(StrEnum):
@@ -92,3 +91,58 @@ def replicated_topics(
         return tuple(pairs)
     copies = Counter(pair.target for pair in pairs)
     return tuple(pair if copies[pair.target] == 1 else replace(pair, target="") for pair in pairs)
+
+
+class ConfigDrift(NamedTuple):
+    """A topic setting that differs; None: not set on the topic, so the default applies."""
+
+    name: str
+    source: str | None
+    target: str | None
+
+
+class SyncedSettings:
+    """The topic settings that MM2 syncs, by its `config.properties.exclude`.
+
+    Source: `DefaultConfigPropertyFilter`: Java regular expressions that match the whole name. With
+    `use.defaults.from=target`, the default, MM2 copies settings of the source topic and removes
+    others from the copy (KIP-894, 3.5); so only settings set on the topics are compared.
+    Raises ValueError for an invalid expression.
+    """
+
+    def __init__(self, exclude: Sequence[str]) -> None:
+        self._exclude = tuple(compile_java(pattern) for pattern in exclude)
+
+    def is_synced(self, name: str) -> bool:
+        return not any(pattern.fullmatch(name) for pattern in self._exclude)
+
+    def drift(
+        self, source: Mapping[str, str], target: Mapping[str, str]
+    ) -> tuple[ConfigDrift, ...]:
+        """Return the differences between the settings of a topic and of its copy."""
+        return tuple(
+            ConfigDrift(name, source.get(name), target.get(name))
+            for name in sorted(source.keys() | target.keys())
+            if source.get(name) != target.get(name) and self.is_synced(name)
+        )
+
+
+@dataclass(slots=True)
+class TopicEpochs:
+    """Detects re-creation of one topic: another topic id under the same name (KIP-516)."""
+
+    recreations: int = 0
+    topic_id: str | None = None
+
+    def observe_id(self, topic_id: str | None) -> bool:
+        """Record the topic id; True if the topic was deleted and created again.
+
+        None: the broker reports no id, or the topic does not exist. A topic that reappears with
+        another id was re-created as well.
+        """
+        if topic_id is None:
+            return False
+        recreated = self.topic_id not in (None, topic_id)
+        self.recreations += recreated
+        self.topic_id = topic_id
+        return recreated

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 _SLUG_UNSAFE = re.compile(r"[^a-z0-9]+")
 _LABEL = re.compile(r"^\s*(?P<source>[^\s>]+)\s*->\s*(?P<target>[^\s>]+)\s*$")

@@ -1,13 +1,11 @@
 """Errors that a user can fix.
 
-    UserError                 the request cannot be fulfilled; the message says what to change
+UserError                 the request cannot be fulfilled; the message says what to change
     ├── ConfigError           the configuration has problems; the message lists all (`config`)
     └── MissingExtraError     a package that the command needs is not installed
 
 The class decides the exit code; the message is printed without a traceback.
 """
-
-from __future__ import annotations
 
 
 class UserError(Exception):

@@ -1,33 +1,22 @@
 """One long-lived client per cluster: metadata, offsets, configurations, groups."""
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Self
 
-from mm2slo_kafka import consumer_groups, topic_configs, topic_metadata
-from mm2slo_kafka.admin_handle import AdminHandle
-from mm2slo_kafka.client_handles import HandleFactory
-from mm2slo_kafka.first_record import FirstRecordReader
-from mm2slo_kafka.group_offsets import GroupWorker
-from mm2slo_kafka.partition_offsets import OffsetReader
+from confluent_kafka.admin import AdminClient
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-    from concurrent.futures import Future
-
-    from confluent_kafka.admin import AdminClient
-
-    from mm2slo_core.topology import TopicPartition
-    from mm2slo_kafka.consumer_groups import GroupsReading
-    from mm2slo_kafka.first_record import FirstRecords
-    from mm2slo_kafka.group_offsets import GroupOffsets, GroupRead
-    from mm2slo_kafka.kafka_errors import ErrorKind
-    from mm2slo_kafka.offset_requests import Leaders
-    from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
-    from mm2slo_kafka.topic_configs import ConfigReading
-    from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka import cluster_metadata
+from mm2slo_kafka.client_handles import AdminHandle, HandleFactory
+from mm2slo_kafka.cluster_metadata import ConfigReading, GroupsReading, TopicIdentity, TopicListing
+from mm2slo_kafka.first_records import FirstRecordReader, FirstRecords
+from mm2slo_kafka.group_worker import GroupOffsets, GroupRead, GroupWorker
+from mm2slo_kafka.kafka_errors import ErrorKind
+from mm2slo_kafka.offset_requests import Leaders
+from mm2slo_kafka.partition_offsets import Isolation, OffsetReader, OffsetReading
 
 _TIMEOUT = 10.0
 
@@ -91,7 +80,7 @@ class ClusterClient:
     def topics(self, timeout: float = _TIMEOUT) -> TopicListing:
         """All topics with their partition counts, and the cluster id."""
         with self._admin.request() as admin:
-            listing = topic_metadata.list_topics(self.handles, admin, timeout)
+            listing = cluster_metadata.list_topics(self.handles, admin, timeout)
         if listing.leaders != self._leaders:
             self._leaders = listing.leaders  # else the same object, on which parts depend
         return listing
@@ -101,11 +90,11 @@ class ClusterClient:
     ) -> tuple[dict[str, TopicIdentity], dict[str, ErrorKind]]:
         """Id and partition count of each topic, and the errors by topic."""
         with self._admin.request() as admin:
-            return topic_metadata.identify_topics(self.handles, admin, topics, timeout)
+            return cluster_metadata.identify_topics(self.handles, admin, topics, timeout)
 
     def start_identify(self, topic: str, timeout: float = _TIMEOUT) -> Future[TopicIdentity | None]:
         """Describe one topic without waiting; the result is None when it does not exist."""
-        answer = topic_metadata.start_identify(self.handles, self._admin.get(), topic, timeout)
+        answer = cluster_metadata.start_identify(self.handles, self._admin.get(), topic, timeout)
         answer.add_done_callback(self._admin.record_outcome)
         return answer
 
@@ -122,7 +111,7 @@ class ClusterClient:
         timeout: float = 30.0,
     ) -> bool:
         """Create a topic; False when it exists. *replication_factor* None: the broker's default."""
-        return topic_metadata.create_topic(
+        return cluster_metadata.create_topic(
             self.handles,
             self._admin.get(),
             topic,
@@ -165,14 +154,14 @@ class ClusterClient:
     ) -> ConfigReading:
         """Settings of each topic; defaults only for the names in *defaults_of* (None: all)."""
         with self._admin.request() as admin:
-            return topic_configs.read_topic_configs(
+            return cluster_metadata.read_topic_configs(
                 self.handles, admin, topics, timeout, defaults_of=defaults_of
             )
 
     def groups(self, timeout: float = _TIMEOUT, *, with_others: bool = False) -> GroupsReading:
         """Consumer groups; *with_others*: ids of Streams and share groups as well."""
         with self._admin.request() as admin:
-            return consumer_groups.list_groups(
+            return cluster_metadata.list_groups(
                 self.handles, admin, timeout, with_others=with_others
             )
 

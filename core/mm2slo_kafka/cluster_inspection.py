@@ -1,40 +1,43 @@
-"""What a cluster reports about its brokers, its user's permissions, its ACLs and its clock."""
+"""What a cluster reports of its brokers, permissions, ACLs and clock, and how brokers connect.
 
-from __future__ import annotations
+`check_listeners` connects step by step, so that a failure is reported with its stage.
+"""
 
+import socket
+import ssl
+import tempfile
 import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from confluent_kafka import TopicCollection
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
+    AdminClient,
     NewTopic,
     ResourcePatternType,
     ResourceType,
 )
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
-from mm2slo_core.connection_checks.acl_patterns import AclPattern
-from mm2slo_core.connection_checks.reader_parity import AclRule
-from mm2slo_core.connection_checks.required_permissions import granted_by
+from mm2slo_core.kafka_permissions import (
+    AclPattern,
+    AclRule,
+    CheckResult,
+    RequiredAccess,
+    ResourceKind,
+    granted_by,
+)
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.connection_probe import check_listeners
+from mm2slo_kafka.cluster_metadata import kind_of_failure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.record_producer import RecordProducer
-from mm2slo_kafka.topic_metadata import kind_of_failure
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from concurrent.futures import Future
-
-    from confluent_kafka.admin import AdminClient
-
-    from mm2slo_core.connection_checks.check_result import CheckResult
-    from mm2slo_core.connection_checks.permission_check import Access
-    from mm2slo_core.connection_checks.required_permissions import ResourceKind
-    from mm2slo_kafka.record_producer import DeliveryResult
+from mm2slo_kafka.record_producer import DeliveryResult, RecordProducer
 
 CLOCK_TOPIC = "mm2slo.clock.internal"
 _TIMEOUT = 10.0
@@ -74,17 +77,17 @@ class ClusterInspection:
     def groups(self) -> frozenset[str]:
         return frozenset(each.group for each in self.client.groups().groups)
 
-    def answers(self, needed: Collection[Access]) -> dict[Access, bool]:
+    def answers(self, needed: Collection[RequiredAccess]) -> dict[RequiredAccess, bool]:
         """What the user may do of *needed*; absent where the cluster does not report it."""
         with self.client.handles.errors("describing authorized operations"):
             described = {kind: self._describe(kind, needed) for kind in ("topic", "group")}
-        found: dict[Access, bool] = {}
+        found: dict[RequiredAccess, bool] = {}
         for access in needed:
             answer = described[access.kind][access.name]
             failure = answer.exception()
             kind = None if failure is None else kind_of_failure(failure)
             if failure is None and answer.result().authorized_operations is not None:
-                allowed = map(_name, answer.result().authorized_operations)
+                allowed = map(_operation_name, answer.result().authorized_operations)
                 found[access] = access.operation in set(allowed)
             elif kind is ErrorKind.AUTHORIZATION and access.operation in _NEEDS_DESCRIBE:
                 found[access] = False
@@ -130,7 +133,7 @@ class ClusterInspection:
                 if allows or each.host == "*":
                     prefixed = each.resource_pattern_type is ResourcePatternType.PREFIXED
                     pattern = AclPattern(each.name, prefixed)
-                    allowed = _name(each.operation)
+                    allowed = _operation_name(each.operation)
                     found.append(AclRule(each.principal, kind_name, pattern, allowed, allows))
         return found
 
@@ -160,7 +163,7 @@ class ClusterInspection:
     def _admin(self) -> AdminClient:
         return self.client.admin()
 
-    def _describe(self, kind: str, needed: Iterable[Access]) -> dict[str, Future[Any]]:
+    def _describe(self, kind: str, needed: Iterable[RequiredAccess]) -> dict[str, Future[Any]]:
         names = sorted({each.name for each in needed if each.kind == kind})
         options: Any = {"include_authorized_operations": True, "request_timeout": _TIMEOUT}
         if not names:
@@ -178,6 +181,120 @@ class ClusterInspection:
         return failure is None or kind_of_failure(failure) is not ErrorKind.AUTHORIZATION
 
 
-def _name(operation: AclOperation) -> str:
+def _operation_name(operation: AclOperation) -> str:
     """As in Kafka's documentation: DESCRIBE_CONFIGS is DescribeConfigs."""
     return str(operation.name).title().replace("_", "")
+
+
+_CONNECT_SECONDS = 5.0
+_RENEW_DAYS = 30
+
+_REMEDIES = {
+    "name-resolution": "correct bootstrap_servers, or advertised.listeners of the broker",
+    "connection": "check that a broker listens there, and firewalls in between",
+    "tls": "check that this listener uses TLS, and the client certificates it requires",
+}
+_OTHER_NAME = "connect by a name in the broker's certificate, or add this name to it"
+
+# Codes of OpenSSL's X509_verify_cert: expired, wrong host name, wrong IP address.
+_VERIFY_REMEDIES = {10: "renew the broker's certificate", 62: _OTHER_NAME, 64: _OTHER_NAME}
+_UNTRUSTED = "set tls.ca_file to the CA that issued the broker's certificate"
+
+
+def check_listeners(
+    alias: str, servers: Iterable[str], properties: Mapping[str, str], now: datetime
+) -> Iterator[CheckResult]:
+    """A result for the client certificate, if any, and one for each of *servers* (`host:port`).
+
+    *properties* are librdkafka's. Expiry covers the broker's certificate, and its issuers as far as
+    they are in the configured CA file.
+    """
+    context, authorities = None, []
+    if properties.get("security.protocol", "").upper().endswith("SSL"):
+        try:
+            authorities, client = (
+                _certificates(properties, name) for name in ("ca", "certificate")
+            )
+            context = _tls_context(properties, authorities)
+        except (OSError, ValueError) as error:
+            finding = f"the configured certificates or key cannot be used: {error}"
+            yield CheckResult(alias, "tls", "fix", finding, "correct security.tls of this cluster")
+            return
+        if client:
+            yield _expiry(alias, "client certificate", client, now)
+    for server in servers:
+        yield _check_listener(alias, server, context, authorities, now)
+
+
+def _check_listener(
+    alias: str,
+    server: str,
+    context: ssl.SSLContext | None,
+    authorities: list[x509.Certificate],
+    now: datetime,
+) -> CheckResult:
+    host, _, port = server.rpartition(":")
+    host, stage = host.strip("[]"), "connection"
+    try:
+        with socket.create_connection((host, int(port)), _CONNECT_SECONDS) as connection:
+            if context is None:
+                return CheckResult(alias, stage, "ok", f"{server} accepts connections")
+            stage = "tls"
+            with context.wrap_socket(connection, server_hostname=host) as tls:
+                chain = [x509.load_der_x509_certificate(tls.getpeercert(binary_form=True) or b"")]
+    except OSError as error:
+        stage = "name-resolution" if isinstance(error, socket.gaierror) else stage
+        reason, remedy = error.strerror or str(error), _REMEDIES[stage]
+        if isinstance(error, ssl.SSLCertVerificationError):
+            reason = f"certificate refused, {error.verify_message}"
+            remedy = _VERIFY_REMEDIES.get(error.verify_code, _UNTRUSTED)
+        return CheckResult(alias, stage, "fix", f"{server}: {stage} failed: {reason}", remedy)
+    while issuers := [a for a in authorities if a.subject == chain[-1].issuer and a not in chain]:
+        chain.append(issuers[0])
+    return _expiry(alias, f"{server}: certificate chain", chain, now)
+
+
+def _expiry(
+    alias: str, what: str, certificates: list[x509.Certificate], now: datetime
+) -> CheckResult:
+    first = min(certificates, key=lambda each: each.not_valid_after_utc)
+    end = first.not_valid_after_utc
+    finding = f"{what} is valid until {end:%Y-%m-%d} ({(end - now).days} days)"
+    if (end - now).days < _RENEW_DAYS:
+        remedy = f"renew {first.subject.rfc4514_string()} before that day"
+        return CheckResult(alias, "certificate-expiry", "fix", finding, remedy)
+    return CheckResult(alias, "certificate-expiry", "ok", finding)
+
+
+def _tls_context(
+    properties: Mapping[str, str], authorities: list[x509.Certificate]
+) -> ssl.SSLContext:
+    """As librdkafka would connect, with its defaults."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    identification = properties.get("ssl.endpoint.identification.algorithm")
+    context.check_hostname = identification != "none"
+    if authorities:
+        found = b"".join(each.public_bytes(Encoding.DER) for each in authorities)
+        context.load_verify_locations(cadata=found)
+    else:
+        context.load_default_certs()
+    if certificate := _pem(properties, "certificate"):
+        # Without a password, OpenSSL would ask for that of an encrypted key on the terminal.
+        password = properties.get("ssl.key.password", "")
+        with tempfile.NamedTemporaryFile() as both:
+            both.write(certificate + b"\n" + _pem(properties, "key"))
+            both.flush()
+            context.load_cert_chain(both.name, password=password)
+    return context
+
+
+def _certificates(properties: Mapping[str, str], name: str) -> list[x509.Certificate]:
+    pem = _pem(properties, name)
+    return x509.load_pem_x509_certificates(pem) if pem else []
+
+
+def _pem(properties: Mapping[str, str], name: str) -> bytes:
+    """The content of librdkafka's `ssl.<name>.pem` or of the file `ssl.<name>.location`."""
+    if path := properties.get(f"ssl.{name}.location"):
+        return Path(path).read_bytes()
+    return properties.get(f"ssl.{name}.pem", "").encode()

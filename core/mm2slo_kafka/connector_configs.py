@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Container
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from mm2slo_core.records import (
+from mm2slo_core.offset_translation import TransactionalCommits
+from mm2slo_core.records.connect_records import (
     ConnectorConfig,
     TaskAssignment,
     TaskFencing,
-    Tombstone,
     decode_config,
 )
+from mm2slo_core.records.mirror_records import Tombstone
+from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container
-
-    from mm2slo_core.topology import TopicPartition
-    from mm2slo_core.transactional_commits import TransactionalCommits
     from mm2slo_kafka.tailed_topic import TailRecord
 
 

@@ -1,21 +1,20 @@
 """One exception for failed Kafka requests, with a closed list of kinds.
 
 librdkafka reports failed logins and TLS handshakes only through its error callback, while the
-affected call times out. `LastConnectionError` keeps the newest such event, so that the timeout
-is reported with its cause.
+affected call times out. `LastConnectionError` keeps the newest such event, so that the timeout is
+reported with its cause. `call_in_background` passes failures on to another thread.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 class ErrorKind(StrEnum):
@@ -78,6 +77,7 @@ _CODES: dict[ErrorKind, tuple[str, ...]] = {
         "TOPIC_EXCEPTION",
     ),
 }
+
 _KIND_OF_CODE: dict[int, ErrorKind] = {
     getattr(KafkaError, name): kind for kind, names in _CODES.items() for name in names
 }
@@ -123,6 +123,7 @@ _PROTOCOL_MISMATCH = (
     "in state SSL_HANDSHAKE",
 )
 """What librdkafka adds to a lost connection when the two sides use different protocols."""
+
 _LOST_DURING_LOGIN = "failed: Local: "
 """librdkafka calls a connection that ends during a login an authentication error, too."""
 _WITHOUT_TOKEN = ("acquire SASL OAUTHBEARER token", "no token available")
@@ -236,3 +237,24 @@ class LastConnectionError:
         if self._newest is not None:
             with self._lock:
                 self._newest = None
+
+
+T = TypeVar("T")
+
+
+def call_in_background(work: Callable[[], T], purpose: str) -> Future[T]:
+    """Run *work* in a daemon thread, which ends with it; *purpose* is part of its name."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except KafkaOperationError as error:
+            # Its frames would keep clients open for as long as the future is kept.
+            done.set_exception(error.with_traceback(None))
+        except Exception as error:  # noqa: BLE001 - raised again by `result`
+            done.set_exception(error)
+
+    name = f"{threading.current_thread().name}-{purpose}"
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return done

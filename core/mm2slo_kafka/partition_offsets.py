@@ -10,48 +10,48 @@ that partition alone. It keeps errors as long as other metadata, though: five mi
 times out, librdkafka (2.16.1) frees memory twice, which crashes the process.
 """
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
+    AdminClient,
+    ClusterMetadata,
+)
 
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.cluster_metadata import identify_topics
 from mm2slo_kafka.kafka_errors import ErrorKind
-from mm2slo_kafka.leader_requests import read_by_leader
 from mm2slo_kafka.offset_requests import (
     PART_SIZE,
-    Part,
+    Leaders,
+    OffsetAnswer,
+    RequestPart,
     is_refused,
     lowest_offset,
+    read_by_leader,
     request_parts,
     split_by_leader,
 )
-from mm2slo_kafka.topic_metadata import identify_topics
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from confluent_kafka import Consumer
-    from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]  # re-exported without saying so
-
-    from mm2slo_core.topology import TopicPartition
-    from mm2slo_kafka.client_handles import HandleFactory
-    from mm2slo_kafka.offset_requests import Answer, Leaders
 
 Isolation = Literal["read_uncommitted", "read_committed"]
-
 _END = -1
 _START = -2
+
 _BATCHED_TIMEOUT_SHARE = 0.5
 """Share of the timeout for the batched request, before requests per leader are tried."""
 _DEGRADED_SECONDS = 60.0
+
 _RENEW_SECONDS = 5.0
 """Least time between two replacements of a consumer with outdated metadata."""
+
 _FATAL_KINDS = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.INVALID_CONFIG})
 """Failures that requests per leader would not avoid."""
+
 _REMEMBERED_KINDS = frozenset(
     {ErrorKind.UNKNOWN_TOPIC, ErrorKind.AUTHORIZATION, ErrorKind.UNREACHABLE}
 )
@@ -90,7 +90,7 @@ class OffsetReader:
         self._clock = clock
         self._lock = threading.Lock()
         self._consumer: Consumer | None = None
-        self._end_parts: tuple[tuple[TopicPartition, ...], Leaders, list[Part]] | None = None
+        self._end_parts: tuple[tuple[TopicPartition, ...], Leaders, list[RequestPart]] | None = None
         self._degraded_until = 0.0
         self._renew_after = 0.0
 
@@ -171,7 +171,7 @@ class OffsetReader:
                 return self._read_by_leader(wanted, moment, deadline, requested_at)
 
     def _read_batched(
-        self, parts: Sequence[Part], lowest: int, deadline: float, requested_at: float
+        self, parts: Sequence[RequestPart], lowest: int, deadline: float, requested_at: float
     ) -> OffsetReading | None:
         """None if a part was refused. Raises KafkaException if brokers do not answer."""
         reading, refusals = self._request_all(parts, lowest, deadline, requested_at)
@@ -181,7 +181,7 @@ class OffsetReader:
         return None if refusals else reading
 
     def _request_all(
-        self, parts: Sequence[Part], lowest: int, deadline: float, requested_at: float
+        self, parts: Sequence[RequestPart], lowest: int, deadline: float, requested_at: float
     ) -> tuple[OffsetReading, list[int]]:
         """The offsets, and the error codes of the parts that were refused."""
         offsets: dict[TopicPartition, int] = {}
@@ -199,8 +199,8 @@ class OffsetReader:
         return OffsetReading(offsets, errors, requested_at, self._clock()), refusals
 
     def _request(
-        self, parts: Sequence[Part], lowest: int, deadline: float
-    ) -> list[Answer | KafkaException]:
+        self, parts: Sequence[RequestPart], lowest: int, deadline: float
+    ) -> list[OffsetAnswer | KafkaException]:
         consumer = self._open_consumer()
         try:
             answers = request_parts(consumer, parts, lowest, deadline)
@@ -270,13 +270,13 @@ class OffsetReader:
         finally:
             admin.poll(0)
 
-    def _split(self, wanted: tuple[TopicPartition, ...], moment: int) -> list[Part]:
+    def _split(self, wanted: tuple[TopicPartition, ...], moment: int) -> list[RequestPart]:
         leaders = self._leaders()
         held = self._end_parts
         if moment == _END and held is not None and held[:2] == (wanted, leaders):
             return held[2]
         groups = split_by_leader(wanted, leaders, PART_SIZE)
-        parts = [Part.of(group, moment) for group in groups]
+        parts = [RequestPart.of(group, moment) for group in groups]
         if moment == _END:  # others are requested rarely, and their parts take memory
             self._end_parts = (wanted, leaders, parts)
         return parts

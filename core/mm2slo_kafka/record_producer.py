@@ -1,21 +1,14 @@
 """Sends single records without blocking, and reports each delivery result."""
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Self
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from confluent_kafka import Message, Producer
-
-    from mm2slo_kafka.client_handles import HandleFactory
 
 _SETTINGS: dict[str, str] = {
     "acks": "all",
@@ -224,6 +217,7 @@ class RecordProducer:
 
 
 _FATAL = KafkaError(KafkaError._FATAL)
+
 # confluent-kafka has only these private names.
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._FATAL})
 

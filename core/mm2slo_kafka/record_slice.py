@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
 from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as RawPartition
 
-from mm2slo_kafka.available_messages import take_available
-from mm2slo_kafka.tailed_topic import TailRecord
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.first_records import take_available
+from mm2slo_kafka.tailed_topic import Headers, TailRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from confluent_kafka import Message
-
-    from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.tailed_topic import Headers
+
 
 _SETTINGS: Final = {
     "enable.partition.eof": "true",

@@ -1,16 +1,11 @@
 """How far a topic has been read; without I/O."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mm2slo_kafka.topic_metadata import TopicIdentity
 
 Start = Literal["start", "end"] | float
 """Where reading starts; a number is epoch seconds: the first record at or after it."""
@@ -57,7 +52,7 @@ class TailRecord(NamedTuple):
         return (self.timestamp_ms or 0) / 1000
 
 
-class Batch(NamedTuple):
+class TailBatch(NamedTuple):
     """Result of one poll. With `restarted`, clear state first: all `records` come after it."""
 
     records: list[TailRecord]

@@ -1,21 +1,22 @@
-"""Who may read: users with bcrypt hashes, and bearer tokens."""
+"""Who may read: users with bcrypt hashes, and bearer tokens (RFC 7617 and RFC 6750)."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import hashlib
 import hmac
 import ipaddress
 import secrets
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import bcrypt
 
-from mm2slo_web.credentials import basic_credentials, matching_digest, split_authorization
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mm2slo_core.config.field_types import Secret
 
-    from mm2slo_core.secret import Secret
 
 # bcrypt reads no further than this; what is longer cannot be the password.
 _LONGEST_PASSWORD: Final = 72
@@ -123,3 +124,28 @@ def _network(peer: str) -> str:
     address = ipaddress.ip_address(peer.partition("%")[0])
     is_short = isinstance(address, ipaddress.IPv4Address) or address.ipv4_mapped
     return peer if is_short else str(int(address) >> 64)
+
+
+def split_authorization(header: str | None) -> tuple[str, str]:
+    """The scheme in lower case, and what follows it."""
+    scheme, _, credentials = (header or "").strip().partition(" ")
+    return scheme.lower(), credentials.strip()
+
+
+def basic_credentials(text: str) -> tuple[bytes, bytes] | None:
+    """User and password; None if *text* is malformed."""
+    try:
+        user, colon, password = base64.b64decode(text, validate=True).partition(b":")
+        user.decode()
+    except (binascii.Error, ValueError):
+        return None
+    return (user, password) if colon else None
+
+
+def matching_digest(token: str | bytes, digests: Iterable[str]) -> str | None:
+    """The one of the SHA-256 *digests* (hex, lower case) that is the token's."""
+    content = token.encode("utf-8", "surrogatepass") if isinstance(token, str) else token
+    own = hashlib.sha256(content).hexdigest()
+    # All are compared, so that the response time does not reveal which one matched.
+    matching = [each for each in digests if hmac.compare_digest(own, each)]
+    return matching[0] if matching else None

@@ -1,32 +1,38 @@
-"""The generated files of a configuration: paths and contents.
+"""The generated files of a configuration: dashboards and their provisioning.
 
 Without a configuration thresholds follow the default objectives; those files are committed in
-`dashboards/generated` and show any flow of any exporter.
+`dashboards/generated` and show any flow of any exporter. Every series that a query reads must be
+published; an unknown one fails generation. Dashboards are provisioned by Grafana's own files, by a
+sidecar, or by Grafana's operator; the data source is a variable.
 """
 
-from __future__ import annotations
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import indent
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from mm2slo_core.catalogue import ALL
+from mm2slo_core.catalogue.prometheus_series import ALERTS, ALERTS_FOR_STATE, EXTERNAL, RECORDED
+from mm2slo_core.catalogue.promql import equal
+from mm2slo_core.catalogue.service_metrics import REPORT_GROUPS
 from mm2slo_core.config.alerting_config import AlertingConfig
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.file_syntax import dump_yaml
+from mm2slo_core.link_targets import DashboardUid
 from mm2slo_core.user_errors import UserError
-from mm2slo_dashboards.boards import build_all
-from mm2slo_dashboards.dashboard_links import Addresses, Links
-from mm2slo_dashboards.grafana.dashboard_json import render_dashboard
-from mm2slo_dashboards.objective_limits import collect_limits
-from mm2slo_dashboards.provisioning import (
-    render_config_maps,
-    render_data_sources,
-    render_operator_resources,
-    render_provider,
+from mm2slo_dashboards import (
+    audit_dashboard,
+    failover_dashboard,
+    fleet_dashboard,
+    flow_dashboard,
+    pipeline_dashboard,
+    slo_dashboard,
 )
-from mm2slo_dashboards.series_check import find_unknown_series
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_core.config import Config
-    from mm2slo_dashboards.dashboard_model import Dashboard
+from mm2slo_dashboards.dashboard_model import Dashboard, Row
+from mm2slo_dashboards.grafana_json import Addresses, DashboardLinks, render_dashboard
+from mm2slo_dashboards.panel_definitions import FLOW_ANNOTATIONS, ObjectiveLimits, collect_limits
+from mm2slo_dashboards.panel_queries import FLOW_VARIABLE, TOPICS_VARIABLE
 
 DASHBOARD_FOLDER: Final = "grafana/dashboards"
 PROVIDER: Final = "grafana/provisioning/dashboards/mm2slo.yaml"
@@ -43,7 +49,7 @@ def generate_files(config: Config | None = None) -> dict[str, str]:
     alerting = AlertingConfig() if config is None else config.alerting
     dashboards = build_dashboards(config)
     addresses = Addresses(runbook=alerting.links.runbook, report=alerting.links.report)
-    links = Links(dashboards, addresses)
+    links = DashboardLinks(dashboards, addresses)
     texts = {each.uid.value: render_dashboard(each, links) for each in dashboards}
     return {
         **{f"{DASHBOARD_FOLDER}/{uid}.json": text for uid, text in texts.items()},
@@ -64,3 +70,224 @@ def build_dashboards(config: Config | None = None) -> Sequence[Dashboard]:
             "docs/rules.md"
         )
     return found
+
+
+def build_all(limits: ObjectiveLimits, exporter_job: str) -> tuple[Dashboard, ...]:
+    """Every dashboard; exporters are scraped under the job *exporter_job*."""
+    return (
+        fleet_dashboard.build(limits),
+        _flow_dashboard(limits),
+        failover_dashboard.build(limits),
+        audit_dashboard.build(limits),
+        slo_dashboard.build(limits),
+        _pipeline_dashboard(exporter_job),
+    )
+
+
+def _flow_dashboard(limits: ObjectiveLimits) -> Dashboard:
+    """One flow, from symptom to cause: impact, lag, possible data loss and causes."""
+    return Dashboard(
+        uid=DashboardUid.FLOW,
+        title="MirrorMaker 2 / Flow",
+        description="One flow, from impact to cause.",
+        variables=(FLOW_VARIABLE, TOPICS_VARIABLE),
+        rows=(
+            Row("Is the flow healthy?", flow_dashboard.impact_panels(limits)),
+            Row("How far behind is it, and could data be lost?", flow_dashboard.lag_panels(limits)),
+            Row("What is the cause?", flow_dashboard.cause_panels()),
+        ),
+        annotations=FLOW_ANNOTATIONS,
+    )
+
+
+def _pipeline_dashboard(exporter_job: str) -> Dashboard:
+    """The monitoring itself: exporters scraped under *exporter_job*, rules and notifications."""
+    job = equal("job", exporter_job)
+    return Dashboard(
+        uid=DashboardUid.PIPELINE,
+        title="MirrorMaker 2 / Exporter and pipeline health",
+        description="Would we know if something went wrong? Exporters, rules and notifications.",
+        variables=(),
+        rows=(
+            Row("Are the flows monitored?", pipeline_dashboard.collection_panels(job)),
+            Row("What does the exporter cost?", pipeline_dashboard.cost_panels(job)),
+            Row(
+                "Are rules evaluated and notifications delivered?",
+                pipeline_dashboard.alerting_panels(),
+            ),
+        ),
+    )
+
+
+HEADER: Final = "# Generated by `mm2slo dashboards generate`; do not edit.\n"
+FOLDER: Final = "MirrorMaker 2"
+FOLDER_UID: Final = "mm2slo"
+
+FILES: Final = "/var/lib/grafana/dashboards/mm2slo"
+"""Where the provider looks for the JSON files."""
+PROMETHEUS_UID: Final = "mm2slo-prometheus"
+ALERTMANAGER_UID: Final = "mm2slo-alertmanager"
+
+SCRAPE_INTERVAL: Final = "15s"
+"""As in the shipped Prometheus configuration; `$__rate_interval` is four of it."""
+_PROMETHEUS: Final = "http://127.0.0.1:9090"
+_ALERTMANAGER: Final = "http://127.0.0.1:9093"
+
+
+def render_provider() -> str:
+    """The file for `provisioning/dashboards`; edits in the UI are not allowed."""
+    return _yaml(
+        {
+            "apiVersion": 1,
+            "providers": [
+                {
+                    "name": "mm2slo",
+                    "type": "file",
+                    "folder": FOLDER,
+                    "folderUid": FOLDER_UID,
+                    "disableDeletion": True,
+                    "allowUiUpdates": False,
+                    "updateIntervalSeconds": 30,
+                    "options": {"path": FILES},
+                }
+            ],
+        }
+    )
+
+
+def render_data_sources(prometheus: str | None, alertmanager: str | None) -> str:
+    """The file for `provisioning/datasources`, with fixed uids; addresses as configured.
+
+    Neither is set as Grafana's default, so an existing default stays.
+    """
+    common = {"access": "proxy", "isDefault": False, "editable": False}
+    return _yaml(
+        {
+            "apiVersion": 1,
+            "datasources": [
+                {
+                    "name": "mm2slo Prometheus",
+                    "uid": PROMETHEUS_UID,
+                    "type": "prometheus",
+                    "url": prometheus or _PROMETHEUS,
+                    **common,
+                    "jsonData": {
+                        "httpMethod": "POST",
+                        "prometheusType": "Prometheus",
+                        "timeInterval": SCRAPE_INTERVAL,
+                    },
+                },
+                {
+                    "name": "mm2slo Alertmanager",
+                    "uid": ALERTMANAGER_UID,
+                    "type": "alertmanager",
+                    "url": alertmanager or _ALERTMANAGER,
+                    **common,
+                    "jsonData": {"implementation": "prometheus"},
+                },
+            ],
+        }
+    )
+
+
+def render_config_maps(dashboards: Mapping[str, str]) -> str:
+    """A ConfigMap per dashboard, by uid, with the label that the sidecar looks for.
+
+    The JSON is indented as it is, since a YAML writer takes seconds for it.
+    """
+    return HEADER + "---\n".join(_config_map(uid, text) for uid, text in dashboards.items())
+
+
+def _config_map(uid: str, text: str) -> str:
+    head = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": uid,
+            "labels": {"app.kubernetes.io/name": "mm2slo", "grafana_dashboard": "1"},
+            "annotations": {"grafana_folder": FOLDER},
+        },
+    }
+    return f"{dump_yaml(head)}data:\n  {uid}.json: |\n{indent(text, '    ')}"
+
+
+def render_operator_resources(uids: tuple[str, ...]) -> str:
+    """A `GrafanaDashboard` for each of the ConfigMaps.
+
+    The operator's examples label their Grafana `dashboards: grafana`.
+    """
+    return _documents(
+        {
+            "apiVersion": "grafana.integreatly.org/v1beta1",
+            "kind": "GrafanaDashboard",
+            "metadata": {"name": uid, "labels": {"app.kubernetes.io/name": "mm2slo"}},
+            "spec": {
+                "instanceSelector": {"matchLabels": {"dashboards": "grafana"}},
+                "folder": FOLDER,
+                "configMapRef": {"name": uid, "key": f"{uid}.json"},
+            },
+        }
+        for uid in uids
+    )
+
+
+def _documents(documents: Iterable[Mapping[str, object]]) -> str:
+    return HEADER + "---\n".join(dump_yaml(each) for each in documents)
+
+
+def _yaml(document: object) -> str:
+    return dump_yaml(document, HEADER)
+
+
+PUBLISHED: Final = frozenset(
+    (
+        *(
+            name
+            for metric in (*ALL, *EXTERNAL, *itertools.chain(*REPORT_GROUPS.values()))
+            for name in metric.sample_names
+        ),
+        *(series.name for series in RECORDED),
+        ALERTS,
+        ALERTS_FOR_STATE,
+    )
+)
+"""Every series name that a query may use."""
+_STRINGS: Final = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+
+_LABELS: Final = re.compile(
+    r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)"
+)
+_NAMES: Final = re.compile(r"(?<![\w:.$])[A-Za-z_:][\w:]*(?!\s*\()(?![\w:])")
+
+_KEYWORDS: Final = frozenset(
+    {"and", "or", "unless", "bool", "offset", "by", "without", "inf", "nan"}
+)
+
+
+def find_series(expression: str) -> Iterator[str]:
+    """The names of the series that a PromQL expression reads."""
+    bare = _LABELS.sub(" ", _STRINGS.sub('""', expression))
+    for found in _NAMES.finditer(bare):
+        if found[0].lower() not in _KEYWORDS:
+            yield found[0]
+
+
+def find_unknown_series(dashboards: Iterable[Dashboard]) -> tuple[str, ...]:
+    """A message for each series in the queries of *dashboards* that nothing publishes."""
+    return tuple(
+        f"{where} reads {name!r}, an unknown series"
+        for dashboard in dashboards
+        for where, expression in _expressions(dashboard)
+        for name in find_series(expression)
+        if name not in PUBLISHED
+    )
+
+
+def _expressions(dashboard: Dashboard) -> Iterator[tuple[str, str]]:
+    for panel in dashboard.panels:
+        for query in panel.all_queries:
+            yield f"panel {panel.title!r} of {dashboard.uid}", query.vector.text
+    for variable in dashboard.variables:
+        yield f"variable {variable.name!r} of {dashboard.uid}", variable.series.text
+    for annotation in dashboard.annotations:
+        yield f"annotation {annotation.title!r} of {dashboard.uid}", annotation.vector.text

@@ -1,24 +1,25 @@
 """A dashboard before it is Grafana's JSON: rows of panels, each of which answers one question.
 
 A panel's description, unit, text for no data and next link have no default, so that none is
-forgotten.
+forgotten. States are codes, texts and colours; the most severe has the highest code. Each colour
+has one meaning on every dashboard, from Okabe and Ito's palette for colour-blind readers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mm2slo_core.dashboard_uids import DashboardUid
-    from mm2slo_core.promql import Vector
-    from mm2slo_dashboards.colours import Colour
+from mm2slo_core.catalogue.promql import Vector
+from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.link_targets import DashboardUid
+from mm2slo_core.records.connect_records import ConnectState
 
 WIDTH: Final = 24
 """Columns of Grafana's grid."""
+
 MAX_PANELS: Final = 12
 """Panels of a dashboard, as many as one reads."""
 
@@ -33,7 +34,7 @@ class Kind(StrEnum):
     BARS = "bargauge"
 
 
-class Unit(StrEnum):
+class PanelUnit(StrEnum):
     """Units as Grafana names them. Shares are of 1, times are in seconds."""
 
     SECONDS = "s"
@@ -50,7 +51,7 @@ class Unit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
+class PanelThresholds:
     """Colours by value: `base` below the first bound, then the colour of the last bound reached."""
 
     base: Colour
@@ -63,7 +64,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateMapping:
     """A code that a query returns, with its text and colour."""
 
     code: int
@@ -93,14 +94,14 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TableColumn:
     """A column of values in a table; the labels of the query identify its rows."""
 
     title: str
     vector: Vector
-    unit: Unit
-    thresholds: Thresholds | None = None
-    states: tuple[State, ...] = ()
+    unit: PanelUnit
+    thresholds: PanelThresholds | None = None
+    states: tuple[StateMapping, ...] = ()
     below: Below | None = None
     decimals: int | None = None
 
@@ -125,7 +126,7 @@ class Panel:
     title: str
     description: str
     kind: Kind
-    unit: Unit
+    unit: PanelUnit
     no_data: str
     queries: tuple[Query, ...] = ()
     next_dashboard: DashboardUid | None = None
@@ -133,8 +134,8 @@ class Panel:
     fills_on: str = ""
     width: int = 12
     height: int = 8
-    thresholds: Thresholds | None = None
-    states: tuple[State, ...] = ()
+    thresholds: PanelThresholds | None = None
+    states: tuple[StateMapping, ...] = ()
     below: Below | None = None
     decimals: int | None = None
     minimum: float | None = None
@@ -143,7 +144,7 @@ class Panel:
     min_interval: float = 0.0
     time_from: str = ""
     colours: Mapping[str, str] = field(default_factory=dict)
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
     sort: tuple[str, ...] = ()
 
@@ -238,3 +239,85 @@ class Dashboard:
     def panels(self) -> Iterator[Panel]:
         """All panels in their order."""
         return (panel for row in self.rows for panel in row.panels)
+
+
+class Colour(StrEnum):
+    """What a colour means; the value is the colour."""
+
+    GOOD = "#009E73"
+    """Objective met."""
+    RESTING = "#56B4E9"
+    """Idle: nothing to replicate, nothing wrong."""
+    WARNING = "#E69F00"
+    """Needs a look."""
+    BAD = "#D55E00"
+    """Failed, or an objective is missed."""
+    UNKNOWN = "#999999"
+    """Not known."""
+    PLANNED = "#CC79A7"
+    """Deliberate: maintenance, a paused connector."""
+    NEUTRAL = "#0072B2"
+    """A value that is neither good nor bad."""
+
+
+NEUTRAL: Final = PanelThresholds(Colour.NEUTRAL)
+"""For values without an objective."""
+
+
+FLOW_STATES: Final = (
+    StateMapping(0, FlowStateName.RUNNING.value, Colour.GOOD),
+    StateMapping(1, FlowStateName.IDLE.value, Colour.RESTING),
+    StateMapping(2, FlowStateName.UNKNOWN.value, Colour.UNKNOWN),
+    StateMapping(3, FlowStateName.STOPPED.value, Colour.BAD),
+)
+
+CONNECT_STATES: Final = tuple(
+    StateMapping(code, state.value.lower(), colour)
+    for code, (state, colour) in enumerate(
+        (
+            (ConnectState.RUNNING, Colour.GOOD),
+            (ConnectState.RESTARTING, Colour.RESTING),
+            (ConnectState.UNASSIGNED, Colour.WARNING),
+            (ConnectState.PAUSED, Colour.PLANNED),
+            (ConnectState.STOPPED, Colour.BAD),
+            (ConnectState.DESTROYED, Colour.UNKNOWN),
+            (ConnectState.FAILED, Colour.BAD),
+        )
+    )
+)
+
+ALERT_SCOPES: Final = tuple(
+    StateMapping(code, text, Colour.NEUTRAL)
+    for code, text in enumerate(("monitoring", "cluster", "flow", "objective"), start=1)
+)
+"""A cause precedes its consequences."""
+READY_STATES: Final = (
+    StateMapping(0, "blocked", Colour.BAD),
+    StateMapping(1, "ready", Colour.GOOD),
+)
+UP_STATES: Final = (StateMapping(0, "down", Colour.BAD), StateMapping(1, "up", Colour.GOOD))
+BAD_FROM_ONE: Final = PanelThresholds(Colour.GOOD, ((1.0, Colour.BAD),))
+WARN_FROM_ONE: Final = PanelThresholds(Colour.GOOD, ((1.0, Colour.WARNING),))
+
+
+def bad_from(limit: float) -> PanelThresholds:
+    """Good below *limit*, bad from it on."""
+    return PanelThresholds(Colour.GOOD, ((limit, Colour.BAD),))
+
+
+def good_from(limit: float) -> PanelThresholds:
+    """Bad below *limit*, good from it on."""
+    return PanelThresholds(Colour.BAD, ((limit, Colour.GOOD),))
+
+
+def state_colours(states: tuple[StateMapping, ...]) -> dict[str, Colour]:
+    """The colour of each state by its text, for series named after it."""
+    return {state.text: state.colour for state in states}
+
+
+LINES: Final = (
+    *("#1F8FD0", "#7A33E0", "#E22BD6", "#777700"),
+    *("#993377", "#1C57B5", "#A98CFF"),
+)
+"""Lines among others. They differ from each other and from the colours with a meaning, and are
+visible on black and on white."""

@@ -1,35 +1,49 @@
-"""PromQL for panels: series of the selected flows, with replicas of the exporter counted once.
+"""PromQL for panels: series and alerts of the selected flows.
 
-A selected value is put between backticks in Grafana's format `:regex`. Only this works for every
-name of a topic or group: the format escapes regular expressions, and a raw string of PromQL takes
-backslashes and quotes as they are. Grafana's default format doubles backslashes for quoted strings
-but does not escape the quote.
+Replicas of the exporter are counted once. A selected value is put between backticks in Grafana's
+format `:regex`. Only this works for every name of a topic or group: the format escapes regular
+expressions, and a raw string of PromQL takes backslashes. All alerts of mm2slo are named `MM2...`;
+the watchdog, which always fires, has the severity `none`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mm2slo_core.catalogue import CHAIN_WINDOWS, FLOW_INFO, WINDOW, Metric
-from mm2slo_core.catalogue.failover_metrics import FAILOVER_READY
-from mm2slo_core.catalogue.flow_metrics import TOPIC_INFO
-from mm2slo_core.catalogue.recorded_series import BUDGET_REMAINING, COVERAGE
-from mm2slo_core.promql import Matcher, Vector, aggregate, equal, over, select
-from mm2slo_dashboards.dashboard_model import Variable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_core.catalogue import RecordedSeries
-    from mm2slo_dashboards.dashboard_model import State
+from mm2slo_core.catalogue.flow_metrics import FAILOVER_READY, FLOW_INFO, TOPIC_INFO
+from mm2slo_core.catalogue.metric import Metric
+from mm2slo_core.catalogue.prometheus_series import (
+    ALERTS,
+    ALERTS_FOR_STATE,
+    ALERTS_LABELS,
+    BUDGET_REMAINING,
+    CHAIN_WINDOWS,
+    COVERAGE,
+    WINDOW,
+    RecordedSeries,
+)
+from mm2slo_core.catalogue.promql import (
+    Matcher,
+    Vector,
+    aggregate,
+    either,
+    equal,
+    matching,
+    over,
+    select,
+    unequal,
+)
+from mm2slo_dashboards.dashboard_model import StateMapping, Variable
 
 RATE_VARIABLE: Final = "$__rate_interval"
 """Grafana's range for rates: at least four scrapes, and no gap between two points."""
+
 RANGE_VARIABLE: Final = "$__range"
 """The time range of the panel."""
+
 INTERVAL_VARIABLE: Final = "$__interval"
 """The distance of two points."""
+
 _STEPS: Final = 600.0
 """Seconds; series recorded every 5 minutes are read over two of their steps."""
 
@@ -54,9 +68,11 @@ MATCH_GROUP: Final = match_variable("group")
 FLOWS_VARIABLE: Final = Variable(
     name="flow", title="Flow", label="flow", series=select(FLOW_INFO), multi=True
 )
+
 FLOW_VARIABLE: Final = Variable(
     name="flow", title="Flow", label="flow", series=select(FLOW_INFO), multi=False
 )
+
 TOPICS_VARIABLE: Final = Variable(
     name="topic",
     title="Topic",
@@ -65,6 +81,7 @@ TOPICS_VARIABLE: Final = Variable(
     # At granularity `flow` series have no topic, which `.+` would leave out.
     all_value=".*",
 )
+
 GROUPS_VARIABLE: Final = Variable(
     name="group", title="Consumer group", label="group", series=select(FAILOVER_READY, MATCH_FLOW)
 )
@@ -156,7 +173,7 @@ def histogram_quantile(share: float, buckets: Vector) -> Vector:
 
 
 def state_code(
-    metric: Metric, states: Sequence[State], *labels: str, matchers: Sequence[Matcher] = ()
+    metric: Metric, states: Sequence[StateMapping], *labels: str, matchers: Sequence[Matcher] = ()
 ) -> Vector:
     """The code of the current state; where replicas disagree, the highest one.
 
@@ -168,3 +185,47 @@ def state_code(
         for state in sorted(states, key=lambda state: -state.code)
     )
     return Vector(" or ".join(branches), labels)
+
+
+_OURS: Final = (matching("alertname", "MM2.+"), unequal("severity", "none"))
+_NO_CLUSTER: Final = equal("cluster", "")
+
+
+def flow_alerts(*matchers: Matcher) -> Vector:
+    """Firing alerts of the selected flows."""
+    return _firing(MATCH_FLOW, *matchers)
+
+
+def alerts_by_scope() -> tuple[Vector, ...]:
+    """Firing alerts of monitoring itself, of clusters, of flows and of objectives.
+
+    A cause precedes its consequences.
+    """
+    flows = flow_series(FLOW_INFO)
+    clusters = (
+        f'label_replace({flows}, "cluster", "$1", "{end}", "(.+)")' for end in ("source", "target")
+    )
+    of_clusters = f"{_firing(unequal('cluster', ''))} and on (cluster) ({' or '.join(clusters)})"
+    return (
+        _firing(equal("flow", ""), _NO_CLUSTER),
+        Vector(f"({of_clusters})", ALERTS_LABELS),
+        flow_alerts(equal("sli", "")),
+        flow_alerts(unequal("sli", "")),
+    )
+
+
+def alert_starts(*labels: str) -> Vector:
+    """When the firing alerts became active, in milliseconds since the epoch."""
+    firing = either(*alerts_by_scope())
+    since = f"{ALERTS_FOR_STATE}{_text(_OURS)} and ignoring (alertstate) ({firing})"
+    first = min_by(Vector(since, ALERTS_LABELS), *labels)
+    return Vector(f"1000 * {first}", first.labels)
+
+
+def _firing(*matchers: Matcher) -> Vector:
+    chosen = (equal("alertstate", "firing"), *_OURS, *matchers)
+    return Vector(f"{ALERTS}{_text(chosen)}", ALERTS_LABELS)
+
+
+def _text(matchers: tuple[Matcher, ...]) -> str:
+    return f"{{{', '.join(map(str, matchers))}}}"

@@ -1,34 +1,40 @@
-"""`mm2slo alerts`: Prometheus rules and Alertmanager's configuration."""
+"""`mm2slo alerts`: Prometheus rules and Alertmanager's configuration.
 
-from __future__ import annotations
+Writes the files, merges the fragment with the configuration of an existing Alertmanager, and
+checks that files are current and that promtool and amtool accept them.
+"""
 
 import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, Final
 
 import typer
+import yaml
 from rich.console import Console
 
-from mm2slo_alerts.output_files import (
+from mm2slo_alerts.alert_files import (
+    ALERT_RULES,
+    ALERTMANAGER,
     DEFAULT_FORMATS,
     FRAGMENT,
-    Format,
+    RECORDING_RULES,
+    GeneratedFormat,
     configured_alerts,
     generated,
     notices,
 )
-from mm2slo_alerts.rule_model import Scale
-from mm2slo_cli.alerts_check import problems
-from mm2slo_cli.alerts_merge import MERGED, merge_fragment
-from mm2slo_cli.config_files import read_config
+from mm2slo_alerts.alert_rules import AlertRule, Group, Scale, yaml_text
+from mm2slo_alerts.alertmanager_variants import merged, shadowed
+from mm2slo_alerts.message_preview import sample_alert
+from mm2slo_cli import monitoring_tools
+from mm2slo_cli.config_files import read_config, stale_files, write_file
 from mm2slo_cli.config_options import CONFIG_OR_DEFAULTS, ConfigSource, config_options
-from mm2slo_cli.generated_files import write_file
 from mm2slo_cli.main import PASS_THROUGH, run_sub_app
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from mm2slo_core.config import Config
 
 FOLDER = Path("alerts/generated")
 
@@ -39,8 +45,8 @@ alerts_app = typer.Typer(
     pretty_exceptions_show_locals=False,
     add_completion=False,
 )
-
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the files.")]
+
 _Factor = Annotated[
     float, typer.Option("--scale", help="Shorten every duration by this factor, for tests.")
 ]
@@ -58,7 +64,7 @@ def generate(
     out: _Out = FOLDER,
     scale: _Factor = 1.0,
     formats: Annotated[
-        list[Format] | None,
+        list[GeneratedFormat] | None,
         typer.Option(
             "--format",
             help="What to write; repeatable. "
@@ -148,3 +154,80 @@ def _scale(factor: float) -> Scale:
         return Scale(factor)
     except ValueError as error:
         raise UserError(str(error)) from None
+
+
+MERGED: Final = "alertmanager/alertmanager-merged.yml"
+
+
+def merge_fragment(
+    into: Path, fragment: str, alerts: Iterable[Group]
+) -> tuple[str, tuple[str, ...]]:
+    """Return the merged configuration, and warnings of the routes that *fragment* would shadow."""
+    existing: Any
+    try:
+        existing = yaml.safe_load(into.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {into}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{into} is not valid YAML: {error}") from None
+    try:
+        document = merged(existing, yaml.safe_load(fragment))
+        labels = (
+            {**sample_alert(rule).labels, **rule.labels, "alertname": rule.alert}
+            for group in alerts
+            for rule in group.rules
+            if isinstance(rule, AlertRule)
+        )
+        return yaml_text(document), shadowed(existing, labels)
+    except UserError as error:
+        raise UserError(f"{into}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Checker:
+    """A program that checks files."""
+
+    arguments: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+_CHECKERS: Final = (
+    _Checker(
+        ("promtool", "check", "rules", "--lint=all", "--lint-fatal"),
+        (RECORDING_RULES, ALERT_RULES),
+    ),
+    _Checker(("amtool", "check-config"), (ALERTMANAGER,)),
+)
+
+
+def problems(
+    folder: Path, expected: Mapping[str, str], command: str, report: Callable[[str], None]
+) -> tuple[str, ...]:
+    """Return a text per problem of the files in *folder*, which *command* writes as *expected*.
+
+    *report* gets the result of each check.
+    """
+    if outdated := stale_files(folder, expected, command):
+        return outdated
+    report(f"{len(expected)} files in {folder} are current")
+    return tuple(
+        problem
+        for checker in _CHECKERS
+        if set(checker.files) <= set(expected)
+        for problem in _rejections(folder, checker, report)
+    )
+
+
+def _rejections(folder: Path, checker: _Checker, report: Callable[[str], None]) -> tuple[str, ...]:
+    name, *arguments = checker.arguments
+    if absent := monitoring_tools.missing_tool(
+        name, so=f", so {', '.join(checker.files)} was not checked"
+    ):
+        report(absent)
+        return ()
+    files = [str(folder / file) for file in checker.files]
+    done = monitoring_tools.run_tool(name, *arguments, *files)
+    if done.returncode:
+        return (f"{name} rejects {', '.join(files)}:\n{done.stdout}{done.stderr}",)
+    report(f"{name} accepts {', '.join(checker.files)}")
+    return ()

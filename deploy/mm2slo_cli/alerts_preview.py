@@ -1,49 +1,48 @@
 """`mm2slo alerts preview`: an alert's Slack message on the terminal."""
 
-from __future__ import annotations
-
 import json
+import re
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from mm2slo_alerts.output_files import configured_alerts
-from mm2slo_alerts.preview.rendered_annotations import (
+from mm2slo_alerts.alert_files import configured_alerts
+from mm2slo_alerts.alert_rules import AlertRule
+from mm2slo_alerts.message_preview import (
     TESTS_FILE,
     Fired,
     annotation_files,
+    blocks,
+    message_data,
+    message_parts,
     parse_fired,
+    parse_message,
+    sample_alert,
+    unescaped,
 )
-from mm2slo_alerts.preview.rendered_message import message_data, message_parts, parse_message
-from mm2slo_alerts.preview.sample_alerts import sample
-from mm2slo_alerts.preview.slack_blocks import blocks
-from mm2slo_alerts.rule_model import AlertRule
-from mm2slo_alerts.slack import template
+from mm2slo_alerts.slack_template import message_template
 from mm2slo_cli import monitoring_tools
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.slack_view import WIDTH, show
 from mm2slo_core.config.alerting_config import AlertingConfig
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.config_document import suggest
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.config import Config
 
 _LASTED: Final = timedelta(minutes=12)
 _MANAGER: Final = "http://localhost:9093"
 
 
-class State(StrEnum):
+class AlertState(StrEnum):
     """State of the alert in the message."""
 
     FIRING = "firing"
@@ -55,7 +54,7 @@ def preview(
         str | None, typer.Argument(metavar="[ALERT]", help="The alert. [default: list all alerts]")
     ] = None,
     *,
-    state: Annotated[State, typer.Option(help="State of the alert.")] = State.FIRING,
+    state: Annotated[AlertState, typer.Option(help="State of the alert.")] = AlertState.FIRING,
     flow: Annotated[
         str | None,
         typer.Option(
@@ -77,7 +76,7 @@ def preview(
     read: Config | None = None if config is None else read_config(ConfigSource(config))
     alerting = AlertingConfig() if read is None else read.alerting
     rules = _rules(read)
-    console = Console(highlight=False, soft_wrap=as_json, width=None if as_json else WIDTH)
+    console = Console(highlight=False, soft_wrap=as_json, width=None if as_json else MESSAGE_WIDTH)
     if alert is None:
         _list(console, rules)
         return
@@ -88,7 +87,7 @@ def preview(
         text = json.dumps(blocks(message), indent=2, ensure_ascii=False)
         console.print(text, markup=False)
     else:
-        show(console, message)
+        show_slack_message(console, message)
 
 
 def render_alert(rule: AlertRule, flow: Flow) -> Fired:
@@ -98,7 +97,7 @@ def render_alert(rule: AlertRule, flow: Flow) -> Fired:
     """
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
-        _write(folder, annotation_files(rule, sample(rule, flow)))
+        _write(folder, annotation_files(rule, sample_alert(rule, flow)))
         # The test expects no alert, so promtool fails and prints the one it got.
         done = monitoring_tools.run_tool("promtool", "test", "rules", TESTS_FILE, folder=folder)
     try:
@@ -108,16 +107,16 @@ def render_alert(rule: AlertRule, flow: Flow) -> Fired:
 
 
 def render_message(
-    alert_data: Fired, alerting: AlertingConfig, state: State, now: datetime
+    alert_data: Fired, alerting: AlertingConfig, state: AlertState, now: datetime
 ) -> dict[str, Any]:
     """Return the JSON that Slack would get for *alert_data*, by amtool. Raises UserError."""
-    until = now if state is State.RESOLVED else None
+    until = now if state is AlertState.RESOLVED else None
     manager = alerting.links.alertmanager or _MANAGER
     data = message_data(alert_data, now - _LASTED, until, manager)
     text, settings = message_parts(alerting)
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
-        _write(folder, {"mm2slo.tmpl": template(alerting), "data.json": data})
+        _write(folder, {"mm2slo.tmpl": message_template(alerting), "data.json": data})
         done = monitoring_tools.run_tool(
             "amtool",
             "template",
@@ -169,3 +168,34 @@ def _list(console: Console, rules: Mapping[str, AlertRule]) -> None:
     for name, rule in rules.items():
         table.add_row(name, rule.labels["severity"])
     console.print(table)
+
+
+MESSAGE_WIDTH: Final = 80
+_BOLD: Final = re.compile(r"(?:^|(?<= ))\*([^*]+)\*(?= |$)")
+
+
+def show_slack_message(console: Console, message: Mapping[str, Any]) -> None:
+    """Print the message behind a bar of its colour, as Slack shows an attachment."""
+    [attachment] = message["attachments"]
+    lines = [f"[bold]{escape(unescaped(attachment['title']))}[/bold]"]
+    lines += [_markup(line) for line in attachment["text"].split("\n")]
+    lines += [f"[reverse] {each['text']} [/reverse] {each['url']}" for each in _buttons(attachment)]
+    if attachment["footer"]:
+        lines.append(f"[dim]{escape(unescaped(attachment['footer']))}[/dim]")
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style=attachment["color"])
+    table.add_column(overflow="fold")
+    for line in lines:
+        text = console.render_str(line)
+        for row in text.wrap(console, MESSAGE_WIDTH - 2, overflow="fold"):
+            table.add_row("▌", row)
+    console.print(table)
+
+
+def _buttons(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(attachment.get("actions", ()))
+
+
+def _markup(line: str) -> str:
+    """Translate Slack's bold to rich markup."""
+    return _BOLD.sub(r"[bold]\1[/bold]", escape(unescaped(line)))

@@ -1,31 +1,44 @@
-"""`mm2slo audit`: compares source and target records of a flow."""
+"""`mm2slo audit`: compares source and target records of a flow.
 
+An audit runs with Kafka, Spark, the results store and the terminal.
+"""
+
+import logging
 import sys
-from dataclasses import replace
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 
 import typer
 from rich.console import Console
 
-from mm2slo_audit.preparation import prepare as prepare_spark
-from mm2slo_audit.preparation.preparation_summary import write_summary
-from mm2slo_audit.probe import probe as probe_records
-from mm2slo_audit.probe import write_probe_report
-from mm2slo_audit.probe.record_probe import RECORDS
-from mm2slo_audit.report.report_file import check_report_path
-from mm2slo_audit.run import AuditOptions, Span
-from mm2slo_audit.session import SparkOptions
-from mm2slo_cli.audit_run import Output, ResultLocations, run_audit
+from mm2slo_audit.audit_options import AuditOptions, TimeSpan
+from mm2slo_audit.audit_ports import AuditPorts, RunReport
+from mm2slo_audit.audit_run import audit, follow
+from mm2slo_audit.record_probe import DEFAULT_RECORDS, write_probe_report
+from mm2slo_audit.record_probe import probe as probe_records
+from mm2slo_audit.report import terminal_report
+from mm2slo_audit.report.report_file import check_report_path, write_report
+from mm2slo_audit.run_progress import show_progress
+from mm2slo_audit.scope.scope_reader import KafkaScopeReader
+from mm2slo_audit.spark.spark_engine import SparkEngineSource
+from mm2slo_audit.spark.spark_preparation import prepare as prepare_spark
+from mm2slo_audit.spark.spark_preparation import write_summary
+from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
-from mm2slo_cli.lab_terminal import parse_key_values, show_steps
-from mm2slo_core.audit.conclusion import DuplicateLimit
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.config import Config
-from mm2slo_core.config.durations import parse_duration
+from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, log_to_file
+from mm2slo_cli.terminal_progress import parse_key_values, show_steps
+from mm2slo_core.audit.audit_conclusion import DuplicateLimit
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.quantity_text import parse_duration
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.store import Store
 
 _JARS: Final = typer.Option(
     metavar="FOLDER",
@@ -141,7 +154,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     options = AuditOptions(
         flows=tuple(flow or ()),
         topics=tuple(topic or ()),
-        span=Span.parse(since, start, end),
+        span=TimeSpan.parse(since, start, end),
         sample=_sample(sample, loaded, salt),
         max_pending=None if max_pending is None else _seconds("--max-pending", max_pending),
         duplicates=DuplicateLimit(
@@ -164,7 +177,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     locations = ResultLocations(
         store or loaded.audit.store.reveal(), directory or loaded.audit.directory
     )
-    raise typer.Exit(run_audit(loaded, options, locations, spark, Output(target, pause)))
+    raise typer.Exit(run_audit(loaded, options, locations, spark, AuditOutput(target, pause)))
 
 
 @audit_app.command()
@@ -185,7 +198,7 @@ def probe(
     ] = None,
     records: Annotated[
         int, typer.Option(min=1, help="Number of records to compare per topic.")
-    ] = RECORDS,
+    ] = DEFAULT_RECORDS,
 ) -> None:
     """Compare sample records and suggest what to ignore when a transform changes records.
 
@@ -240,3 +253,106 @@ def _seconds(option: str, text: str) -> float:
     if seconds <= 0:
         raise UserError(f"{option} {text!r} is not a positive duration: use for example 10m or 30s")
     return seconds
+
+
+logger = logging.getLogger("mm2slo.audit")
+_NOTHING: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLocations:
+    """Where results are stored."""
+
+    store: str = field(repr=False)
+    """URL or path; may contain a password."""
+    directory: str
+
+
+class AuditOutput:
+    """Report file and, with --follow, the pause between runs in seconds."""
+
+    def __init__(self, target: Path | None, pause: float | None) -> None:
+        self.target = target
+        self.pause = pause
+        self.exit_code = 0
+
+    def publish(self, report: RunReport) -> None:
+        """Show the report, and write it to the report file if there is one.
+
+        Without a terminal, --follow logs one line per report.
+        """
+        # With --follow, a window without records is normal.
+        self.exit_code = max(
+            self.exit_code, 0 if report.exit_code == _NOTHING else report.exit_code
+        )
+        console = Console()
+        if self.pause is not None and not console.is_terminal:
+            level = logging.WARNING if report.exit_code == 1 else logging.INFO
+            fields = {"run_id": report.run_id}
+            logger.log(level, "verdict: %s", report.conclusion.line, extra=fields)
+        else:
+            terminal_report.print_report(console, report)
+        if self.target is not None:
+            write_report(self.target, report)
+
+
+def run_audit(
+    config: Config,
+    options: AuditOptions,
+    locations: ResultLocations,
+    spark: SparkOptions,
+    output: AuditOutput,
+) -> int:
+    """Run one audit, or audits until a signal; returns the exit code."""
+    with interrupt_on_signals() as interrupts:
+        try:
+            long_lived = output.pause is not None
+            with open_ports(config, options, locations, spark, long_lived=long_lived) as ports:
+                if output.pause is None:
+                    report = audit(config, options, ports)
+                else:
+                    _follow(config, options, ports, output)
+                # Cleanup must not be interrupted.
+                interrupts.disable()
+            output.publish(report)
+        except Interrupted as signal:
+            if output.pause is not None:
+                return output.exit_code
+            sys.stderr.write(f"{signal}: an interrupted run stores no results\n")
+            return signal.exit_code
+    return report.exit_code
+
+
+def _follow(
+    config: Config, options: AuditOptions, ports: AuditPorts, output: AuditOutput
+) -> NoReturn:
+    assert output.pause is not None  # noqa: S101 - for the type checker
+    follow(config, options, ports, every=output.pause, on_report=output.publish, wait=time.sleep)
+    raise AssertionError("only a signal ends --follow")
+
+
+@contextmanager
+def open_ports(
+    config: Config,
+    options: AuditOptions,
+    locations: ResultLocations,
+    spark: SparkOptions,
+    *,
+    long_lived: bool = False,
+) -> Iterator[AuditPorts]:
+    """Open the ports of a run; *long_lived* if several runs use them."""
+    with (
+        # A service logs to standard output; one run has its report there.
+        show_progress(Console(stderr=not long_lived)) as progress,
+        Store.open(locations.store) as store,
+        SparkEngineSource(config, spark, locations.directory, long_lived=long_lived) as engine,
+    ):
+        if long_lived:
+            log_to_file("repl-analytics")
+        yield AuditPorts(
+            scope_reader=KafkaScopeReader(config, options.max_pending),
+            engine=engine,
+            store=store,
+            clock=lambda: time.time_ns() // 1_000_000,
+            progress=progress,
+        )

@@ -1,27 +1,20 @@
 """`mm2slo check`: validates a configuration, lists its flows and what it writes."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from mm2slo_cli.config_files import load_source
-from mm2slo_core.config import CanaryCarrier, Config, FlowConfig, notices, unavailable
-from mm2slo_core.connection_checks.cluster_writes import cluster_writes
-from mm2slo_core.timeline_size import timeline_estimate
+from mm2slo_cli.config_options import ConfigSource
+from mm2slo_core.cluster_writes import cluster_writes, timeline_estimate
+from mm2slo_core.config.config_model import Config, notices, unavailable
+from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
+from mm2slo_core.mm2_config.mirror_setup import Finding
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.web.token_file import TokenFile
-from mm2slo_report.web.tokens import unmatched_patterns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_cli.config_options import ConfigSource
-    from mm2slo_core.mm2_config.findings import Finding
+from mm2slo_report.access_tokens import TokenFile, unmatched_patterns
 
 _LISTED = 3
 

@@ -1,28 +1,34 @@
-"""`mm2slo compose-demo`: the demo's own services in docker-compose.yml."""
+"""`mm2slo compose-demo`: the demo's own services in docker-compose.yml, and its secret files."""
 
+import hashlib
 import io
 import json
 import os
+import secrets
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from rich.console import Console
 
-from mm2slo_cli.config_files import read_config
+from mm2slo_cli.alerts_preview import MESSAGE_WIDTH, show_slack_message
+from mm2slo_cli.config_files import read_config, write_file
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.demo.hec_stub import hec_stub
-from mm2slo_cli.demo.secret_files import create_secret_files
-from mm2slo_cli.demo.slack_stub import SlackStub
-from mm2slo_cli.demo.traffic import Traffic
-from mm2slo_cli.demo.workload import READERS, STREAMS
-from mm2slo_cli.lab_terminal import kafka_errors_as_user_errors
-from mm2slo_cli.signals import Interrupted, interrupt_on_signals, wait_for_signal
-from mm2slo_cli.slack_view import WIDTH, show
-from mm2slo_core.config.exporter_config import parse_listen
-from mm2slo_kafka.data_admin import DataAdmin
+from mm2slo_cli.demo_stubs import SlackStub, hec_stub
+from mm2slo_cli.demo_traffic import CONSUMER_GROUPS, STREAMS, Traffic
+from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, wait_for_signal
+from mm2slo_cli.terminal_progress import kafka_errors_as_user_errors
+from mm2slo_core.config.service_config import parse_listen
+from mm2slo_kafka.lab_data import DataAdmin
 
 compose_demo_app = typer.Typer(
     name="compose-demo",
@@ -57,9 +63,11 @@ def serve_slack(
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Listen address.")],
 ) -> None:
     """Receive the messages of an incoming webhook; show them in the log and on a page."""
-    address, console = parse_listen(listen), Console(width=WIDTH, highlight=False)
+    address, console = parse_listen(listen), Console(width=MESSAGE_WIDTH, highlight=False)
     stub = SlackStub(
-        (address.host, address.port), page=slack_page, on_message=lambda each: show(console, each)
+        (address.host, address.port),
+        page=slack_page,
+        on_message=lambda each: show_slack_message(console, each),
     )
     with _until_signal(), stub:
         typer.echo(f"showing Slack messages on {address}")
@@ -97,16 +105,16 @@ def produce_traffic(
                 admin = DataAdmin(clusters[stream.cluster])
                 if not admin.partition_count(stream.topic):
                     admin.create_topic(stream.topic, stream.partitions)
-        with Traffic(clusters, STREAMS, READERS):
+        with Traffic(clusters, STREAMS, CONSUMER_GROUPS):
             typer.echo(f"producing to {len(STREAMS)} topics")
             wait_for_signal()
 
 
 def slack_page(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return a page that shows *messages*, the newest first, and reloads itself."""
-    console = Console(record=True, width=WIDTH, highlight=False, file=io.StringIO())
+    console = Console(record=True, width=MESSAGE_WIDTH, highlight=False, file=io.StringIO())
     for message in reversed(messages):
-        show(console, message)
+        show_slack_message(console, message)
         console.print()
     if not messages:
         console.print("no messages yet")
@@ -118,3 +126,95 @@ def slack_page(messages: Sequence[Mapping[str, Any]]) -> str:
 def _until_signal() -> Iterator[None]:
     with interrupt_on_signals(), suppress(Interrupted):
         yield
+
+
+_MODE: Final = 0o440
+_OWNER_ONLY: Final = 0o400
+
+# libpq ignores what its group may read, and `mm2slo logship check` reports it.
+_PRIVATE: Final = {"pgpass", "splunk-hec-token"}
+_VALID: Final = timedelta(days=3650)
+
+_CA_USAGE: Final = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
+def create_secret_files(folder: Path, broker: str, splunk: str, slack_url: str) -> list[str]:
+    """Write those files that *folder* lacks; returns their names.
+
+    *broker* and *splunk* are the host names in their certificates. Files that belong together are
+    written together. Raises UserError.
+    """
+    token, database = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    certificate, authority = _tls_files(broker)
+    splunk_certificate, splunk_authority = _tls_files(splunk)
+    groups = (
+        {"us-password": secrets.token_urlsafe(32)},
+        {"us-broker.pem": certificate, "us-ca.pem": authority},
+        {"report-token": token, "report-tokens": f"{digest} read demo\n"},
+        {"grafana-password": secrets.token_urlsafe(32)},
+        {"postgres-password": database, "pgpass": f"postgres:*:*:*:{database}\n"},
+        {"slack-webhook-url": slack_url},
+        {"splunk-hec-token": str(uuid.uuid4())},
+        {"splunk.pem": splunk_certificate, "splunk-ca.pem": splunk_authority},
+    )
+    written = []
+    for group in groups:
+        if all((folder / name).exists() for name in group):
+            continue
+        for name, text in group.items():
+            path = folder / name
+            path.unlink(missing_ok=True)
+            write_file(path, text)
+            path.chmod(_OWNER_ONLY if name in _PRIVATE else _MODE)
+            written.append(name)
+    return written
+
+
+def _tls_files(host: str) -> tuple[str, str]:
+    """Return a key with its certificate for *host*, and the CA's certificate, in PEM format.
+
+    With all that RFC 5280 requires: Python verifies strictly since 3.13.
+    """
+    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    ca_name = _name("mm2slo demo CA")
+    names = x509.SubjectAlternativeName([x509.DNSName(host)])
+    authority = _certificate(ca_name, ca_key, ca_name, ca_key)
+    issued = _certificate(_name(host), key, ca_name, ca_key).add_extension(names, critical=False)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem += issued.sign(ca_key, hashes.SHA256()).public_bytes(Encoding.PEM)
+    signed = authority.add_extension(_CA_USAGE, critical=True).sign(ca_key, hashes.SHA256())
+    return pem.decode(), signed.public_bytes(Encoding.PEM).decode()
+
+
+def _certificate(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePrivateKey,
+) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    by = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
+    constraints = x509.BasicConstraints(ca=key is issuer_key, path_length=None)
+    return (
+        x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + _VALID)
+        .add_extension(constraints, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(by, critical=False)
+    )
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])

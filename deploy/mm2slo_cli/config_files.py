@@ -1,30 +1,20 @@
-"""Reads mm2slo.yaml, MirrorMaker 2's own files, and the files that they refer to."""
-
-from __future__ import annotations
+"""Reads mm2slo.yaml and the files that it refers to; writes and compares generated files."""
 
 import logging
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from mm2slo_core.config import (
-    BaseConfig,
-    Config,
-    MirrorFilesConfig,
-    Resolvers,
-    UnresolvedError,
-    load_config,
-)
+from mm2slo_cli.config_options import ConfigSource
+from mm2slo_core.config.config_document import Resolvers, UnresolvedError
+from mm2slo_core.config.config_loader import BaseConfig, load_config
+from mm2slo_core.config.config_model import Config, MirrorFilesConfig
+from mm2slo_core.mm2_config.mirror_setup import Finding
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from mm2slo_cli.config_options import ConfigSource
-    from mm2slo_core.mm2_config.findings import Finding
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +60,7 @@ def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
         if not (named.properties or named.strimzi or named.connect):
             return BaseConfig()
         # Other configurations start faster without the readers.
-        from mm2slo_cli.mirror_files import read_mirror_files
+        from mm2slo_cli.mirror_config_files import read_mirror_files
 
         base, findings = read_mirror_files(named, own)
         found.extend(findings)
@@ -150,3 +140,28 @@ def _from_file(path: Path) -> str:
         raise UnresolvedError(f"cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, ValueError):
         raise UnresolvedError("is not UTF-8 text") from None
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write *text* to *path* and create its folder. Raises UserError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}; choose another folder") from None
+
+
+def stale_files(folder: Path, expected: Mapping[str, str], command: str) -> tuple[str, ...]:
+    """Return a message for each file in *folder* that differs from *expected*."""
+    return tuple(
+        f"{folder / name} is outdated; run: {command}"
+        for name, text in expected.items()
+        if _read(folder / name) != text
+    )
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -10,17 +10,19 @@ from typing import Annotated, Any, Final, get_type_hints
 import typer
 
 _Command = Callable[..., None]
-
 _CONFIG_VARIABLE: Final = "MM2SLO_CONFIG"
+
 CONFIG_OPTION: Final = typer.Option(
     "--config", metavar="FILE", envvar=_CONFIG_VARIABLE, help="Path of mm2slo.yaml."
 )
+
 CONFIG_OR_DEFAULTS: Final = typer.Option(
     "--config",
     metavar="FILE",
     envvar=_CONFIG_VARIABLE,
     help="Path of mm2slo.yaml. [default: the default objectives]",
 )
+
 CONFIG_ARGUMENT: Final = typer.Argument(
     metavar="FILE", envvar=_CONFIG_VARIABLE, help="Path of mm2slo.yaml."
 )
@@ -37,14 +39,17 @@ def _option(name: str, metavar: str, text: str) -> Any:
 
 
 _MM2: Final = _option("mm2", "FILE", "Properties file of dedicated mode; repeatable.")
+
 _STRIMZI: Final = _option(
     "strimzi", "FILE", "KafkaMirrorMaker2 of Strimzi or Event Streams; repeatable."
 )
+
 _CONNECT: Final = _option(
     "connect-json", "FILE", "Connectors on Kafka Connect, as JSON; repeatable."
 )
 _WORKER: Final = _option("worker", "FILE", "Properties file of the Connect workers.")
 _SECRETS: Final = _option("secrets", "DIR", "Kubernetes secrets, as files <secret>/<key>.")
+
 _PATH: Final = _option(
     "path", "FROM=TO", "Where a file or folder of MirrorMaker 2 is here; repeatable."
 )

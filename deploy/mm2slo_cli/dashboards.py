@@ -1,20 +1,15 @@
 """`mm2slo dashboards`: Grafana dashboards and their provisioning files."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_files import read_config, stale_files, write_file
 from mm2slo_cli.config_options import CONFIG_OR_DEFAULTS, ConfigSource, config_options
-from mm2slo_cli.generated_files import stale_files, write_file
+from mm2slo_core.config.config_model import Config
 from mm2slo_dashboards.dashboard_files import generate_files
-
-if TYPE_CHECKING:
-    from mm2slo_core.config import Config
 
 FOLDER = Path("dashboards/generated")
 
@@ -25,7 +20,6 @@ dashboards_app = typer.Typer(
     pretty_exceptions_show_locals=False,
     add_completion=False,
 )
-
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 
 

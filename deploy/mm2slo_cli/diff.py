@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from mm2slo_cli import mirror_options as mm2
-from mm2slo_cli.mirror_files import mirror_files, name_by_form, read_valid_setups
-from mm2slo_core.config import BaseConfig
-from mm2slo_core.mm2_config.compared_flow import SourceNames
+from mm2slo_cli import mirror_config_files as mm2
+from mm2slo_cli.mirror_config_files import mirror_files, name_by_form, read_valid_setups
+from mm2slo_core.config.config_loader import BaseConfig
 from mm2slo_core.mm2_config.config_overlay import combine_setups
-from mm2slo_core.mm2_config.file_form import file_form
-from mm2slo_core.mm2_config.setup_changes import Change, compare
+from mm2slo_core.mm2_config.mirror_setup import file_form
+from mm2slo_core.mm2_config.setup_changes import Change, SourceNames, compare_setups
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_inspection import ClusterInspection
 from mm2slo_kafka.kafka_errors import KafkaOperationError
@@ -22,6 +21,7 @@ from mm2slo_kafka.kafka_errors import KafkaOperationError
 diff_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _UNRELATED = {"no-flow", "unsupported-authentication"}
 _MOST_NAMES = 20
+
 _Names = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Names on the sources, one per line.")
 ]
@@ -68,7 +68,9 @@ def run(  # noqa: PLR0913 - one parameter per option
             names |= _names_on_clusters(base, str(file), sorted(sources - names.keys()))
         else:
             names |= dict.fromkeys(sources, listed)
-    changes, notes = compare(setups[0], setups[1], names, (kafka_version_old, kafka_version_new))
+    changes, notes = compare_setups(
+        setups[0], setups[1], names, (kafka_version_old, kafka_version_new)
+    )
     if as_json:
         found = {label: list(map(asdict, each)) for label, each in changes.items()}
         typer.echo(json.dumps({"flows": found, "notes": notes}, indent=2))

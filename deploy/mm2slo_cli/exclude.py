@@ -1,44 +1,53 @@
-"""`mm2slo exclude`: planned maintenance in reports, burn rates and silences."""
+"""`mm2slo exclude`: planned maintenance in reports, burn rates and silences.
 
-from __future__ import annotations
+The commands, the validation of a requested exclusion, and exclusions as text and JSON.
+"""
 
 import getpass
+import json
 import os
+import secrets
+import textwrap
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
-from mm2slo_cli.exclude_effects import (
+from mm2slo_cli.exclusion_effects import (
+    EffectSteps,
     ExclusionTargets,
-    Steps,
+    MonitoringApi,
     add_silence,
     apply_exclusions,
     expire_silence,
+    refuse_missing_folder,
     silence_obstacle,
 )
-from mm2slo_cli.exclude_request import (
-    checked_text,
-    exclusion_times,
-    flow_patterns,
-    new_exclusion,
-    refuse_overlap,
+from mm2slo_cli.time_options import format_time, parse_time
+from mm2slo_core.catalogue.promql import duration
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.objectives.exclusion import (
+    MAX_EXCLUSION_MS,
+    MAX_NAME_LENGTH,
+    MAX_REASON_LENGTH,
+    MIN_EXCLUSION_MS,
+    Exclusion,
+    ExclusionMark,
+    ExclusionState,
+    exclusion_document,
+    exclusion_id,
+    find_overlap,
+    matching_flows,
 )
-from mm2slo_cli.exclude_rules import refuse_missing_folder
-from mm2slo_cli.exclude_view import as_json, block, is_current, listing
-from mm2slo_cli.monitoring_api import Server
-from mm2slo_core.objectives.exclusion_document import MAX_NAME_LENGTH
+from mm2slo_core.quantity_text import parse_duration
+from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_core.config import Config
+from mm2slo_store.store import Store
 
 exclude_app = typer.Typer(
     name="exclude",
@@ -48,12 +57,13 @@ exclude_app = typer.Typer(
     add_completion=False,
     help="Planned maintenance: its events are counted as excluded, neither good nor bad.",
 )
-
 _HINT: Final = "give --reload-url"
+
 StoreUrl = Annotated[
     str | None,
     typer.Option("--store", metavar="URL", help="Results store; overrides audit.store."),
 ]
+
 RulesFile = Annotated[
     Path | None,
     typer.Option(
@@ -62,10 +72,12 @@ RulesFile = Annotated[
         help="Rule file; overrides alerting.maintenance.rules_file.",
     ),
 ]
+
 ReloadUrl = Annotated[
     str | None,
     typer.Option("--reload-url", metavar="URL", help="URL of the Prometheus to reload."),
 ]
+
 AlertmanagerUrl = Annotated[
     str | None,
     typer.Option(
@@ -74,6 +86,7 @@ AlertmanagerUrl = Annotated[
         help="Alertmanager URL; overrides alerting.links.alertmanager.",
     ),
 ]
+
 By = Annotated[
     str | None, typer.Option("--by", metavar="NAME", help="User name. [default: the current user]")
 ]
@@ -215,9 +228,9 @@ def write(
 
 
 @contextmanager
-def _reported_steps() -> Iterator[Steps]:
+def _reported_steps() -> Iterator[EffectSteps]:
     """Print the steps that follow the store. Raises UserError when a step failed."""
-    steps = Steps()
+    steps = EffectSteps()
     yield steps
     for each in steps.done:
         typer.echo(each)
@@ -233,7 +246,7 @@ def _targets(
     prometheus = None
     if reload_url is not None:
         base = reload_url.removesuffix("/-/reload")
-        prometheus = Server.of("Prometheus", "--reload-url", base)
+        prometheus = MonitoringApi.of("Prometheus", "--reload-url", base)
     return ExclusionTargets.of(
         loaded, rules_file=rules_file, prometheus=prometheus, alertmanager_url=alertmanager_url
     )
@@ -256,3 +269,167 @@ def _who(by: str | None) -> str:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+def flow_patterns(config: Config, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns *wanted*; each must match a flow of *config*.
+
+    Raises UserError for one that does not, with the nearest flow if it has no wildcard.
+    """
+    if not wanted:
+        raise UserError("name the flows: --flow 'us->eu', --flow 'us->*', or --flow '*' for all")
+    found = []
+    for text in wanted:
+        pattern = "->".join(part.strip() for part in text.strip().split("->"))
+        if not any(character in pattern for character in "*?["):
+            pattern = config.select([text])[0].label
+        elif not matching_flows((pattern,), (each.flow for each in config.flows)):
+            known = ", ".join(sorted(each.label for each in config.flows))
+            raise UserError(f"--flow {text!r} matches no configured flow; configured: {known}")
+        if pattern not in found:
+            found.append(pattern)
+    return tuple(found)
+
+
+def exclusion_times(start: str, end: str | None, lasting: str | None, now: int) -> tuple[int, int]:
+    """Return start and end (epoch ms) from `--from` and either `--to` or `--for`.
+
+    Raises UserError for unreadable or unusable times.
+    """
+    if (end is None) == (lasting is None):
+        raise UserError("no end or two ends: give either --to or --for, for example --for 2h")
+    starts = parse_time("--from", start, now)
+    ends = starts + _milliseconds(lasting) if lasting else parse_time("--to", end or "", now)
+    if ends <= starts:
+        raise UserError(
+            f"the maintenance ends at {format_time(ends)}, "
+            f"not after its start at {format_time(starts)}: give a --to that is later than --from"
+        )
+    if ends - starts < MIN_EXCLUSION_MS:
+        raise UserError(
+            f"the maintenance lasts {(ends - starts) / 1000:g} s: rules are evaluated every 30 s, "
+            f"so exclude {MIN_EXCLUSION_MS // 1000} s or more"
+        )
+    if ends - starts > MAX_EXCLUSION_MS:
+        raise UserError(
+            f"the maintenance lasts {length_text(ends - starts)}, more than "
+            f"{length_text(MAX_EXCLUSION_MS)}: an objective without a quarter of its 28 days "
+            "means little; exclude only the time of the work, or several shorter times"
+        )
+    return starts, ends
+
+
+def new_exclusion(
+    patterns: tuple[str, ...], times: tuple[int, int], *, reason: str, who: str, now: int
+) -> Exclusion:
+    """Return the exclusion with a new id. Raises UserError for an invalid text."""
+    return Exclusion(
+        id=exclusion_id(times[0], secrets.token_hex(3)),
+        flows=patterns,
+        start=times[0],
+        end=times[1],
+        reason=checked_text("--reason", reason, MAX_REASON_LENGTH),
+        who=checked_text("--by", who, MAX_NAME_LENGTH),
+        added_at=now,
+    )
+
+
+def refuse_overlap(new: Exclusion, existing: Iterable[Exclusion], flows: Iterable[Flow]) -> None:
+    """Raise UserError when a part of *new* is already excluded."""
+    found = find_overlap(new, existing, flows)
+    if found is None:
+        return
+    other, flow = found
+    span = other.in_reports or other
+    raise UserError(
+        f"{flow.label} is already excluded from {format_time(span.start)} to "
+        f"{format_time(span.end)} by {other.id} ({other.reason}): "
+        f"give other times, or first run mm2slo exclude remove {other.id}"
+    )
+
+
+def checked_text(option: str, text: str, longest: int) -> str:
+    """Return *text* on one line. Raises UserError if it is empty, too long or unprintable."""
+    line = " ".join(text.split())
+    if not line:
+        raise UserError(f"{option} is empty: give a short text for the readers of the report")
+    if len(line) > longest:
+        raise UserError(f"{option} has {len(line)} characters: expected up to {longest}")
+    if not line.isprintable():
+        raise UserError(f"{option} {line!r} has control characters: remove them")
+    return line
+
+
+def length_text(milliseconds: int) -> str:
+    """Format a duration as Prometheus does, for example `1d6h` or `1m30s`, without a fraction."""
+    return duration(milliseconds // 1000 if milliseconds >= 1000 else milliseconds / 1000)
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise UserError(f"--for {text!r} is not a duration: write for example 2h or 90m")
+    return round(seconds * 1000)
+
+
+COLUMNS: Final = 80
+_INDENT: Final = " " * 17
+
+_MARKS: Final = {
+    ExclusionMark.ADDED_LATE: "added late at {added}: reports exclude and mark it, burn rates keep "
+    "the time before",
+    ExclusionMark.REMOVED_LATE: "removed late at {removed} by {by}: reports count it again and "
+    "mark it, burn rates keep it excluded",
+}
+
+
+def block(exclusion: Exclusion, now: int) -> str:
+    """Format one exclusion; the first line has id, state and times."""
+    span = exclusion.in_reports or exclusion
+    times = f"{format_time(span.start)} to {format_time(span.end)}"
+    head = f"{exclusion.id:<15}  {exclusion.state(now):<7}  {times}"
+    length = length_text(span.end - span.start)
+    fits = len(head) + len(length) + 2 <= COLUMNS
+    lines = [f"{head}  {length}" if fits else head]
+    lines += _wrapped(f"{', '.join(exclusion.flows)}: {exclusion.reason} ({exclusion.who})")
+    lines += [line for each in _remarks(exclusion) for line in _wrapped(each)]
+    return "\n".join(lines)
+
+
+def listing(exclusions: Iterable[Exclusion], now: int) -> str:
+    """Format all exclusions, or a sentence if the list is empty."""
+    blocks = [block(each, now) for each in exclusions]
+    return "\n".join(blocks) or "no planned maintenance; --all includes past and removed"
+
+
+def as_json(exclusions: Iterable[Exclusion], now: int) -> str:
+    """Format as JSON; times are ISO 8601 in UTC or null."""
+    found = [exclusion_document(each, now, format_time) for each in exclusions]
+    return json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def is_current(exclusion: Exclusion, now: int) -> bool:
+    return exclusion.state(now) in {ExclusionState.PLANNED, ExclusionState.RUNNING}
+
+
+def _remarks(exclusion: Exclusion) -> Iterator[str]:
+    mark, by = exclusion.mark, exclusion.removed_by
+    removed = "" if exclusion.removed_at is None else _second(exclusion.removed_at)
+    if mark is not None:
+        yield _MARKS[mark].format(added=_second(exclusion.added_at), removed=removed, by=by)
+    if removed and mark is not ExclusionMark.REMOVED_LATE:
+        planned = f", planned until {format_time(exclusion.end)}" if exclusion.in_reports else ""
+        yield f"{'ended' if exclusion.in_reports else 'removed'} at {removed} by {by}{planned}"
+    if exclusion.silence is not None:
+        yield f"silence {exclusion.silence}"
+
+
+def _second(epoch_ms: int) -> str:
+    return format_time(epoch_ms // 1000 * 1000)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT)

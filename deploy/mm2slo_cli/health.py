@@ -1,19 +1,16 @@
 """`mm2slo health`: whether a service answers, for container engines."""
 
-from __future__ import annotations
-
 import ssl
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_cli.config_files import load_source
+from mm2slo_cli.config_options import ConfigSource
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.service_config import Listen
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from mm2slo_cli.config_options import ConfigSource
-    from mm2slo_core.config import Config, Listen
 
 _SERVICES: Final = ("exporter", "report", "logship")
 _TIMEOUT: Final = 5.0
@@ -61,6 +58,6 @@ def _is_tls(config: Config, service: str) -> bool:
         return config.report.tls is not None
     if service == "logship" or config.exporter.web_config_file is None:
         return False
-    from mm2slo_web.reloaded_access import web_config_file
+    from mm2slo_web.web_access import web_config_file
 
     return web_config_file(Path(config.exporter.web_config_file)).current().tls is not None

@@ -1,27 +1,21 @@
 """`mm2slo init`: writes an mm2slo.yaml for MirrorMaker 2's own configuration."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import typer
 
-from mm2slo_cli.config_files import load_source
+from mm2slo_cli.config_files import load_source, write_file
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.generated_files import write_file
-from mm2slo_cli.mirror_files import name_by_form, read_mirror_files
-from mm2slo_core.config import ConfigError, Problem
-from mm2slo_core.mm2_config.findings import Origin
+from mm2slo_cli.mirror_config_files import name_by_form, read_mirror_files
+from mm2slo_core.config.config_document import ConfigError, Problem
+from mm2slo_core.config.config_loader import BaseConfig
+from mm2slo_core.config.config_model import MirrorFilesConfig
+from mm2slo_core.file_syntax import dump_yaml
+from mm2slo_core.mm2_config.mirror_setup import Origin
 from mm2slo_core.user_errors import UserError
-from mm2slo_core.yaml_text import dump_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from mm2slo_core.config import BaseConfig, MirrorFilesConfig
 
 
 def run(files: Sequence[Path], output: Path, *, force: bool) -> None:

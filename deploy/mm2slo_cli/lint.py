@@ -9,19 +9,20 @@ from typing import Annotated
 
 import typer
 
-from mm2slo_cli import mirror_options as mm2
-from mm2slo_cli.mirror_files import mirror_files, name_by_form, read_setups
-from mm2slo_core.config import BaseConfig, ConfigError
+from mm2slo_cli import mirror_config_files as mm2
+from mm2slo_cli.mirror_config_files import mirror_files, name_by_form, read_setups
+from mm2slo_core.config.config_document import ConfigError
+from mm2slo_core.config.config_loader import BaseConfig
 from mm2slo_core.mm2_config.config_overlay import combine_setups
-from mm2slo_core.mm2_config.findings import Finding, Severity
-from mm2slo_core.mm2_config.lint.check_list import lint
-from mm2slo_core.mm2_config.lint.lint_input import ClusterFacts
+from mm2slo_core.mm2_config.lint_check_list import lint
+from mm2slo_core.mm2_config.lint_checks import ClusterFacts
+from mm2slo_core.mm2_config.mirror_setup import Finding, FindingSeverity
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 lint_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_EXIT_CODES = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.INFO: 0}
+_EXIT_CODES = {FindingSeverity.ERROR: 2, FindingSeverity.WARNING: 1, FindingSeverity.INFO: 0}
 _TOPIC_SETTINGS = ("cleanup.policy", "max.message.bytes", "retention.bytes", "retention.ms")
 
 
@@ -89,5 +90,5 @@ def _print(findings: Sequence[Finding], rules: str) -> None:
     for (_, why, action), heads in blocks.items():
         for text in (*heads, f"  why: {why}", f"  do:  {action}"):
             typer.echo(mm2.wrapped(text, hanging=" " * 7))
-    counts = (f"{sum(e.severity is each for e in findings)} {each}" for each in Severity)
+    counts = (f"{sum(e.severity is each for e in findings)} {each}" for each in FindingSeverity)
     typer.echo(f"{len(findings)} findings: {', '.join(counts)}{rules}")

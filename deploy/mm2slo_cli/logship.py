@@ -1,12 +1,21 @@
-"""`mm2slo logship`: ships log files to Splunk."""
+"""`mm2slo logship`: ships log files to Splunk.
 
-from __future__ import annotations
+The section `logship:` of mm2slo.yaml becomes the settings of a shipper.
+"""
 
 import itertools
 import logging
+import re
 import signal
+import socket
+import ssl
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import orjson
 import prometheus_client
@@ -14,28 +23,21 @@ import typer
 
 from mm2slo_cli.config_files import load_source, log_findings, read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
-from mm2slo_cli.log_file import log_to_file
-from mm2slo_cli.logship_settings import logship_config, ship_settings
+from mm2slo_cli.service_process import log_to_file
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.logship_config import LogFileFormat, LogshipConfig, LogSource
+from mm2slo_core.config.service_config import Listen
+from mm2slo_core.log_redaction import Redactor, SecretPattern
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter import log_output
-from mm2slo_logship.checkpoints import Checkpoint, Checkpoints
-from mm2slo_logship.delivery.dead_letters import DeadLetters
-from mm2slo_logship.files.file_content import open_content
-from mm2slo_logship.files.file_head import digest
-from mm2slo_logship.files.tailed_file import TailedFile
-from mm2slo_logship.hec.answer_codes import Action
-from mm2slo_logship.hec.envelope import envelope, envelope_start
-from mm2slo_logship.hec.hec_client import HecClient
-from mm2slo_logship.hec.token_file import Token
-from mm2slo_logship.ship_metrics import ShipMetrics
-from mm2slo_logship.shipper import Shipper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_core.config import Listen
-    from mm2slo_logship.files.source import FoundFile, Source
-    from mm2slo_logship.ship_settings import ShipSettings
+from mm2slo_logship.event_delivery import ShipMetrics
+from mm2slo_logship.hec_client import Connection, HecClient, HecTokenFile
+from mm2slo_logship.hec_protocol import AnswerAction, envelope, envelope_start
+from mm2slo_logship.log_events import Parser, ParserSettings, connector_flows
+from mm2slo_logship.log_files import FoundFile, Source, digest, open_content
+from mm2slo_logship.ship_state import Checkpoints, DeadLetters, FileCheckpoint
+from mm2slo_logship.shipper import Shipper, ShipSettings
+from mm2slo_logship.tailed_file import TailedFile
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ _OPTIONS = {
 logship_app = typer.Typer(name="logship", **_OPTIONS)  # type: ignore[arg-type]
 dead_letter_app = typer.Typer(name="dead-letter", **_OPTIONS)  # type: ignore[arg-type]
 logship_app.add_typer(dead_letter_app, help="Events that Splunk rejected.")
-_ACCEPTED = (Action.ACCEPTED, Action.SLOW_DOWN)
+_ACCEPTED = (AnswerAction.ACCEPTED, AnswerAction.SLOW_DOWN)
 
 
 @logship_app.callback()
@@ -89,7 +91,7 @@ def run(source: ConfigSource) -> None:
 def check(source: ConfigSource) -> None:
     """Check the token, TLS and each index with an event; exits with 1 if one fails."""
     settings = _settings(source)
-    token = Token(settings.token_file)
+    token = HecTokenFile(settings.token_file)
     problems = [advice] if (advice := token.advice()) else []
     event = {"message": "mm2slo logship check", "level": "INFO", "event_action": "logship_check"}
     for url, each in itertools.product(settings.endpoints, _by_index(settings)):
@@ -149,7 +151,7 @@ def replay(source: ConfigSource) -> None:
     """Send rejected events again; those that are rejected again are kept."""
     settings = _settings(source)
     letters = _dead_letters(settings)
-    token = Token(settings.token_file)
+    token = HecTokenFile(settings.token_file)
     client = HecClient(settings.endpoints[0], token, settings.connection, settings.version)
     sent = kept = 0
     for segment in letters.take():
@@ -189,7 +191,7 @@ def _by_index(settings: ShipSettings) -> list[Source]:
 def _envelopes(source: Source, found: FoundFile) -> Iterator[bytes]:
     content = open_content(found.path)
     try:
-        checkpoint = Checkpoint(
+        checkpoint = FileCheckpoint(
             file_id=digest(str(found.path).encode()), path=str(found.path),
             pattern=found.pattern, device=0, inode=0, head_length=0, head_hash="",
         )  # fmt: skip
@@ -215,3 +217,89 @@ def _serve(metrics: ShipMetrics, listen: Listen) -> None:
         raise UserError(
             f"cannot listen on logship.listen {str(listen)!r}: {error.strerror}; set a free port"
         ) from None
+
+
+def logship_config(config: Config) -> LogshipConfig:
+    """The section. Raises UserError if the file has none."""
+    if config.logship is None:
+        raise UserError(
+            "the configuration has no section logship; expected endpoints, token_file and sources "
+            "(see docs/logship.md)"
+        )
+    return config.logship
+
+
+def ship_settings(config: Config) -> ShipSettings:
+    """The settings of a shipper. Raises UserError when a file cannot be read."""
+    section = logship_config(config)
+    token_file = Path(section.token_file)
+    extra = [
+        SecretPattern(
+            each.name,
+            tuple(re.sub(r"[._-]", "", literal.lower()) for literal in each.literals),
+            re.compile(each.regex, re.IGNORECASE | re.ASCII),
+        )
+        for each in section.redact
+    ]
+    connectors = connector_flows(
+        (name, flow.label)
+        for flow in config.flows
+        for name in (
+            flow.connect.source_connector,
+            flow.connect.checkpoint_connector,
+            flow.connect.heartbeat_connector,
+        )
+    )
+    parsing = ParserSettings(
+        env=section.env or "",
+        flows=frozenset(flow.label for flow in config.flows),
+        connector_flows=connectors,
+        redactor=Redactor(extra, [HecTokenFile(token_file).reveal()]),
+    )
+    return ShipSettings(
+        endpoints=section.endpoints,
+        token_file=token_file,
+        sources=tuple(_source(each, section, parsing) for each in section.sources),
+        state_dir=Path(section.state_dir),
+        connection=_connection(section),
+        version=version("mm2slo"),
+        redactions=parsing.redactor.counts,
+        has_ack=section.acknowledge,
+        linger=section.linger,
+        max_dead_letter_bytes=section.max_dead_letter_bytes,
+        max_deleted_bytes=section.max_deleted_bytes,
+    )
+
+
+def _source(source: LogSource, section: LogshipConfig, parsing: ParserSettings) -> Source:
+    settings = replace(
+        parsing,
+        service=source.service,
+        flow=source.flow or "",
+        time_zone=ZoneInfo(source.zone),
+    )
+    return Source(
+        patterns=source.paths,
+        new_parser=lambda: Parser(settings),
+        host=section.host or socket.gethostname(),
+        sourcetype=source.sourcetype,
+        index=source.index or section.index,
+        is_cri=source.format is LogFileFormat.CRI,
+    )
+
+
+def _connection(section: LogshipConfig) -> Connection:
+    if not any(url.startswith("https:") for url in section.endpoints):
+        return Connection(proxy=section.proxy)
+    try:
+        context = ssl.create_default_context(cafile=section.ca_file)
+        if section.client is not None:
+            context.load_cert_chain(section.client.cert_file, section.client.key_file)
+    except (OSError, ssl.SSLError) as error:
+        raise UserError(
+            f"cannot use logship.ca_file or logship.client: {error}; expected PEM files"
+        ) from None
+    if section.insecure_skip_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return Connection(tls=context, server_hostname=section.server_hostname, proxy=section.proxy)

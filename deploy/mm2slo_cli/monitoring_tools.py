@@ -1,17 +1,14 @@
 """Finds and runs promtool and amtool."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from mm2slo_core.user_errors import UserError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _PACKAGES: Final = {"promtool": "prometheus", "amtool": "prometheus-alertmanager"}
+
 _TIMEOUT: Final = 300.0
 """Seconds; a call takes about one on an idle machine."""
 

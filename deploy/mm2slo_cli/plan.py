@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from mm2slo_core.mm2_config.capacity_plan import Plan, Workload, plan_capacity
+from mm2slo_core.mm2_config.capacity_plan import CapacityPlan, Workload, plan_capacity
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
@@ -63,7 +63,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         _print(console, plan, assumed)
 
 
-def _print(console: Console, plan: Plan, assumed: dict[str, Any]) -> None:
+def _print(console: Console, plan: CapacityPlan, assumed: dict[str, Any]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Figure", no_wrap=True)
     table.add_column("Value", no_wrap=True)

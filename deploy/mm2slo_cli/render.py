@@ -6,22 +6,28 @@ from typing import Annotated, get_args
 
 import typer
 
-from mm2slo_cli import mirror_options as mm2
-from mm2slo_cli.generated_files import write_file
-from mm2slo_cli.mirror_files import name_by_form, read_valid_setups
-from mm2slo_core.connection_checks.required_permissions import Component
-from mm2slo_core.mm2_config.acl_bindings import Principals, render_acls, render_kafka_users
-from mm2slo_core.mm2_config.rendered_connect import render_connect
-from mm2slo_core.mm2_config.rendered_properties import render_properties
-from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
+from mm2slo_cli import mirror_config_files as mm2
+from mm2slo_cli.config_files import write_file
+from mm2slo_cli.mirror_config_files import name_by_form, read_valid_setups
+from mm2slo_core.kafka_permissions import Component
+from mm2slo_core.mm2_config.rendered_setup import (
+    Principals,
+    render_acls,
+    render_connect,
+    render_kafka_users,
+    render_properties,
+    render_strimzi,
+)
 from mm2slo_core.user_errors import UserError
 
 render_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
 _RENDERERS = {
     "properties": render_properties, "strimzi": render_strimzi, "connect-json": render_connect,
 }  # fmt: skip
 _ACL_RENDERERS = {"acls": render_acls, "kafka-users": render_kafka_users}
 _FORMS = ", ".join([*_RENDERERS, *_ACL_RENDERERS])
+
 # Typer takes no lists of Literals.
 _Component = StrEnum("_Component", {each: each for each in get_args(Component)})  # type: ignore[misc]
 

@@ -1,13 +1,10 @@
 """`mm2slo report`: reports on objectives, as a service and in Slack."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import typer
 
-from mm2slo_cli.gc_pause import paused_gc
-from mm2slo_cli.main import PASS_THROUGH, run_sub_app
+from mm2slo_cli.main import PASS_THROUGH, paused_gc, run_sub_app
 
 report_app = typer.Typer(
     name="report",

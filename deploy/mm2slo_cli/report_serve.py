@@ -1,23 +1,36 @@
-"""`mm2slo report serve`: the report service, with a recorder if no Prometheus is configured."""
+"""`mm2slo report serve`: the report service, with a recorder if no Prometheus is configured.
+
+It checks that Prometheus has loaded the generated rules, and applies exclusions as `mm2slo
+exclude` does.
+"""
 
 from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
 import typer
 
 from mm2slo_cli.config_files import load_source, log_findings
 from mm2slo_cli.config_options import ConfigSource, config_options
-from mm2slo_cli.gc_pause import paused_gc
-from mm2slo_cli.log_file import log_to_file
-from mm2slo_cli.report_rules import missing_rules
+from mm2slo_cli.exclusion_effects import (
+    EffectSteps,
+    ExclusionTargets,
+    MonitoringApi,
+    add_silence,
+    apply_exclusions,
+    expire_silence,
+    silence_obstacle,
+)
+from mm2slo_cli.main import paused_gc
 from mm2slo_cli.report_sources import (
     create_reporter,
     create_source,
@@ -25,30 +38,28 @@ from mm2slo_cli.report_sources import (
     now_ms,
     open_store,
 )
-from mm2slo_cli.signals import Interrupted, interrupt_on_signals
+from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, log_to_file
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_exporter import log_output
-from mm2slo_report.web.service_settings import (
+from mm2slo_report.access_tokens import TokenFile, unmatched_patterns
+from mm2slo_report.service_settings import (
     Settings,
     allowed_hosts,
     is_loopback,
     require_tokens_or_loopback,
 )
-from mm2slo_report.web.token_file import TokenFile
-from mm2slo_report.web.tokens import unmatched_patterns
-from mm2slo_web.reloaded_access import OPEN, certificate_files
+from mm2slo_report.sli_source import SliSource
+from mm2slo_store.store import Store
+from mm2slo_web.web_access import OPEN, WebAccess, certificate_files
 from mm2slo_web.web_config import TlsServerConfig
 from mm2slo_web.web_server import WebServer, bind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from starlette.types import ASGIApp
 
-    from mm2slo_core.config import Config
     from mm2slo_report.recording.recorder import Recorder
-    from mm2slo_report.sources.sli_source import SliSource
-    from mm2slo_store import Store
-    from mm2slo_web.reloaded_access import Access
+
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +117,7 @@ def open_server(
 
 def create_settings(loaded: Config) -> Settings:
     """Create the settings of the service. Raises UserError."""
-    from mm2slo_report.rendering.references import References
+    from mm2slo_report.service_settings import References
 
     report, links = loaded.report, loaded.alerting.links
     tokens = None if report.tokens_file is None else TokenFile(report.tokens_file)
@@ -137,14 +148,15 @@ def create_settings(loaded: Config) -> Settings:
 def run_recorder(loaded: Config, results: Store) -> Iterator[Recorder]:
     """Run the recorder; of several services with one store, one records."""
     with paused_gc():
-        from mm2slo_report.recording.recorder import Recorder
-        from mm2slo_report.recording.recorder_lease import RecorderLease
-        from mm2slo_report.recording.recording_thread import RecordingThread
-        from mm2slo_report.recording.scraper import Target
+        from mm2slo_report.recording.exporter_scraper import ScrapeTarget
+        from mm2slo_report.recording.recorder import Recorder, RecordingThread
+        from mm2slo_report.recording.recorder_history import RecorderLease
 
     settings = loaded.report.recorder
     targets = [
-        Target.at(each, token_file=_path(settings.token_file), ca_file=_path(settings.ca_file))
+        ScrapeTarget.at(
+            each, token_file=_path(settings.token_file), ca_file=_path(settings.ca_file)
+        )
         for each in exporter_urls(loaded)
     ]
     holder = f"{socket.gethostname()}, {loaded.report.listen}"
@@ -154,7 +166,7 @@ def run_recorder(loaded: Config, results: Store) -> Iterator[Recorder]:
         yield recorder
 
 
-def _access(loaded: Config) -> Callable[[], Access]:
+def _access(loaded: Config) -> Callable[[], WebAccess]:
     tls = loaded.report.tls
     if tls is None:
         return lambda: OPEN
@@ -173,10 +185,9 @@ def _app(
     rules: Callable[[], Sequence[str]] | None,
 ) -> ASGIApp:
     with paused_gc():
-        from mm2slo_cli.report_maintenance import MaintenanceActions
-        from mm2slo_report.web.app import create_app
+        from mm2slo_report.http_session import MetricsFetcher
         from mm2slo_report.web.flow_status import ExporterFlowStatus
-        from mm2slo_report.web.metrics_fetcher import MetricsFetcher
+        from mm2slo_report.web.report_app import create_app
         from mm2slo_report.web.report_service import ReportService
 
     report = loaded.report
@@ -195,3 +206,85 @@ def _app(
 
 def _path(name: str | None) -> Path | None:
     return None if name is None else Path(name)
+
+
+_HINT: Final = "set alerting.links.prometheus"
+
+RULES_NOT_WRITTEN: Final = (
+    "burn rules are unchanged: run mm2slo exclude write where Prometheus reads its rule files, "
+    "or set alerting.maintenance.rules_file"
+)
+
+
+class MaintenanceActions:
+    """Implements `Maintenance` of the report service. Raises UserError for an invalid URL.
+
+    Rules are written only if the configuration names a rule file: the service may run on another
+    machine than Prometheus.
+    """
+
+    def __init__(self, loaded: Config, results: Store) -> None:
+        alerting = loaded.alerting
+        address = alerting.links.prometheus
+        self._targets = ExclusionTargets.of(
+            loaded,
+            prometheus=None
+            if address is None
+            else MonitoringApi.of("Prometheus", "alerting.links.prometheus", address),
+        )
+        self._writes_rules = "rules_file" in alerting.maintenance.model_fields_set
+        self._silences = alerting.maintenance.silence
+        self._results = results
+
+    def silence_problem(self, new: Exclusion, now: int, *, requested: bool | None) -> str:
+        """Return why *new* cannot be silenced, or "" if it can or is not *requested* to be."""
+        return silence_obstacle(self._targets, new, now) if requested else ""
+
+    def apply_added(
+        self, new: Exclusion, now: int, *, silence: bool | None
+    ) -> tuple[Exclusion, EffectSteps]:
+        """Create the silence if wanted, then write the rules."""
+        steps = EffectSteps()
+        if self._silences if silence is None else silence:
+            reason = silence_obstacle(self._targets, new, now)
+            if reason:
+                steps.problems.append(f"no silence was created: it {reason}")
+            else:
+                new = add_silence(self._results, self._targets, new, steps)
+        self._write_rules(now, steps)
+        return new, steps
+
+    def apply_removed(self, removed: Exclusion, now: int) -> EffectSteps:
+        """Expire the silence, then write the rules."""
+        steps = EffectSteps()
+        expire_silence(removed, self._targets, now, steps)
+        self._write_rules(now, steps)
+        return steps
+
+    def _write_rules(self, now: int, steps: EffectSteps) -> None:
+        if self._writes_rules:
+            apply_exclusions(self._results, self._targets, now, steps, hint=_HINT)
+        else:
+            steps.problems.append(RULES_NOT_WRITTEN)
+
+
+def missing_rules(loaded: Config, source: SliSource) -> Callable[[], Sequence[str]] | None:
+    """Return a function that lists missing rule groups; None if *source* is not Prometheus."""
+    from mm2slo_report.prometheus_source import PrometheusSource
+
+    if not isinstance(source, PrometheusSource):
+        return None
+    names = cache(lambda: expected_groups(loaded))
+    return lambda: source.rules_problems(names())
+
+
+def expected_groups(loaded: Config) -> tuple[str, ...]:
+    """Return the names of the groups that `mm2slo alerts generate` writes for *loaded*."""
+    # Only readiness needs these; importing them would slow down the start.
+    from mm2slo_alerts import recording_rules
+    from mm2slo_alerts.alert_files import alert_groups, links
+    from mm2slo_alerts.alert_rules import PRODUCTION
+
+    recorded = recording_rules.recording_groups(loaded.objective_rules, PRODUCTION)
+    alerts = alert_groups(links(loaded.alerting.links))
+    return tuple(dict.fromkeys(each.name for each in (*recorded, *alerts)))

@@ -1,10 +1,8 @@
 """`mm2slo report slack`: posts a report as one Slack message, once per period and channel."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,20 +10,21 @@ from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.report_sources import create_reporter, now_ms, open_store
 from mm2slo_cli.time_options import format_time
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.config_document import suggest
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.digest.digest_builder import DigestBuilder
-from mm2slo_report.digest.digest_post import PostResult, post_once
-from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_client.slack_secrets import bot_token, webhook_url
-from mm2slo_report.digest.terminal_text import format_for_terminal
-
-if TYPE_CHECKING:
-    from mm2slo_core.config import Config
-    from mm2slo_report.digest.digest_builder import Digest
-    from mm2slo_report.digest.slack_client.poster import Poster
-    from mm2slo_report.digest.slack_message import Message
-    from mm2slo_store.digest_claims import DigestClaims
+from mm2slo_report.digest.digest_message import Message, format_for_terminal
+from mm2slo_report.digest.slo_digest import (
+    Digest,
+    DigestBuilder,
+    Poster,
+    PostResult,
+    post_once,
+    read_bot_token,
+    read_webhook_url,
+)
+from mm2slo_report.service_settings import ReportLinks
+from mm2slo_store.store_leases import DigestClaims
 
 HELP = (
     "Post a report to Slack: objectives met, the worst flows, the costliest incidents.\n\n"
@@ -34,6 +33,7 @@ HELP = (
     "--token-file a bot posts to the channel of that id. Schedule it with cron, systemd or a "
     "Kubernetes CronJob."
 )
+
 _POSTING_MS = 300_000
 """Time within which a process that claimed a digest may still be posting it."""
 
@@ -130,12 +130,12 @@ def _poster(
         raise UserError("--channel is missing: give a channel, or print the message with --dry-run")
     if webhook_file is not None and token_file is not None:
         raise UserError("--webhook-file and --token-file exclude each other: give one of them")
-    from mm2slo_report.digest.slack_client.slack_posters import BotPoster, WebhookPoster
+    from mm2slo_report.digest.slack_posters import BotPoster, WebhookPoster
 
     if token_file is not None:
-        return BotPoster(bot_token(token_file), channel)
+        return BotPoster(read_bot_token(token_file), channel)
     path = webhook_file or _webhook_file(loaded, channel)
-    return WebhookPoster(webhook_url(path), channel)
+    return WebhookPoster(read_webhook_url(path), channel)
 
 
 def _webhook_file(loaded: Config, channel: str) -> Path:

@@ -1,24 +1,17 @@
 """Opens what reports are made from: objectives, history, the results store."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from mm2slo_report.reporter import Reporter
-from mm2slo_report.stored_facts import StoreFacts
-from mm2slo_store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_core.config import Config
-    from mm2slo_core.config.report_config import PrometheusConfig
-    from mm2slo_report.sources.prometheus import PrometheusSource
-    from mm2slo_report.sources.sli_source import SliSource
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.service_config import PrometheusConfig
+from mm2slo_report.prometheus_source import PrometheusSource
+from mm2slo_report.reporter import Reporter, StoreFacts
+from mm2slo_report.sli_source import SliSource
+from mm2slo_store.store import Store
 
 
 def now_ms() -> int:
@@ -49,14 +42,15 @@ def create_source(loaded: Config, results: Store) -> SliSource:
     named = loaded.report.prometheus
     if named is not None:
         return _prometheus(named)
-    from mm2slo_report.sources.recorder_source import RecorderSource
+    from mm2slo_report.recording.recorder_history import RecorderSource
 
     return RecorderSource(results)
 
 
 def _prometheus(named: PrometheusConfig) -> PrometheusSource:
     from mm2slo_report.http_session import Server
-    from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
+    from mm2slo_report.prometheus_api import PrometheusClient
+    from mm2slo_report.prometheus_source import PrometheusSource
 
     server = Server(url=named.url, token_file=_path(named.token_file), ca_file=_path(named.ca_file))
     return PrometheusSource(PrometheusClient(server, timeout=named.timeout), clock=now_ms)

@@ -8,8 +8,7 @@ import typer
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
-from mm2slo_core.config.slo_section import render_slo_section
-from mm2slo_core.objectives.openslo import render_openslo
+from mm2slo_core.objectives.objective_documents import render_openslo, render_slo_section
 
 slo_app = typer.Typer(
     name="slo",

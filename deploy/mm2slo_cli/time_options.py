@@ -1,13 +1,11 @@
 """Parses and formats times of command line options."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from mm2slo_core.objectives.exclusion_document import MAX_TIMESTAMP_MS
+from mm2slo_core.objectives.exclusion import MAX_TIMESTAMP_MS
 from mm2slo_core.user_errors import UserError
 
 _EXAMPLE: Final = "2026-12-01T02:00Z"

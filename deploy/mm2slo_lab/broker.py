@@ -1,7 +1,5 @@
 """A Kafka cluster of the lab: one node that is broker and controller."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import subprocess
@@ -10,24 +8,16 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from mm2slo_core.properties_text import dump_properties
-from mm2slo_core.user_folders import cache_folder
-from mm2slo_kafka.data_admin import DataAdmin
-from mm2slo_lab import broker_tls, client_properties
+from mm2slo_core.file_syntax import dump_properties
+from mm2slo_core.local_environment import cache_folder
+from mm2slo_kafka.lab_data import DataAdmin
+from mm2slo_lab import broker_properties
 from mm2slo_lab.broker_properties import NODE_ID, server_properties
-from mm2slo_lab.kafka_jars import resolved_version
-from mm2slo_lab.lab_errors import ProcessError
-from mm2slo_lab.lab_topology import ADMIN, APP, Security, User
-from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle
-from mm2slo_lab.ports import HOST, accepts
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from mm2slo_lab.java_runtime import Runtime
-    from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.kafka_runtime import Runtime, resolved_version
+from mm2slo_lab.lab_topology import ADMIN, APP, LabSecurity, LabTopology, ProcessError, User
+from mm2slo_lab.managed_process import HOST, ManagedProcess, ProcessHandle, accepts
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +58,8 @@ class Broker:
     @property
     def ca_file(self) -> Path | None:
         """The CA certificate; None without TLS."""
-        secured = self._topology.security is Security.SASL_SSL
-        return broker_tls.tls_files(self._directory).ca_file if secured else None
+        secured = self._topology.security is LabSecurity.SASL_SSL
+        return broker_properties.tls_files(self._directory).ca_file if secured else None
 
     @property
     def admin(self) -> DataAdmin:
@@ -85,30 +75,30 @@ class Broker:
     def librdkafka(self, user: User = ADMIN) -> dict[str, str]:
         """Return the properties of a librdkafka client."""
         security = self._topology.security
-        return client_properties.librdkafka(self.bootstrap_servers, security, self.ca_file, user)
+        return broker_properties.librdkafka(self.bootstrap_servers, security, self.ca_file, user)
 
     def java(self, user: User = ADMIN) -> dict[str, str]:
         """Return the properties of a Java client."""
-        return client_properties.java(
+        return broker_properties.java(
             self.bootstrap_servers, self._topology.security, self.ca_file, user
         )
 
     def yaml(self, user: User = ADMIN) -> dict[str, Any]:
         """Return the cluster's entry in mm2slo.yaml."""
-        return client_properties.mm2slo(
+        return broker_properties.mm2slo(
             self.bootstrap_servers, self._topology.security, self.ca_file, user
         )
 
     def format(self) -> None:
         """Write the properties file, and format the log directory for a new cluster."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        secured = self._topology.security is Security.SASL_SSL
+        secured = self._topology.security is LabSecurity.SASL_SSL
         properties = server_properties(
             port=self.ports.client,
             controller_port=self.ports.controller,
             log_directory=self._log_directory,
             security=self._topology.security,
-            tls=broker_tls.create(self._runtime.java, self._directory) if secured else None,
+            tls=broker_properties.create(self._runtime.java, self._directory) if secured else None,
             overrides=self._topology.broker_properties,
         )
         self._properties_file.write_text(dump_properties(properties), encoding="ascii")
@@ -177,7 +167,7 @@ def formatted_log(runtime: Runtime, version: str) -> Path:
                 port=9092,
                 controller_port=9093,
                 log_directory=data,
-                security=Security.PLAINTEXT,
+                security=LabSecurity.PLAINTEXT,
                 tls=None,
                 overrides={},
             )

@@ -1,20 +1,22 @@
-"""The server.properties of a lab broker (pure)."""
+"""Properties of a lab broker and of its clients, and the certificate that they name.
+
+The server.properties; client properties for librdkafka, Java and mm2slo.yaml. Key and certificate
+are created with the JDK's keytool.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from mm2slo_lab.broker_tls import STORE_PASSWORD
-from mm2slo_lab.lab_topology import ADMIN, APP, Security
-from mm2slo_lab.ports import HOST
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from mm2slo_lab.broker_tls import TlsFiles
+from mm2slo_lab.lab_topology import ADMIN, APP, LabError, LabSecurity, User
+from mm2slo_lab.managed_process import HOST
 
 NODE_ID = 1
+
 # One node has both roles, so every internal topic has one replica; partitions are few because each
 # costs startup time. Retention, log cleaner and segment deletion run every second instead of every
 # five minutes, for tests and demos of retention.
@@ -53,8 +55,8 @@ def server_properties(
     port: int,
     controller_port: int,
     log_directory: Path,
-    security: Security,
-    tls: TlsFiles | None,
+    security: LabSecurity,
+    tls: BrokerTlsFiles | None,
     overrides: Mapping[str, str],
 ) -> dict[str, str]:
     """Return the properties of a broker; *overrides* take precedence.
@@ -74,8 +76,8 @@ def server_properties(
     }
 
 
-def _secured(security: Security, tls: TlsFiles | None) -> dict[str, str]:
-    if security is Security.PLAINTEXT:
+def _secured(security: LabSecurity, tls: BrokerTlsFiles | None) -> dict[str, str]:
+    if security is LabSecurity.PLAINTEXT:
         return {}
     secured = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -83,7 +85,7 @@ def _secured(security: Security, tls: TlsFiles | None) -> dict[str, str]:
         "super.users": f"User:{ADMIN.name};User:ANONYMOUS",
         "allow.everyone.if.no.acl.found": "false",
     }
-    if security is Security.SASL_PLAINTEXT:
+    if security is LabSecurity.SASL_PLAINTEXT:
         module = "org.apache.kafka.common.security.plain.PlainLoginModule"
         return {
             **secured,
@@ -106,7 +108,7 @@ def _secured(security: Security, tls: TlsFiles | None) -> dict[str, str]:
     }
 
 
-def _tls(tls: TlsFiles | None) -> dict[str, str]:
+def _tls(tls: BrokerTlsFiles | None) -> dict[str, str]:
     if tls is None:
         return {}
     return {
@@ -118,3 +120,108 @@ def _tls(tls: TlsFiles | None) -> dict[str, str]:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(tls.ca_file),
     }
+
+
+_MECHANISMS = {LabSecurity.SASL_PLAINTEXT: "PLAIN", LabSecurity.SASL_SSL: "SCRAM-SHA-512"}
+
+_MODULES = {
+    LabSecurity.SASL_PLAINTEXT: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    LabSecurity.SASL_SSL: "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+
+def librdkafka(
+    bootstrap_servers: str, security: LabSecurity, ca_file: Path | None, user: User = ADMIN
+) -> dict[str, str]:
+    """Return the properties of a librdkafka client of a cluster."""
+    properties = {"bootstrap.servers": bootstrap_servers, "security.protocol": security.value}
+    if security is not LabSecurity.PLAINTEXT:
+        properties |= {
+            "sasl.mechanism": _MECHANISMS[security],
+            "sasl.username": user.name,
+            "sasl.password": user.password,
+        }
+    if security is LabSecurity.SASL_SSL:
+        properties["ssl.ca.location"] = str(ca_file)
+    return properties
+
+
+def java(
+    bootstrap_servers: str, security: LabSecurity, ca_file: Path | None, user: User = ADMIN
+) -> dict[str, str]:
+    """Return the properties of a Java client of a cluster."""
+    properties = {"bootstrap.servers": bootstrap_servers}
+    if security is not LabSecurity.PLAINTEXT:
+        properties |= {
+            "security.protocol": security.value,
+            "sasl.mechanism": _MECHANISMS[security],
+            "sasl.jaas.config": (
+                f'{_MODULES[security]} required username="{user.name}" password="{user.password}";'
+            ),
+        }
+    if security is LabSecurity.SASL_SSL:
+        properties |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(ca_file)}
+    return properties
+
+
+def mm2slo(
+    bootstrap_servers: str, security: LabSecurity, ca_file: Path | None, user: User = ADMIN
+) -> dict[str, Any]:
+    """Return the cluster's entry in mm2slo.yaml."""
+    entry: dict[str, Any] = {"bootstrap_servers": bootstrap_servers}
+    if security is LabSecurity.PLAINTEXT:
+        return entry
+    entry["security"] = {
+        "protocol": security.value,
+        "sasl": {
+            "mechanism": _MECHANISMS[security],
+            "username": user.name,
+            "password": user.password,
+        },
+    }
+    if security is LabSecurity.SASL_SSL:
+        entry["security"]["tls"] = {"ca_file": str(ca_file)}
+    return entry
+
+
+STORE_PASSWORD = "lab-store"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTlsFiles:
+    """PKCS#12 keystore of the broker, and its certificate (PEM) for clients."""
+
+    keystore: Path
+    ca_file: Path
+
+
+def tls_files(directory: Path) -> BrokerTlsFiles:
+    """Return the paths of a broker's files."""
+    return BrokerTlsFiles(directory / "keystore.p12", directory / "ca.pem")
+
+
+def create(java: str, directory: Path) -> BrokerTlsFiles:
+    """Create a self-signed certificate for 127.0.0.1, valid for a year.
+
+    Raises LabError when keytool fails.
+    """
+    files = tls_files(directory)
+    store = ("-keystore", str(files.keystore), "-storepass", STORE_PASSWORD, "-alias", "broker")
+    _keytool(
+        java,
+        *("-genkeypair", "-keyalg", "EC", "-groupname", "secp256r1", "-storetype", "PKCS12"),
+        *("-dname", "CN=127.0.0.1", "-ext", "SAN=ip:127.0.0.1,dns:localhost"),
+        *("-validity", "365", *store),
+    )
+    _keytool(java, "-exportcert", "-rfc", "-file", str(files.ca_file), *store)
+    return files
+
+
+def _keytool(java: str, *arguments: str) -> None:
+    keytool = Path(java).resolve().with_name("keytool")
+    result = subprocess.run(
+        [str(keytool), *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    if result.returncode != 0:
+        output = (result.stdout + result.stderr).strip()
+        raise LabError(f"{keytool} {arguments[0]} failed: {output}")

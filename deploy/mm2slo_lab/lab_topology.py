@@ -1,21 +1,29 @@
-"""The topology of a lab: clusters, flows and their settings."""
+"""The topology of a lab: clusters, flows, their settings, and Kafka's release lines.
+
+A version is `4.4.x` (newest patch) or exact, `4.4.0`. Errors of the lab:
+
+UserError                 (mm2slo_core) reported to the user as one message
+└ LabError                base of the errors below
+  ├── JavaMissingError      no usable Java
+  ├── JarsUnavailableError  Kafka's jars could not be downloaded
+  ├── ProcessError          a process did not start, exited early, or did not become ready
+  ├── LabRunningError       a persistent lab is already running
+  └── NoLabError            no persistent lab is running
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION
-from mm2slo_lab.lab_errors import LabError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from mm2slo_core.user_errors import UserError
 
 
-class Security(StrEnum):
+class LabSecurity(StrEnum):
     """Security protocol of the brokers.
 
     With SASL, brokers run StandardAuthorizer: `admin` is the super user, other users need ACLs.
@@ -26,7 +34,7 @@ class Security(StrEnum):
     SASL_SSL = "SASL_SSL"  # mechanism SCRAM-SHA-512, with the lab's CA
 
 
-class Engine(StrEnum):
+class LabEngine(StrEnum):
     """Process that runs the mirror connectors."""
 
     DEDICATED = "dedicated"  # org.apache.kafka.connect.mirror.MirrorMaker, all flows in one process
@@ -44,6 +52,7 @@ class User:
 
 ADMIN = User("admin", "admin-secret")
 APP = User("app", "app-secret")
+DEFAULT_VERSION = "4.4.x"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +65,8 @@ class LabTopology:
     clusters: tuple[str, ...] = ("us", "eu")
     flows: tuple[Flow, ...] = (Flow("us", "eu"), Flow("eu", "us"))
     kafka_version: str = DEFAULT_VERSION
-    engine: Engine = Engine.DEDICATED
-    security: Security = Security.PLAINTEXT
+    engine: LabEngine = LabEngine.DEDICATED
+    security: LabSecurity = LabSecurity.PLAINTEXT
     mm2_properties: Mapping[str, str] = field(default_factory=dict)
     broker_properties: Mapping[str, str] = field(default_factory=dict)
     broker_heap: int = 384
@@ -112,7 +121,133 @@ class LabTopology:
                 **data,
                 "clusters": tuple(data["clusters"]),
                 "flows": tuple(Flow.parse(label) for label in data["flows"]),
-                "engine": Engine(data["engine"]),
-                "security": Security(data["security"]),
+                "engine": LabEngine(data["engine"]),
+                "security": LabSecurity(data["security"]),
             }
         )
+
+
+SCALA = "2.13"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A Maven module; the revision may be dynamic in Ivy's notation, for example `4.1.+`."""
+
+    organisation: str
+    name: str
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseLine:
+    """A Kafka minor release and its logging binding.
+
+    Kafka 4 logs with log4j 2, Kafka 3 with reload4j; the SLF4J binding is not among the runtime
+    dependencies of `kafka_2.13`. `topics_excluded` is the default of
+    MirrorMaker 2's `topics.exclude` (KIP-1074 changed it in 4.0).
+    """
+
+    minor: str
+    binding: Artifact
+    java: int
+    topics_excluded: str
+    log_option: str
+    log_config: str
+    mirror: str = ""
+    """The line whose MirrorMaker 2 runs with these brokers; its own if empty."""
+
+
+_LOG4J2 = """\
+status = warn
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = \
+  [%d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC}] %p <%t> %X{connector.context}%m (%c)%n
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+"""
+
+_RELOAD4J = """\
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+_KAFKA_3 = ReleaseLine(
+    minor="3.9",
+    binding=Artifact("org.slf4j", "slf4j-reload4j", "1.7.36"),
+    java=11,
+    topics_excluded=r".*[\-\.]internal, .*\.replica, __.*",
+    log_option="log4j.configuration",
+    log_config=_RELOAD4J,
+)
+
+_KAFKA_4 = ReleaseLine(
+    minor="4.3",
+    binding=Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
+    java=17,
+    topics_excluded=r"mm2.*\.internal, .*\.replica, __.*",
+    log_option="log4j2.configurationFile",
+    log_config=_LOG4J2,
+)
+
+LINES = (
+    # Its connect-mirror cannot be downloaded yet.
+    replace(_KAFKA_4, minor="4.4", mirror="4.3"),
+    _KAFKA_4,
+    *(replace(_KAFKA_4, minor=minor) for minor in ("4.2", "4.1", "4.0")),
+    _KAFKA_3,
+)
+
+
+def release_line(version: str) -> ReleaseLine:
+    """Return the release line of *version*. Raises LabError if it is not supported."""
+    for line in LINES:
+        if version.startswith(f"{line.minor}."):
+            return line
+    known = ", ".join(f"{line.minor}.x" for line in LINES)
+    raise LabError(
+        f"unsupported Kafka version {version!r}; expected {known}, or a patch release of these"
+    )
+
+
+def mirror_version(version: str) -> str:
+    """The version of MirrorMaker 2 that runs with brokers of *version*. Raises LabError."""
+    line = release_line(version)
+    return f"{line.mirror}.x" if line.mirror else version
+
+
+def artifacts(version: str) -> tuple[Artifact, ...]:
+    """Return the Maven modules of broker, Kafka's tools and, if released, MirrorMaker 2."""
+    line = release_line(version)
+    revision = f"{line.minor}.+" if version == f"{line.minor}.x" else version
+    mirror = ("connect-mirror", "connect-mirror-client", "connect-runtime", "connect-json")
+    kafka = (f"kafka_{SCALA}", "kafka-tools", *(() if line.mirror else mirror))
+    return (*(Artifact("org.apache.kafka", name, revision) for name in kafka), line.binding)
+
+
+class LabError(UserError):
+    """Base class of errors of the lab."""
+
+
+class JavaMissingError(LabError):
+    """No usable Java was found."""
+
+
+class JarsUnavailableError(LabError):
+    """Kafka's jars could not be downloaded."""
+
+
+class ProcessError(LabError):
+    """A process did not start, exited early, or did not become ready in time."""
+
+
+class LabRunningError(LabError):
+    """A persistent lab is already running."""
+
+
+class NoLabError(LabError):
+    """No persistent lab is running."""

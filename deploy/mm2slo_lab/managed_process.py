@@ -1,28 +1,34 @@
-"""A process of the lab, started by this program or by an earlier `mm2slo lab up`."""
+"""A process of the lab, started by this program or by an earlier `mm2slo lab up`.
 
-from __future__ import annotations
+Its TCP ports are free ones on the loopback address, below the ephemeral range: a restarted broker
+must find its port free. A port stays reserved for the process that was given it.
+"""
 
+import fcntl
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final
 
+from mm2slo_core.local_environment import cache_folder
 from mm2slo_lab import process_guard
-from mm2slo_lab.condition_wait import PATIENCE
-from mm2slo_lab.lab_errors import ProcessError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from mm2slo_lab.lab_topology import LabError, ProcessError
 
 _POLL = 0.05
 _TAIL = 12
 _SIGNAL_TIMEOUT = 10.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+
 # The guard's signal depends on the thread that starts the process: this one never ends early.
 _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lab-spawner")
 
@@ -46,6 +52,10 @@ class ProcessHandle:
 
     pid: int
     started: int | None
+
+
+PATIENCE: Final = 180.0
+"""Seconds; a machine that stalls is no failure."""
 
 
 class ManagedProcess:
@@ -233,3 +243,72 @@ def _status(pid: int) -> tuple[str, int] | None:
     # The name in parentheses may contain spaces: count fields after it.
     fields = text.rpartition(")")[2].split()
     return fields[0], int(fields[19])
+
+
+HOST = "127.0.0.1"
+FIRST, LAST = 20_000, 31_999  # ephemeral: Linux 32768-60999, macOS 49152-65535
+_ATTEMPTS = 500
+_reserved: set[int] = set()
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Return *count* different free ports. Raises LabError when they cannot be found."""
+    chosen: list[int] = []
+    with ExitStack() as held:
+        for port in random.sample(range(FIRST, LAST + 1), _ATTEMPTS):
+            if len(chosen) == count:
+                return tuple(chosen)
+            probe = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            if _reserve(port):
+                chosen.append(port)
+    raise LabError(
+        f"{count} free ports not found on {HOST} in {_ATTEMPTS} attempts from {FIRST} to {LAST}"
+    )
+
+
+def _reserve(port: int) -> bool:
+    """Lock the byte at *port* of a file that all labs of this user share, until the process ends.
+
+    Byte-range locks do not conflict within a process, so its own ports are in a set.
+    """
+    if port in _reserved:
+        return False
+    try:
+        fcntl.lockf(_lock_file(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _reserved.add(port)
+    return True
+
+
+@cache
+def _lock_file() -> int:
+    """Descriptor that stays open: closing any descriptor of the file would release the locks."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    return os.open(cache_folder() / "ports.lock", os.O_RDWR | os.O_CREAT)
+
+
+def accepts(port: int, timeout: float = 0.5) -> bool:
+    """Whether a connection to *port* on loopback is accepted."""
+    try:
+        with socket.create_connection((HOST, port), timeout=timeout):
+            return True
+    except OSError:
+        return False
+
+
+def wait_for(
+    condition: Callable[[], bool], what: str, timeout: float = PATIENCE, poll: float = 0.1
+) -> float:
+    """Wait until *condition*; returns the seconds it took. Raises LabError after *timeout*."""
+    start = time.monotonic()
+    while not condition():
+        if time.monotonic() - start > timeout:
+            raise LabError(f"timed out after {timeout:.0f} s waiting for {what}")
+        time.sleep(poll)
+    return time.monotonic() - start

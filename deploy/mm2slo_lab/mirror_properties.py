@@ -1,18 +1,18 @@
-"""Properties of MirrorMaker 2 in the lab (pure).
+"""Properties of MirrorMaker 2, Kafka Connect and the mirror connectors; the mm2slo.yaml (pure).
 
 Intervals are one second instead of the defaults of one to ten minutes, but settings of topics are
-synced once an hour; `mm2_properties` of the topology override them.
+synced once an hour; `mm2_properties` of the topology override them. Connectors are as deployed by
+Strimzi.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any
 
-from typing import TYPE_CHECKING
+import yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.topology import Flow
-    from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_core.topology import Flow
+from mm2slo_lab.lab_topology import LabEngine, LabTopology, release_line
+from mm2slo_lab.managed_process import HOST
 
 CONNECTOR_SETTINGS = {
     "topics": ".*",
@@ -31,6 +31,7 @@ CONNECTOR_SETTINGS = {
     "sync.topic.configs.interval.seconds": "3600",
     "consumer.poll.timeout.ms": "500",
 }
+
 STORAGE_SETTINGS = {
     "offset.storage.replication.factor": "1",
     "offset.storage.partitions": "1",
@@ -38,9 +39,11 @@ STORAGE_SETTINGS = {
     "status.storage.partitions": "1",
     "config.storage.replication.factor": "1",
 }
+
 # Scanning 94 jars, once for the process and once per herder, takes five seconds; Kafka's connectors
 # support service loading (KIP-898).
 _DISCOVERY = {"plugin.discovery": "service_load"}
+
 # Workers read these only with the prefix of the target.
 WORKER_SETTINGS = {
     "offset.flush.interval.ms": "1000",
@@ -86,3 +89,167 @@ def _switches(topology: LabTopology, pair: Flow) -> dict[str, str]:
 
 def _java(*, flag: bool) -> str:
     return "true" if flag else "false"
+
+
+OFFSETS_TOPIC = "connect-offsets"
+STATUS_TOPIC = "connect-status"
+CONFIGS_TOPIC = "connect-configs"
+SOURCE = "MirrorSourceConnector"
+CHECKPOINT = "MirrorCheckpointConnector"
+HEARTBEAT = "MirrorHeartbeatConnector"
+_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_CONVERTERS = {f"{part}.converter": _BYTES for part in ("key", "value", "header")}
+
+
+def worker_properties(client: Mapping[str, str], rest_port: int) -> dict[str, str]:
+    """Return the properties of a distributed worker on the target of its connectors."""
+    roles = ("", "producer.", "consumer.", "admin.")
+    security = {key: value for key, value in client.items() if key != "bootstrap.servers"}
+    return {
+        "bootstrap.servers": client["bootstrap.servers"],
+        **{f"{role}{key}": value for role in roles for key, value in security.items()},
+        "group.id": "mirror-connect",
+        "offset.storage.topic": OFFSETS_TOPIC,
+        "status.storage.topic": STATUS_TOPIC,
+        "config.storage.topic": CONFIGS_TOPIC,
+        "listeners": f"http://{HOST}:{rest_port}",
+        **_CONVERTERS,
+        **STORAGE_SETTINGS,
+        **WORKER_SETTINGS,
+    }
+
+
+def topics_excluded(topology: LabTopology) -> str:
+    """Return MirrorMaker 2's default plus the internal topics of Connect.
+
+    MirrorMaker 2 does not treat those as internal. If they were replicated, each offset commit
+    would create another record to replicate.
+    """
+    return f"{release_line(topology.kafka_version).topics_excluded}, connect-.*"
+
+
+def connector_name(flow: Flow, connector: str) -> str:
+    """Return the name as in Strimzi, for example `us->eu.MirrorSourceConnector`."""
+    return f"{flow.label}.{connector}"
+
+
+def connectors(
+    topology: LabTopology, pair: Flow, clients: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """Return the connector configurations of *pair* by name.
+
+    A flow has all three. If only the reverse flow exists, *pair* has the heartbeat connector: it
+    writes the heartbeats that the reverse flow replicates.
+    """
+    if pair in topology.flows:
+        kinds: tuple[str, ...] = (SOURCE, CHECKPOINT, HEARTBEAT)
+    else:
+        kinds = (HEARTBEAT,) if pair.reverse in topology.flows else ()
+    properties = topology.mm2_properties
+    given = {key: value for key, value in properties.items() if "->" not in key}
+    # Keys of a flow override all others, as in dedicated mode.
+    prefix = f"{pair.label}."
+    given |= {
+        key.removeprefix(prefix): value
+        for key, value in properties.items()
+        if key.startswith(prefix)
+    }
+    common = {
+        "source.cluster.alias": pair.source,
+        "target.cluster.alias": pair.target,
+        **{f"source.cluster.{key}": value for key, value in clients[pair.source].items()},
+        **{f"target.cluster.{key}": value for key, value in clients[pair.target].items()},
+        **_CONVERTERS,
+        **CONNECTOR_SETTINGS,
+        "topics.exclude": topics_excluded(topology),
+        **given,
+    }
+    return {
+        connector_name(pair, kind): {
+            **common,
+            "connector.class": f"org.apache.kafka.connect.mirror.{kind}",
+        }
+        for kind in kinds
+    }
+
+
+def render_config(
+    topology: LabTopology,
+    clusters: Mapping[str, Mapping[str, Any]],
+    *,
+    flow: Mapping[str, Any] | None = None,
+    exporter: Mapping[str, Any] | None = None,
+) -> str:
+    """Render the configuration for all flows of *topology*; *clusters* are entries by alias.
+
+    *flow* is merged into each flow, *exporter* into the exporter section.
+    """
+    document: dict[str, Any] = {
+        "clusters": {alias: dict(entry) for alias, entry in clusters.items()},
+        "flows": [
+            {"flow": found.label, **_flow(topology, found), **(flow or {})}
+            for found in topology.flows
+        ],
+    }
+    if exporter:
+        document["exporter"] = dict(exporter)
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def _flow(topology: LabTopology, flow: Flow) -> dict[str, Any]:
+    """Translate the MirrorMaker 2 properties of *flow* to configuration keys."""
+    given = {
+        **CONNECTOR_SETTINGS,
+        "topics.exclude": _topics_excluded(topology),
+        **{f"{flow.target}.{key}": value for key, value in WORKER_SETTINGS.items()},
+        **topology.mm2_properties,
+    }
+    # Keys of a flow override all others (MirrorMakerConfig.connectorBaseConfig).
+    prefix = f"{flow.label}."
+    given |= {
+        key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)
+    }
+    entry: dict[str, Any] = {
+        "engine": "mirrormaker2",
+        "policy": _policy(topology, given),
+        "offset_flush_interval": f"{given[f'{flow.target}.offset.flush.interval.ms']}ms",
+        "checkpoint_interval": f"{given['emit.checkpoints.interval.seconds']}s",
+        "heartbeat_interval": f"{given['emit.heartbeats.interval.seconds']}s",
+        "exactly_once": given.get(f"{flow.target}.exactly.once.source.support") == "enabled",
+    }
+    plain = {
+        "offset_syncs_location": "offset-syncs.topic.location",
+        "isolation": f"{flow.source}.consumer.isolation.level",
+    }
+    entry |= {name: given[key] for name, key in plain.items() if key in given}
+    lists = ("topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude")
+    entry |= {key.replace(".", "_"): _listed(given[key]) for key in lists if key in given}
+    if topology.engine is LabEngine.CONNECT:
+        entry["connect"] = {
+            "offsets_topic": OFFSETS_TOPIC,
+            "status_topic": STATUS_TOPIC,
+            "configs_topic": CONFIGS_TOPIC,
+            "source_connector": connector_name(flow, SOURCE),
+            "checkpoint_connector": connector_name(flow, CHECKPOINT),
+            "heartbeat_connector": connector_name(flow, HEARTBEAT),
+        }
+    return entry
+
+
+def _topics_excluded(topology: LabTopology) -> str:
+    if topology.engine is LabEngine.CONNECT:
+        return topics_excluded(topology)
+    return release_line(topology.kafka_version).topics_excluded
+
+
+def _policy(topology: LabTopology, given: Mapping[str, str]) -> dict[str, Any]:
+    internal = given.get("replication.policy.internal.topic.separator.enabled", "true")
+    return {
+        "kind": "identity" if topology.identity else "default",
+        "separator": topology.separator,
+        "internal_separator": internal == "true",
+    }
+
+
+def _listed(patterns: str) -> list[str]:
+    return [pattern.strip() for pattern in patterns.split(",")]

@@ -5,8 +5,6 @@ the signal when the *thread* that started this process ends, so that thread must
 the program. On other systems the command runs unguarded.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

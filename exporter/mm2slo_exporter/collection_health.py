@@ -7,25 +7,21 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
-from typing import TYPE_CHECKING
 
-from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS
-from mm2slo_core.records import DecodeReason
+from mm2slo_core.catalogue.metric import COLLECT_BUCKETS
+from mm2slo_core.records.mirror_records import DecodeReason
 from mm2slo_exporter.supervised_thread import Loop
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
 
 logger = logging.getLogger(__name__)
 
 
-class Stage(StrEnum):
+class CollectionStage(StrEnum):
     """Values of the label `stage`."""
 
     TOPICS = "topics"
@@ -56,13 +52,14 @@ _COMMON_ERROR_KINDS = (
     ErrorKind.UNREACHABLE,
     ErrorKind.OTHER,
 )
+
 _RECORD_KINDS = (
-    Stage.OFFSET_SYNCS,
-    Stage.COMMITTED_OFFSETS,
-    Stage.CHECKPOINTS,
-    Stage.STATUS,
-    Stage.CONNECTOR_CONFIGS,
-    Stage.STATE,
+    CollectionStage.OFFSET_SYNCS,
+    CollectionStage.COMMITTED_OFFSETS,
+    CollectionStage.CHECKPOINTS,
+    CollectionStage.STATUS,
+    CollectionStage.CONNECTOR_CONFIGS,
+    CollectionStage.STATE,
     "heartbeat",
     "canary",
     "timeline",
@@ -86,29 +83,31 @@ class Durations:
 class HealthReport:
     """A consistent copy of the counts, keyed by (cluster, stage)."""
 
-    last_success: Mapping[tuple[str, Stage], float]
-    errors: Mapping[tuple[str, Stage, str], int]
-    durations: Mapping[tuple[str, Stage], Durations]
+    last_success: Mapping[tuple[str, CollectionStage], float]
+    errors: Mapping[tuple[str, CollectionStage, str], int]
+    durations: Mapping[tuple[str, CollectionStage], Durations]
     malformed: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     loop_failures: Mapping[Loop, int] = field(default_factory=dict)
     listing_intervals: Mapping[str, float] = field(default_factory=dict)
     """Seconds between listings of topics, by cluster."""
 
 
-class Health:
+class CollectionHealth:
     """Collects the results of all stages. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._last_success: dict[tuple[str, Stage], float] = {}
-        self._errors: Counter[tuple[str, Stage, str]] = Counter()
-        self._durations: defaultdict[tuple[str, Stage], Durations] = defaultdict(Durations)
+        self._last_success: dict[tuple[str, CollectionStage], float] = {}
+        self._errors: Counter[tuple[str, CollectionStage, str]] = Counter()
+        self._durations: defaultdict[tuple[str, CollectionStage], Durations] = defaultdict(
+            Durations
+        )
         self._malformed: Counter[tuple[str, str, str]] = Counter()
         self._loop_failures = Counter(dict.fromkeys(Loop, 0))
         self._listing_intervals: dict[str, float] = {}
-        self._failing: dict[tuple[str, Stage], str] = {}
-        self._incomplete: dict[tuple[str, Stage], frozenset[str]] = {}
+        self._failing: dict[tuple[str, CollectionStage], str] = {}
+        self._incomplete: dict[tuple[str, CollectionStage], frozenset[str]] = {}
         self._sharing: dict[str, frozenset[str]] = {}
 
     def share(self, aliases: Iterable[str]) -> None:
@@ -117,7 +116,7 @@ class Health:
         with self._lock:
             self._sharing |= dict.fromkeys(sharing, sharing)
 
-    def record_success(self, cluster: str, stage: Stage, at: float | None = None) -> None:
+    def record_success(self, cluster: str, stage: CollectionStage, at: float | None = None) -> None:
         with self._lock:
             recovered = self._failing.get((cluster, stage))
             for alias in self._aliases(cluster):
@@ -131,7 +130,9 @@ class Health:
                 extra={"cluster": cluster, "stage": stage.value},
             )
 
-    def record_failure(self, cluster: str, stage: Stage, reason: str, message: str) -> None:
+    def record_failure(
+        self, cluster: str, stage: CollectionStage, reason: str, message: str
+    ) -> None:
         """Count a failure; log a warning only when its reason is new."""
         with self._lock:
             fresh = self._failing.get((cluster, stage)) != reason
@@ -145,7 +146,7 @@ class Health:
         )
 
     def record_partial_failures(
-        self, cluster: str, stage: Stage, failures: Iterable[tuple[str, str]]
+        self, cluster: str, stage: CollectionStage, failures: Iterable[tuple[str, str]]
     ) -> None:
         """Count failures within a stage that succeeds as a whole; call it after each round.
 
@@ -178,7 +179,7 @@ class Health:
         with self._lock:
             self._loop_failures[loop] += 1
 
-    def failing_stages(self, cluster: str) -> Mapping[Stage, str]:
+    def failing_stages(self, cluster: str) -> Mapping[CollectionStage, str]:
         """Currently failing stages of *cluster*, with the reason."""
         with self._lock:
             return {stage: why for (found, stage), why in self._failing.items() if found == cluster}
@@ -186,13 +187,13 @@ class Health:
     def create_counters(self, cluster: str) -> None:
         """Create the error counters of a cluster at 0, so that the first error is an increase."""
         with self._lock:
-            for stage, reason in product(Stage, _COMMON_ERROR_KINDS):
+            for stage, reason in product(CollectionStage, _COMMON_ERROR_KINDS):
                 self._errors[cluster, stage, reason] += 0
             for kind, decode_reason in product(_RECORD_KINDS, DecodeReason):
                 self._malformed[cluster, kind, decode_reason] += 0
 
     @contextmanager
-    def stage(self, cluster: str, stage: Stage) -> Iterator[None]:
+    def stage(self, cluster: str, stage: CollectionStage) -> Iterator[None]:
         """Time a stage and record its result; a KafkaOperationError is counted and re-raised."""
         started = time.perf_counter()
         try:

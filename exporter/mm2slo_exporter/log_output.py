@@ -6,10 +6,10 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from mm2slo_core.json_logs import JsonFormatter, TextFormatter
+from mm2slo_core.log_redaction import JsonFormatter, TextFormatter
 
 if TYPE_CHECKING:
-    from mm2slo_core.config.exporter_config import LogConfig
+    from mm2slo_core.config.service_config import LogConfig
 
 
 def configure_logging(config: LogConfig, service: str = "repl-exporter") -> None:

@@ -1,18 +1,13 @@
-"""Background loops that survive unexpected exceptions."""
-
-from __future__ import annotations
+"""Background loops that survive unexpected exceptions, and their shutdown in parallel."""
 
 import logging
 import threading
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
-
 _STOP_SECONDS = 3.0
 _FIRST_BACKOFF_SECONDS = 1.0
 _LONGEST_BACKOFF_SECONDS = 30.0
@@ -95,3 +90,12 @@ class SupervisedThread:
                 backoff = min(2 * backoff, _LONGEST_BACKOFF_SECONDS)
             else:
                 return
+
+
+def run_in_parallel(stops: Sequence[Callable[[], None]]) -> None:
+    """Call all of *stops* in parallel, so that their waits do not add up."""
+    if not stops:
+        return
+    with ThreadPoolExecutor(max_workers=len(stops)) as pool:
+        for done in [pool.submit(stop) for stop in stops]:
+            done.result()

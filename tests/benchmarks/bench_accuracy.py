@@ -25,9 +25,9 @@ from audit_spark import poll_frame, record_frame, start
 from generated_units import Faults, generate
 from generated_units.generated_unit import POLL_MS
 
-from mm2slo_audit.engine import judge as judge_in_spark
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.reference import judge
+from mm2slo_audit.engine.judgement import judge as judge_in_spark
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 Part = TypeVar("Part")

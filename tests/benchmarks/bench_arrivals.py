@@ -14,17 +14,17 @@ from typing import cast
 
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, InternalsView, Observation
-from mm2slo_exporter.service.cluster_writer import ClusterWriter
-from mm2slo_exporter.timeline.arrival_poller import ArrivalPoller
-from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
+from mm2slo_exporter.timeline.arrival_poller import ArrivalPoller, FlowArrivals
+from mm2slo_exporter.timeline.flow_writer import ClusterWriter
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
 from mm2slo_kafka.record_producer import DeliveryResult, RecordProducer
-from mm2slo_lab import Engine, Lab, LabTopology
 from mm2slo_lab.broker import Broker
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.running_lab import Lab
 
 PARTITIONS = 1_000
 SHAPES = (1_000, 200, 20)
@@ -75,12 +75,12 @@ class ArrivalsTopic:
         self._producer = producer
         self._topic = topic
 
-    def can_write(self, stage: Stage) -> bool:
-        return stage is Stage.ARRIVALS
+    def can_write(self, stage: CollectionStage) -> bool:
+        return stage is CollectionStage.ARRIVALS
 
     def send(
         self,
-        stage: Stage,
+        stage: CollectionStage,
         key: bytes,
         value: bytes | None,
         on_delivery: Callable[[DeliveryResult], None],
@@ -124,7 +124,7 @@ def measure(broker: Broker, topics: int, seconds: float, *, moving: bool) -> Non
     poller = ArrivalPoller(
         reader,
         cast("ClusterWriter", ArrivalsTopic(producer, arrivals)),
-        Health(),
+        CollectionHealth(),
         poll_interval=5.0,
     )
     flow = FlowArrivals(Flow("us", "eu"))
@@ -155,7 +155,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=30.0)
     seconds = options.parse_args().seconds
-    with Lab.start(LabTopology(clusters=("eu",), flows=(), engine=Engine.NONE)) as lab:
+    with Lab.start(LabTopology(clusters=("eu",), flows=(), engine=LabEngine.NONE)) as lab:
         broker = lab.cluster("eu")
         for topics in SHAPES:
             for name in range(topics):

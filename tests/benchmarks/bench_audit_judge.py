@@ -15,12 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from large_audit_data import generate, scopes
 
-from mm2slo_audit.engine import judge
-from mm2slo_audit.engine.partition_parts import Parts
-from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA
-from mm2slo_audit.session import SparkOptions, spark_session
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_audit.engine.judgement import judge
+from mm2slo_audit.engine.match_tally import Parts
+from mm2slo_audit.engine.unit_columns import POLL_SCHEMA, RECORD_SCHEMA
+from mm2slo_audit.spark.spark_properties import SparkOptions
+from mm2slo_audit.spark.spark_session import spark_session
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import Verdict
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SURPLUS = (Verdict.DUPLICATE, Verdict.REPLAY)

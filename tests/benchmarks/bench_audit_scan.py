@@ -21,15 +21,19 @@ from collections.abc import Callable
 
 from scanned_records import PARTITIONS, TOPIC, cpu_seconds, fill
 
-from mm2slo_audit.ingestion import Landed, land
-from mm2slo_audit.ingestion.connector_rows import CONSUMER
-from mm2slo_audit.ingestion.connector_security import connector_options
-from mm2slo_audit.scope import KafkaScopes, open_clients, read_scopes
-from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_audit.scope.cluster_readings import open_clients
+from mm2slo_audit.scope.scope_assembly import KafkaScopes
+from mm2slo_audit.scope.scope_reader import read_scopes
+from mm2slo_audit.spark.connector_rows import CONSUMER_OPTIONS, connector_options
+from mm2slo_audit.spark.landed_records import LandedFrames, land_records
+from mm2slo_audit.spark.spark_properties import SparkOptions
+from mm2slo_audit.spark.spark_session import spark_session
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.config import Config, load_config
-from mm2slo_lab import Engine, Lab, LabTopology
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.running_lab import Lab
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +58,7 @@ def bare(
         (scope,) = kafka_scopes.scopes
         partitions = scope.flows[0].partitions if alias == "us" else scope.partitions
         tasks = sum(-(-each.end // 1_500_000) for each in partitions)
-        settings = connector_options(config.clusters[alias]) | (CONSUMER if tuned else {})
+        settings = connector_options(config.clusters[alias]) | (CONSUMER_OPTIONS if tuned else {})
         rows = (
             spark.read.format("kafka")
             .options(**{f"kafka.{name}": value for name, value in settings.items()})
@@ -70,9 +74,9 @@ def bare(
     side("us").union(side("eu")).write.format("noop").mode("overwrite").save()
 
 
-def audit(spark: SparkSession, kafka_scopes: KafkaScopes, config: Config) -> Landed:
+def audit(spark: SparkSession, kafka_scopes: KafkaScopes, config: Config) -> LandedFrames:
     with tempfile.TemporaryDirectory(prefix="mm2slo-scan-") as directory:
-        return land(spark, kafka_scopes, config, Sample(0.01), directory, run="bench")
+        return land_records(spark, kafka_scopes, config, Sample(0.01), directory, run="bench")
 
 
 def measured(what: Callable[[], object], pid: int) -> tuple[float, float]:
@@ -89,7 +93,7 @@ def main() -> None:
     given = parser.parse_args()
     start = round(time.time() * 1000) - 6 * 3_600_000
     window = Window(start, start + given.records // 1000 + 1)
-    topology = LabTopology(engine=Engine.NONE)
+    topology = LabTopology(engine=LabEngine.NONE)
     with Lab.start(topology) as lab:
         for alias in ("us", "eu"):
             fill(lab.cluster(alias), given.records, start)

@@ -26,12 +26,12 @@ from audit_matchers.spark_matcher import PARTITIONS
 from large_audit_data import generate, scopes
 from spark_standalone import spark_standalone
 
-from mm2slo_audit.engine import judge
+from mm2slo_audit.engine.judgement import judge
 from mm2slo_audit.engine.match_tally import tally_matches
-from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA
-from mm2slo_audit.engine.unit_columns import Units
-from mm2slo_audit.session import SparkOptions, spark_session
-from mm2slo_core.audit.record_sample import Sample
+from mm2slo_audit.engine.unit_columns import POLL_SCHEMA, RECORD_SCHEMA, Units
+from mm2slo_audit.spark.spark_properties import SparkOptions
+from mm2slo_audit.spark.spark_session import spark_session
+from mm2slo_core.audit.fingerprint import Sample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from mm2slo_core.catalogue import Granularity
+from mm2slo_core.catalogue.metric import Granularity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 

@@ -20,10 +20,17 @@ from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from mm2slo_core.catalogue import BY_NAME
-from mm2slo_core.config import Listen
-from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
-from mm2slo_exporter.exposition.gzip_member import LEVEL
-from mm2slo_exporter.web import FlowOverview, Readiness, ReloadResult, exporter_server
+from mm2slo_core.config.service_config import Listen
+from mm2slo_exporter.exposition_family import Family
+from mm2slo_exporter.exposition_renderer import (
+    LEVEL,
+    Encoding,
+    ExpositionFormat,
+    Renderer,
+    Snapshot,
+)
+from mm2slo_exporter.web.exporter_app import exporter_server
+from mm2slo_exporter.web.flow_overview import ExporterReadiness, FlowOverview, ReloadResult
 from mm2slo_web.web_server import WebServer
 
 ROUNDS = 7
@@ -110,8 +117,8 @@ def rendering(series: int) -> Snapshot:
 
 
 def compression(snapshot: Snapshot) -> None:
-    plain = b"".join(snapshot.body(Format.CLASSIC, Encoding.IDENTITY).chunks)
-    packed = snapshot.body(Format.CLASSIC, Encoding.GZIP).length
+    plain = b"".join(snapshot.body(ExpositionFormat.CLASSIC, Encoding.IDENTITY).chunks)
+    packed = snapshot.body(ExpositionFormat.CLASSIC, Encoding.GZIP).length
     print(f"gzip of {len(plain) / 1e6:.1f} MB; assembled from families: {packed:,} bytes")
     for level in (1, 3, 6, 9):
         took = median(partial(seconds, partial(zlib.compress, plain, level)), 3)
@@ -143,8 +150,8 @@ class OneSnapshot:
     def snapshot(self) -> Snapshot:
         return self.newest
 
-    def readiness(self) -> Readiness:
-        return Readiness(ready=True, flows=())
+    def readiness(self) -> ExporterReadiness:
+        return ExporterReadiness(ready=True, flows=())
 
     def overview(self) -> tuple[FlowOverview, ...]:
         raise NotImplementedError
@@ -179,10 +186,10 @@ def bare_sender(content: bytes) -> Iterator[int]:
 
 def scrape(server: WebServer, snapshot: Snapshot, encoding: Encoding) -> None:
     request = (
-        f"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {Format.OPENMETRICS}\r\n"
+        f"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {ExpositionFormat.OPENMETRICS}\r\n"
         f"Accept-Encoding: {encoding}\r\nConnection: close\r\n\r\n"
     ).encode()
-    content = b"".join(snapshot.body(Format.OPENMETRICS, encoding).chunks)
+    content = b"".join(snapshot.body(ExpositionFormat.OPENMETRICS, encoding).chunks)
     with bare_sender(content) as bare_port:
         pairs = [
             (

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping
 
 from delaying_proxy import delaying_proxy
 
-from mm2slo_exporter.collection_health import Health
+from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_lab import Engine, Lab, LabTopology
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.ports import HOST, free_ports
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.managed_process import HOST, free_ports, wait_for
+from mm2slo_lab.running_lab import Lab
 
 GROUPS, PARTITIONS = 2000, 10
 ROUND_TRIP = 0.1
@@ -63,7 +63,7 @@ def main() -> None:
     (port,) = free_ports(1)
     listener = {"advertised.listeners": f"CLIENT://{HOST}:{port}"}
     topology = LabTopology(
-        clusters=("us",), flows=(), engine=Engine.NONE, broker_properties=listener
+        clusters=("us",), flows=(), engine=LabEngine.NONE, broker_properties=listener
     )
     properties = {"bootstrap.servers": f"{HOST}:{port}"}
     with Lab.start(topology) as lab, delaying_proxy(port, lab.cluster("us").ports.client) as proxy:
@@ -71,7 +71,7 @@ def main() -> None:
         commit_offsets(properties)
         proxy.round_trip = ROUND_TRIP
         with ClusterClient("us", properties) as client:
-            health = Health()
+            health = CollectionHealth()
             reader = ClusterReader(client, INTERVALS, Everything(), health)
             since = time.time()
             reader.start()

@@ -17,14 +17,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from large_flow import rss
 from large_flow.record_sender import RecordSender
 
-from mm2slo_core.records import OffsetSync
+from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader, Subscription
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.lab_topology import Engine
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.running_lab import Lab
 
 TOPIC = "mm2-offset-syncs.eu.internal"
 TOPICS, PARTITIONS = 2000, 5
@@ -61,12 +61,12 @@ def read(properties: dict[str, str], records: int) -> None:
         ready = threading.Event()
         syncs_topic = Subscription(
             TOPIC,
-            Stage.OFFSET_SYNCS,
+            CollectionStage.OFFSET_SYNCS,
             apply=partial(store.apply, InternalTopic.OFFSET_SYNCS),
             clear=partial(store.clear, InternalTopic.OFFSET_SYNCS),
             on_complete=ready.set,
         )
-        reader = InternalTopicsReader(client, Health())
+        reader = InternalTopicsReader(client, CollectionHealth())
         wall, cpu = time.perf_counter(), time.process_time()
         reader.follow(syncs_topic)
         ready.wait()
@@ -89,7 +89,7 @@ def main() -> None:
     if chosen.read:
         read(json.loads(chosen.read), chosen.records)
         return
-    topology = LabTopology(clusters=("us",), flows=(), engine=Engine.NONE)
+    topology = LabTopology(clusters=("us",), flows=(), engine=LabEngine.NONE)
     with Lab.start(topology) as lab:
         lab.cluster("us").admin.create_topic(TOPIC, 1, {"cleanup.policy": "compact"})
         properties = lab.cluster("us").librdkafka()

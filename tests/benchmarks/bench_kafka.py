@@ -12,13 +12,14 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as RawPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # re-exported without saying so
 
-from mm2slo_core.records import OffsetSync
+from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.topic_tail import TopicTail
-from mm2slo_lab import Engine, Lab, LabTopology
 from mm2slo_lab.broker import Broker
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 TOPICS, PARTITIONS = 100, 100
 ROUNDS = 5
@@ -169,7 +170,7 @@ def offset_syncs(broker: Broker) -> None:
 
 def main() -> None:
     """Run all measurements with one broker."""
-    topology = LabTopology(clusters=("us",), flows=(), engine=Engine.NONE, broker_heap=768)
+    topology = LabTopology(clusters=("us",), flows=(), engine=LabEngine.NONE, broker_heap=768)
     with Lab.start(topology) as lab:
         broker = lab.cluster("us")
         partitions = make_partitions(broker)

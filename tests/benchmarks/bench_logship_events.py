@@ -6,10 +6,8 @@ from typing import Final
 
 import orjson
 
-from mm2slo_core.redaction import Redactor
-from mm2slo_logship.events.parsed_event import Line
-from mm2slo_logship.events.parser_settings import ParserSettings
-from mm2slo_logship.events.parsing import Parser
+from mm2slo_core.log_redaction import Redactor
+from mm2slo_logship.log_events import Line, Parser, ParserSettings
 
 EVENTS: Final = 20_000
 BLOCK: Final = 500  # lines

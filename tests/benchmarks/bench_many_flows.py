@@ -31,11 +31,11 @@ from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
 from process_figures import cpu_seconds, processes, threads, waited_seconds
 
-from mm2slo_core.internal_topics import internal_topics
-from mm2slo_core.records import OffsetSync, SourceOffset
-from mm2slo_core.replication_policy import DefaultPolicy
+from mm2slo_core.records.connect_records import SourceOffset
+from mm2slo_core.records.mirror_records import OffsetSync
+from mm2slo_core.replication_policy import DefaultPolicy, internal_topics
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_lab.ports import HOST, free_ports
+from mm2slo_lab.managed_process import HOST, free_ports
 
 CLUSTERS, ALIASES_EACH = 4, 3
 REACH_THREADS, REACH_CORES = 600, 1.0

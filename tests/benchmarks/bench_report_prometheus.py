@@ -15,15 +15,16 @@ from itertools import product
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, UNKNOWN_STEP
-from mm2slo_core.objectives import Objective, Severity
+from mm2slo_core.catalogue.prometheus_series import BAD_STEP, EVENTS_STEP, UNKNOWN_STEP
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.objectives.objective import Objective, Severity
 from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.http_session import Server
-from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
+from mm2slo_report.prometheus_api import PrometheusClient
+from mm2slo_report.prometheus_source import PrometheusSource
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
@@ -31,7 +32,7 @@ from collections.abc import Iterator, Sequence
 
 from monitoring import Prometheus, own_metrics, prometheus, write_history_blocks
 
-from mm2slo_report.sources.sli_source import SliSource
+from mm2slo_report.sli_source import SliSource
 
 HOUR, DAY = 3_600, 86_400
 STEP = 300

@@ -30,14 +30,13 @@ def serve(path: Path, flows: int, now: int) -> None:
     """Run the service only, at time *now*; prints its port."""
     from bench_sli_history import question  # type: ignore[import-not-found]
 
-    from mm2slo_core.config import Listen
-    from mm2slo_report.reporter import Reporter
-    from mm2slo_report.sources.recorder_source import RecorderSource
-    from mm2slo_report.stored_facts import StoreFacts
-    from mm2slo_report.web.app import create_app
+    from mm2slo_core.config.service_config import Listen
+    from mm2slo_report.recording.recorder_history import RecorderSource
+    from mm2slo_report.reporter import Reporter, StoreFacts
+    from mm2slo_report.service_settings import Settings
+    from mm2slo_report.web.report_app import create_app
     from mm2slo_report.web.report_service import ReportService
-    from mm2slo_report.web.service_settings import Settings
-    from mm2slo_store import Store
+    from mm2slo_store.store import Store
     from mm2slo_web.web_server import WebServer, bind
 
     started = time.time()

@@ -21,24 +21,25 @@ from collections.abc import Callable, Iterable
 
 from flow_observations import flow_config
 
-from mm2slo_cli.interpreter_settings import configure_interpreter
-from mm2slo_core.catalogue import Granularity
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import Isolation
-from mm2slo_core.records import Checkpoint, OffsetSync, SourceOffset
+from mm2slo_cli.exporter import configure_interpreter
+from mm2slo_core.catalogue.metric import Granularity
+from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
+from mm2slo_core.records.connect_records import SourceOffset
+from mm2slo_core.records.mirror_records import Checkpoint, OffsetSync
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health
-from mm2slo_exporter.exposition import Renderer, Snapshot
-from mm2slo_exporter.families import ExporterReport, SeriesCache, limited_families
+from mm2slo_exporter.collection_health import CollectionHealth
+from mm2slo_exporter.exposition_renderer import Renderer, Snapshot
+from mm2slo_exporter.families.exporter_series import ExporterReport
+from mm2slo_exporter.families.family_composer import SeriesCache, limited_families
+from mm2slo_exporter.flow_observation import ClusterView, Observation, OffsetsRead
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, Observation, OffsetsRead
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
-from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
+from mm2slo_exporter.service.flow_runner import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.timeline.timeline_schedule import TimelineSchedule
+from mm2slo_exporter.timeline.record_schedule import TimelineSchedule
 from mm2slo_kafka.tailed_topic import TailRecord
-from mm2slo_web.process_series import process_series
+from mm2slo_web.service_telemetry import process_series
 
 PARTITIONS = 5
 """Of each topic."""
@@ -90,7 +91,7 @@ class Flow:
             malformed=lambda kind, reason: sys.exit(f"{kind}: {reason}"),
         )
         self._renderer, self._series = Renderer(), SeriesCache()
-        self._health = Health().report()
+        self._health = CollectionHealth().report()
         self._views = self._cluster_views(topics)
         self._before: tuple[float, float] | None = None
         self._starts: dict[int, dict[TopicPartition, int]] = {}

@@ -17,19 +17,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
 
-from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES, generated
-from mm2slo_core.catalogue import (
-    BAD_STEP,
-    DUE_STEP,
-    EVENTS_STEP,
+from mm2slo_alerts.alert_files import ALERT_RULES, RECORDING_RULES, generated
+from mm2slo_core.catalogue.flow_metrics import (
     FLOW_INFO,
     FLOW_STATE,
     SLI_EVENTS_TOTAL,
     SLI_GOOD_EVENTS_TOTAL,
     SLI_UNKNOWN_EVENTS_TOTAL,
-    UNKNOWN_STEP,
 )
-from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.catalogue.prometheus_series import BAD_STEP, DUE_STEP, EVENTS_STEP, UNKNOWN_STEP
+from mm2slo_core.indicators.flow_state import FlowStateName
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 

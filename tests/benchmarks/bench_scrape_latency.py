@@ -26,10 +26,10 @@ def serve(partitions: int) -> None:
     from bench_exposition import OneSnapshot  # type: ignore[import-not-found]
     from bench_round import Flow  # type: ignore[import-not-found]
 
-    from mm2slo_cli.interpreter_settings import configure_interpreter
-    from mm2slo_core.catalogue import Granularity
-    from mm2slo_core.config import Listen
-    from mm2slo_exporter.web import exporter_server
+    from mm2slo_cli.exporter import configure_interpreter
+    from mm2slo_core.catalogue.metric import Granularity
+    from mm2slo_core.config.service_config import Listen
+    from mm2slo_exporter.web.exporter_app import exporter_server
 
     configure_interpreter()
     flow = Flow(partitions, Granularity.PARTITION)

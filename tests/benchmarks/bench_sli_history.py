@@ -22,14 +22,14 @@ from minute_history import objective
 from sqlalchemy import insert
 from store_specs.sample_history import START
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, Tally
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_store import CounterState, Store
-from mm2slo_store.engine import engine_for, write_transaction
-from mm2slo_store.sli_tables import steps
-from mm2slo_store.store_address import parse_address
+from mm2slo_store.open_store import engine_for, parse_address, write_transaction
+from mm2slo_store.sli_history import CounterState
+from mm2slo_store.store import Store
+from mm2slo_store.store_schema import steps
 
 COLD_MS = 150.0
 SLIS = tuple(Sli)[:7]

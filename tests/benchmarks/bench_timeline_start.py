@@ -22,8 +22,8 @@ from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
 from process_figures import cpu_seconds, processes
 
-from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
-from mm2slo_lab.ports import HOST, free_ports
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_lab.managed_process import HOST, free_ports
 
 PARTITIONS = 50
 LAG = 60

@@ -17,9 +17,9 @@ import typer
 from confluent_kafka import Consumer, TopicPartition
 from demos import PROGRAM, all_exited, descendants, environment
 
-from mm2slo_cli.demo import command
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_cli import demo
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("demo")]
 
@@ -237,9 +237,9 @@ def test_demo_with_stopped_mirrormaker_exits_1(
             lab.mm2.stop()
             return lab
 
-    monkeypatch.setattr(command, "Lab", Stopped)
+    monkeypatch.setattr(demo, "Lab", Stopped)
     with pytest.raises(typer.Exit) as ended:
-        command.run(25.0, once=True, as_json=True)
+        demo.run(25.0, once=True, as_json=True)
     assert ended.value.exit_code == 1
     out, err = capsys.readouterr()
     figures = json.loads(out)

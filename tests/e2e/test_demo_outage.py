@@ -18,7 +18,7 @@ from chromium import browsing
 from chromium.headless import find_chromium
 from demos import Terminal, all_exited, descendants, run_demo
 
-from mm2slo_lab.monitoring import is_installed
+from mm2slo_lab.lab_monitoring import is_installed
 
 pytestmark = [
     pytest.mark.xdist_group("demo"),

@@ -8,8 +8,9 @@ from contextlib import ExitStack
 import pytest
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology, Security
-from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabSecurity, LabTopology
+from mm2slo_lab.running_lab import Lab
 
 LabFactory = Callable[..., Lab]
 _NUMBERS = itertools.count(1)
@@ -45,7 +46,7 @@ def secured_lab(lab_progress: Progress) -> Iterator[Lab]:
     """
     topology = LabTopology(
         flows=(Flow("us", "eu"),),
-        security=Security.SASL_SSL,
+        security=LabSecurity.SASL_SSL,
         mm2_properties={"us.consumer.isolation.level": "read_committed"},
     )
     with Lab.start(topology, progress=lab_progress) as shared:

@@ -19,11 +19,16 @@ import pytest
 from fake_slack import FakeSlackWebhook
 from monitoring import Alertmanager, WebhookReceiver, alert, alertmanager
 
-from mm2slo_alerts.alertmanager import configuration
-from mm2slo_alerts.rule_model import Scale
-from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel, Webhook
-from mm2slo_core.config.slo_config import SloConfig
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_alerts.alert_rules import Scale
+from mm2slo_alerts.alertmanager_config import configuration
+from mm2slo_core.config.alerting_config import (
+    AlertingConfig,
+    LinksConfig,
+    SlackChannel,
+    SloConfig,
+    Webhook,
+)
+from mm2slo_lab.managed_process import wait_for
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 

@@ -11,16 +11,15 @@ from fake_slack import FakeSlackWebhook, check_message
 from monitoring import Alertmanager, alert, alertmanager
 from monitoring.alertmanager import EXTERNAL_URL
 
-from mm2slo_alerts.alertmanager import configuration
-from mm2slo_alerts.output_files import alert_groups, links
-from mm2slo_alerts.preview.slack_blocks import blocks
-from mm2slo_alerts.rule_model import AlertRule, Scale
-from mm2slo_cli.alerts_preview import State, render_alert, render_message
-from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel
-from mm2slo_core.config.slo_config import SloConfig
+from mm2slo_alerts.alert_files import alert_groups, links
+from mm2slo_alerts.alert_rules import AlertRule, Scale
+from mm2slo_alerts.alertmanager_config import configuration
+from mm2slo_alerts.message_preview import blocks
+from mm2slo_cli.alerts_preview import AlertState, render_alert, render_message
+from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel, SloConfig
 from mm2slo_core.topology import Flow
-from mm2slo_lab import LabError
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.lab_topology import LabError
+from mm2slo_lab.managed_process import wait_for
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 
@@ -83,7 +82,7 @@ def test_delivered_alert_equals_preview(delivery: Delivery, rule: AlertRule) -> 
     flow = Flow("us", f"eu{RULES.index(rule)}")
     known = render_alert(rule, flow)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))
-    previewed = render_message(known, delivery.config, State.FIRING, NOW)
+    previewed = render_message(known, delivery.config, AlertState.FIRING, NOW)
     assert previewed in delivery.until(previewed)
     assert "<error expanding template" not in str(previewed)
     check_message(blocks(previewed))
@@ -94,8 +93,8 @@ def test_delivered_resolved_message_equals_preview(delivery: Delivery) -> None:
     flow = Flow("ap", "us")
     known = render_alert(rule, flow)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))
-    firing = render_message(known, delivery.config, State.FIRING, NOW)
+    firing = render_message(known, delivery.config, AlertState.FIRING, NOW)
     assert firing in delivery.until(firing)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE, until=NOW))
-    resolved = render_message(known, delivery.config, State.RESOLVED, NOW)
+    resolved = render_message(known, delivery.config, AlertState.RESOLVED, NOW)
     assert resolved in delivery.until(resolved)

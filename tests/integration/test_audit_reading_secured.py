@@ -9,9 +9,9 @@ from tests.integration.conftest import LabFactory
 from topic_reader import count_copies
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import LabTopology, Security
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_topology import LabSecurity, LabTopology
+from mm2slo_lab.managed_process import wait_for
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 COUNT = 3000
@@ -20,7 +20,7 @@ COUNT = 3000
 def test_secured_lab_lands_equal_records_of_both_sides(
     lab_factory: LabFactory, fresh_topic: str, tmp_path: Path
 ) -> None:
-    lab = lab_factory(LabTopology(security=Security.SASL_SSL))
+    lab = lab_factory(LabTopology(security=LabSecurity.SASL_SSL))
     us = lab.cluster("us")
     us.admin.create_topic(fresh_topic, 3)
     start = int(time.time() * 1000)

@@ -6,13 +6,15 @@ import pytest
 from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
-from mm2slo_audit.scope import KafkaScopes, open_clients, read_scopes
+from mm2slo_audit.scope.cluster_readings import open_clients
+from mm2slo_audit.scope.scope_assembly import KafkaScopes
+from mm2slo_audit.scope.scope_reader import read_scopes
 from mm2slo_core.audit.audit_scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.user_errors import UserError
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

@@ -6,9 +6,9 @@ from exporter_watch import watch
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import LabTopology
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.managed_process import wait_for
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -7,9 +7,10 @@ import pytest
 from exporter_watch import Scrape, Watch, counters_never_decreased
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -8,9 +8,9 @@ from exporter_watch import Scrape, Watch, counters_never_decreased, watch
 from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -7,16 +7,15 @@ import pytest
 from transactional_traffic import consume_and_commit
 
 from mm2slo_cli.check_connect import diagnose
-from mm2slo_core.config import load_config
-from mm2slo_core.connection_checks.check_result import CheckResult
-from mm2slo_core.connection_checks.flow_resources import AclGrant, FlowResources
-from mm2slo_core.internal_topics import internal_topics
-from mm2slo_core.replication_policy import DefaultPolicy
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.kafka_permissions import AclGrant, CheckResult, FlowResources
+from mm2slo_core.replication_policy import DefaultPolicy, internal_topics
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.cluster_inspection import ClusterInspection
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import ADMIN, APP, Lab, User
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_topology import ADMIN, APP, User
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 

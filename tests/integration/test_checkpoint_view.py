@@ -9,23 +9,20 @@ from exporter_watch import Watch, watch
 from kafka_jvm import running_jvm
 from topic_reader import count_copies, read_topic
 
-from mm2slo_core.records import (
-    Checkpoint,
+from mm2slo_core.records.connect_records import (
     ConnectorConfig,
     ConnectorStatus,
-    Heartbeat,
-    OffsetSync,
     SourceOffset,
     TaskAssignment,
     TaskStatus,
-    Tombstone,
     decode_config,
     decode_status,
 )
+from mm2slo_core.records.mirror_records import Checkpoint, Heartbeat, OffsetSync, Tombstone
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, commit, produce
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -15,14 +15,14 @@ import pytest
 from exporter_watch import Scrape, Watch, watch
 from steady_load import SteadyLoad
 
-from mm2slo_exporter.web import app
-from mm2slo_exporter.web.routes import respond
+from mm2slo_exporter.web import exporter_app
+from mm2slo_exporter.web.exporter_routes import respond
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.record_producer import RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
@@ -70,7 +70,7 @@ def web_threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         names.add(threading.current_thread().name)
         return await respond(*arguments)
 
-    monkeypatch.setattr(app, "respond", answer)
+    monkeypatch.setattr(exporter_app, "respond", answer)
     return names
 
 

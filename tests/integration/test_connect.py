@@ -8,13 +8,12 @@ import pytest
 from exporter_watch import Scrape, Watch, counters_never_decreased
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.connect_worker import ConnectWorker
-from mm2slo_lab.kafka_jars import Progress
-from mm2slo_lab.lab_topology import Engine
-from mm2slo_lab.ports import free_ports
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.managed_process import free_ports, wait_for
+from mm2slo_lab.mirror_processes import ConnectWorker
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -51,10 +50,10 @@ class OnConnect:
 
 @pytest.fixture(scope="module")
 def connect(lab_progress: Progress) -> Iterator[OnConnect]:
-    topology = LabTopology(flows=(US_EU,), engine=Engine.NONE)
+    topology = LabTopology(flows=(US_EU,), engine=LabEngine.NONE)
     with flow_checks.start_lab(topology, lab_progress, {(US_EU, TOPIC): (3, 1_000)}) as lab:
         (port,) = free_ports(1)
-        topology = replace(lab.topology, engine=Engine.CONNECT)
+        topology = replace(lab.topology, engine=LabEngine.CONNECT)
         brokers = {alias: lab.cluster(alias) for alias in topology.clusters}
         worker = ConnectWorker("eu", port, topology, brokers, lab.runtime)
         try:

@@ -7,8 +7,9 @@ from confluent_kafka import Producer
 from exporter_watch import Scrape, watch
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.message_transforms import dropping
+from mm2slo_lab.lab_faults import dropping
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

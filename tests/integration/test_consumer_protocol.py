@@ -11,10 +11,11 @@ from target_resume import resume
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.kafka_jars import Progress
+from mm2slo_kafka.lab_data import Load, commit, produce
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

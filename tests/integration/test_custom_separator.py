@@ -15,8 +15,9 @@ from flow_checks import (
 )
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

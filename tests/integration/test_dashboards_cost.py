@@ -24,7 +24,7 @@ from generated_dashboards import dashboards
 from monitoring import prometheus
 from tsdb import write_blocks
 
-from mm2slo_core.promql import aggregate, over
+from mm2slo_core.catalogue.promql import aggregate, over
 
 pytestmark = pytest.mark.long
 

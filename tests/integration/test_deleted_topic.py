@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 from exporter_watch import Scrape, watch
 
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab
+from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab.broker import Broker
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

@@ -10,8 +10,8 @@ import pytest
 from exporter_watch import Scrape, Watch, counters_never_decreased, watch
 from topic_reader import read_topic
 
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from mm2slo_cli.exclusion_effects import HttpStatusError, MonitoringApi
 from mm2slo_cli.main import main
-from mm2slo_cli.monitoring_api import HttpStatusError, Server
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.monitoring.monitoring_server import find_program, run_server
-from mm2slo_lab.ports import free_ports
+from mm2slo_lab.lab_monitoring import find_program, run_server
+from mm2slo_lab.managed_process import free_ports, wait_for
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 
@@ -34,17 +33,17 @@ RULES = "rules/mm2slo-maintenance.rules.yml"
 
 
 @contextmanager
-def monitoring_api(name: str, folder: Path, *command: str) -> Iterator[Server]:
+def monitoring_api(name: str, folder: Path, *command: str) -> Iterator[MonitoringApi]:
     """Run Prometheus or Alertmanager until the block ends."""
     with run_server(name, folder, lambda listen: [*command, f"--web.listen-address={listen}"]) as (
         address,
         _,
     ):
-        yield Server.of(name, "its address", address)
+        yield MonitoringApi.of(name, "its address", address)
 
 
 @pytest.fixture(scope="module")
-def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MonitoringApi]:
     folder = tmp_path_factory.mktemp("alertmanager")
     (folder / "alertmanager.yml").write_text("{route: {receiver: none}, receivers: [{name: none}]}")
     command = [
@@ -94,7 +93,9 @@ def command(
 ADD = ["add", "--reason", 'upgrade of "eu" <b>&', "--by", "ana"]
 
 
-def test_exclusion_creates_and_expires_silence(command: Command, alertmanager: Server) -> None:
+def test_exclusion_creates_and_expires_silence(
+    command: Command, alertmanager: MonitoringApi
+) -> None:
     to = ["--alertmanager-url", alertmanager.base]
     at = datetime.now(UTC).replace(microsecond=0)
     start, end = at + timedelta(hours=1), at + timedelta(hours=3)
@@ -119,7 +120,7 @@ def test_exclusion_creates_and_expires_silence(command: Command, alertmanager: S
 
 
 def test_silence_of_several_flows_matches_only_these(
-    command: Command, alertmanager: Server
+    command: Command, alertmanager: MonitoringApi
 ) -> None:
     to = ["--alertmanager-url", alertmanager.base]
     assert command(*ADD, "--flow", "*", "--from", "now", "--for", "1h", "--silence", *to) == 0
@@ -147,7 +148,7 @@ def test_silence_of_several_flows_matches_only_these(
 
 
 def test_exclusion_without_alertmanager_omits_only_silence(
-    command: Command, alertmanager: Server
+    command: Command, alertmanager: MonitoringApi
 ) -> None:
     (port,) = free_ports(1)
     unreachable = f"http://ana:s3cr3t@127.0.0.1:{port}"

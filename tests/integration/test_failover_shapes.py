@@ -13,10 +13,11 @@ from target_resume import checkpoints
 from topic_reader import count_copies, read_topic
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab import Lab, LabTopology, Security
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.kafka_jars import Progress
+from mm2slo_kafka.lab_data import Load, commit, produce
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabSecurity, LabTopology
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -95,7 +96,7 @@ def lab(request: pytest.FixtureRequest, lab_progress: Progress) -> Iterator[Lab]
     topology = LabTopology(
         flows=(US_EU,),
         mm2_properties={**policy, **sync, "offset.lag.max": "0"},
-        security=Security.SASL_SSL,
+        security=LabSecurity.SASL_SSL,
     )
     with flow_checks.start_lab(topology, lab_progress, {(US_EU, ORDERS): (2, 0)}) as own:
         yield own

@@ -12,8 +12,8 @@ import pytest
 from monitoring import monitoring
 from recording_server import Answer, RecordingServer
 
-from mm2slo_core.config import load_config
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_lab.managed_process import wait_for
 
 pytestmark = [pytest.mark.promtool, pytest.mark.long]
 

@@ -7,9 +7,9 @@ from flapping_proxy import flapping_proxy
 
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.lab_topology import Engine
-from mm2slo_lab.ports import HOST, free_ports
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.managed_process import HOST, free_ports
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -24,7 +24,7 @@ def test_group_offsets_with_flapping_coordinator_do_not_block_exit() -> None:
     topology = LabTopology(
         clusters=("us",),
         flows=(),
-        engine=Engine.NONE,
+        engine=LabEngine.NONE,
         broker_properties={"advertised.listeners": f"CLIENT://{HOST}:{port}"},
     )
     properties = {

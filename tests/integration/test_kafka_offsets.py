@@ -12,12 +12,12 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_record import FirstRecord, ReadFailure
+from mm2slo_kafka.first_records import FirstRecord, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.lab_data import Load, commit, produce
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
-from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 KEEP_ALL = {"retention.ms": "-1"}  # old records would be deleted within a second

@@ -11,15 +11,16 @@ from transactional_traffic import OpenTransaction, produce_in_transaction
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.tailed_topic import Batch, RestartReason, TailState
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_kafka.tailed_topic import RestartReason, TailBatch, TailState
 from mm2slo_kafka.topic_tail import TopicTail
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Engine, Lab, LabTopology
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 KEEP_ALL = {"retention.ms": "-1"}  # old records would be deleted within a second
-ONE_CLUSTER = LabTopology(clusters=("us",), flows=(), engine=Engine.NONE)
+ONE_CLUSTER = LabTopology(clusters=("us",), flows=(), engine=LabEngine.NONE)
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def tail(us: ClusterClient, fresh_topic: str) -> Iterator[TopicTail]:
     found.close()
 
 
-def places(batches: list[Batch]) -> list[tuple[int, int]]:
+def places(batches: list[TailBatch]) -> list[tuple[int, int]]:
     return sorted((record.partition, record.offset) for b in batches for record in b.records)
 
 

@@ -17,12 +17,13 @@ from kafka_matrix import MATRIX
 from topic_reader import count_copies
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology, faults
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.kafka_jars import Progress
-from mm2slo_lab.kafka_versions import mirror_version
+from mm2slo_lab import lab_faults
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabTopology, mirror_version
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -158,11 +159,11 @@ def test_records_removed_before_they_are_copied_are_lost(lab: Lab, seen: Watch) 
 def test_failed_task_is_reported_until_it_runs_again(lab: Lab, seen: Watch) -> None:
     topic = "too-large"
     flow_checks.create_replicated_topic(lab, topic, 1)
-    failed = faults.fail_task(lab, US_EU, topic)
+    failed = lab_faults.fail_mirror_task(lab, US_EU, topic)
     state = {"flow": FLOW, "connector": "MirrorSourceConnector", "state": "failed"}
     seen.until(lambda s: sum(s.values("mm2_task_state", **state).values()) == len(failed), "failed")
     seen.until(lambda s: s.values("mm2_partition_stalled", topic=topic).values(), "its partition")
-    faults.repair_task(lab, US_EU, topic)
+    lab_faults.repair_mirror_task(lab, US_EU, topic)
     seen.until(lambda s: sum(s.values("mm2_task_state", **state).values()) == 0, "running tasks")
 
 
@@ -170,7 +171,7 @@ def test_audit_finds_no_fault_and_an_injected_one(lab: Lab) -> None:
     start = round(time.time() * 1000)
     topic = "audited"
     flow_checks.create_replicated_topic(lab, topic, 300)
-    faults.foreign_records(lab, US_EU, topic, 2)
+    lab_faults.foreign_records(lab, US_EU, topic, 2)
     window = Window(start - 5_000, round(time.time() * 1000) + 1)
     [outcome] = audit(AuditRequest(lab.config_yaml(), window, (FLOW,), (topic,))).outcomes.values()
     assert (outcome.counts[Verdict.MATCHED], outcome.counts[Verdict.EXTRA]) == (300, 2)

@@ -8,10 +8,12 @@ from topic_reader import count_copies
 from transactional_traffic import OpenTransaction, consume_and_commit, produce_in_transaction
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, commit, consume, produce
-from mm2slo_lab import Lab, LabError, faults
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.task_states import failed_tasks, task_states
+from mm2slo_kafka.lab_data import Load, commit, consume, produce
+from mm2slo_lab import lab_faults
+from mm2slo_lab.lab_faults import failed_tasks, task_states
+from mm2slo_lab.lab_topology import LabError
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 US_EU = Flow("us", "eu")
@@ -169,7 +171,7 @@ def test_added_partitions_are_replicated(lab: Lab, fresh_topic: str) -> None:
 def test_foreign_records_are_only_on_target(lab: Lab, fresh_topic: str) -> None:
     create_replicated_topic(lab, fresh_topic, 10)
 
-    delivered = faults.foreign_records(lab, US_EU, fresh_topic, 3, partition=0)
+    delivered = lab_faults.foreign_records(lab, US_EU, fresh_topic, 3, partition=0)
 
     assert (delivered.count, delivered.next_offsets) == (3, {0: 13})
     assert count_copies(lab, fresh_topic) == 13
@@ -189,10 +191,10 @@ def test_recreated_topic_is_empty(lab: Lab, fresh_topic: str) -> None:
 def test_one_of_two_tasks_fails_and_is_repaired(lab: Lab, fresh_topic: str) -> None:
     create_replicated_topic(lab, fresh_topic, 40, partitions=4)
     try:
-        failed = faults.fail_task(lab, US_EU, fresh_topic, partition=1)
+        failed = lab_faults.fail_mirror_task(lab, US_EU, fresh_topic, partition=1)
         states = task_states(lab, US_EU)
     finally:
-        faults.repair_task(lab, US_EU, fresh_topic)
+        lab_faults.repair_mirror_task(lab, US_EU, fresh_topic)
 
     sources = {task: state for task, state in states.items() if "MirrorSource" in task}
     assert sorted(sources.values()) == ["FAILED", "RUNNING"]

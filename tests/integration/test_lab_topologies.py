@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import APP, Engine, Lab, LabTopology, Security
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_topology import APP, LabEngine, LabSecurity, LabTopology
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = pytest.mark.lab
 LabFactory = Callable[..., Lab]
@@ -41,8 +42,8 @@ def test_three_clusters_replicate_as_fan_in(lab_factory: LabFactory) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("security", [Security.SASL_PLAINTEXT, Security.SASL_SSL])
-def test_secured_lab_replicates_and_denies(lab_factory: LabFactory, security: Security) -> None:
+@pytest.mark.parametrize("security", [LabSecurity.SASL_PLAINTEXT, LabSecurity.SASL_SSL])
+def test_secured_lab_replicates_and_denies(lab_factory: LabFactory, security: LabSecurity) -> None:
     lab = lab_factory(LabTopology(flows=(US_EU,), security=security))
     us = lab.cluster("us")
     replicate(lab, US_EU)
@@ -64,7 +65,7 @@ def accepted(properties: dict[str, str]) -> bool:
 
 @pytest.mark.long
 def test_connect_runs_mirror_connectors(lab_factory: LabFactory) -> None:
-    lab = lab_factory(LabTopology(flows=(US_EU,), engine=Engine.CONNECT))
+    lab = lab_factory(LabTopology(flows=(US_EU,), engine=LabEngine.CONNECT))
 
     assert sum(replicate(lab, US_EU).values()) == 100
 
@@ -106,7 +107,7 @@ def test_lab_with_exactly_once_replicates(lab_factory: LabFactory) -> None:
 
 
 def test_lab_stop_deletes_data(lab_factory: LabFactory) -> None:
-    lab = lab_factory(LabTopology(clusters=("solo",), flows=(), engine=Engine.NONE))
+    lab = lab_factory(LabTopology(clusters=("solo",), flows=(), engine=LabEngine.NONE))
     root: Path = lab.runtime.root
     assert (root / "solo" / "data").is_dir()
 

@@ -11,8 +11,8 @@ from typing import Self
 import pytest
 
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 REPLICA = """
 import json, sys, threading
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.leased_slot import LeasedSlot
+from mm2slo_kafka.leadership import LeasedSlot
 properties, topic, stopping = json.loads(sys.argv[1]), sys.argv[2], threading.Event()
 slot = LeasedSlot(
     ClusterClient("us", properties), prefix=topic, topic=topic, prepare=lambda _stopping: None

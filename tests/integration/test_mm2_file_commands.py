@@ -9,11 +9,12 @@ import pytest
 from transactional_traffic import consume_and_commit
 
 from mm2slo_cli import main as cli
-from mm2slo_core.properties_text import dump_properties
+from mm2slo_core.file_syntax import dump_properties
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Engine, Lab, LabTopology
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
@@ -111,7 +112,7 @@ def test_lint_connect_finds_topics_that_would_fail_their_task(
     lab_factory: Callable[[LabTopology], Lab], mm2slo: Command, tmp_path: Path
 ) -> None:
     # Without MirrorMaker 2, whose task would fail.
-    lab = lab_factory(LabTopology(flows=(Flow("us", "eu"),), engine=Engine.NONE))
+    lab = lab_factory(LabTopology(flows=(Flow("us", "eu"),), engine=LabEngine.NONE))
     us, long_name = lab.cluster("us").admin, "x" * 247
     us.create_topic("orders", 1, {"message.timestamp.before.max.ms": "60000"})
     us.create_topic(long_name, 1)

@@ -28,21 +28,17 @@ from mm2slo_cli.check_connect import diagnose
 from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.exporter import run_exporter
-from mm2slo_cli.mirror_files import name_by_form, read_setups
-from mm2slo_core.connection_checks.check_result import CheckResult
-from mm2slo_core.connection_checks.required_permissions import Component
-from mm2slo_core.mm2_config.acl_bindings import render_acls
-from mm2slo_core.properties_text import dump_properties
+from mm2slo_cli.mirror_config_files import name_by_form, read_setups
+from mm2slo_core.file_syntax import dump_properties, dump_yaml
+from mm2slo_core.kafka_permissions import CheckResult, Component
+from mm2slo_core.mm2_config.rendered_setup import render_acls
 from mm2slo_core.topology import Flow
-from mm2slo_core.yaml_text import dump_yaml
 from mm2slo_kafka.cluster_inspection import ClusterInspection
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import APP, LabTopology, Security
+from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab.broker import Broker
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.java_runtime import Runtime
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION
-from mm2slo_lab.managed_process import ManagedProcess
+from mm2slo_lab.kafka_runtime import Runtime
+from mm2slo_lab.lab_topology import APP, DEFAULT_VERSION, LabSecurity, LabTopology
+from mm2slo_lab.managed_process import ManagedProcess, wait_for
 from mm2slo_lab.mirror_properties import mirror_properties
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("secured-lab")]
@@ -198,8 +194,8 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrored]:
     write_secrets(own_secrets, EXPORTER, certificates)
     topology = LabTopology(flows=(FLOW,), mm2_properties=SETTINGS)
     with ExitStack() as running:
-        us = running.enter_context(running_broker("us", root, Security.SASL_SSL))
-        eu = running.enter_context(running_broker("eu", root, Security.SASL_PLAINTEXT, [mutual]))
+        us = running.enter_context(running_broker("us", root, LabSecurity.SASL_SSL))
+        eu = running.enter_context(running_broker("eu", root, LabSecurity.SASL_PLAINTEXT, [mutual]))
         file = root / "mm2.properties"
         properties = mirror_properties(topology, clients(us, mutual, secrets))
         file.write_text(dump_properties(properties), encoding="ascii")

@@ -16,17 +16,16 @@ from confluent_kafka import Producer
 from exporter_watch import Scrape, counters_never_decreased, watch
 from transactional_traffic import consume_and_commit
 
-from mm2slo_core.properties_text import dump_properties
-from mm2slo_core.records import Checkpoint
-from mm2slo_core.timeline_record import Side, WatermarkRecord
+from mm2slo_core.file_syntax import dump_properties
+from mm2slo_core.records.mirror_records import Checkpoint
+from mm2slo_core.records.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_kafka.topic_tail import TopicTail
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import free_ports, wait_for
 from mm2slo_lab.mirror_properties import mirror_properties
-from mm2slo_lab.ports import free_ports
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

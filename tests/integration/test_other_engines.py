@@ -6,7 +6,7 @@ import pytest
 from exporter_watch import Scrape, counters_never_decreased, watch
 from steady_load import SteadyLoad
 
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("failover-lab")]
 

@@ -10,10 +10,11 @@ from exporter_watch import Watch, watch
 from transactional_traffic import consume_and_commit
 
 from mm2slo_core import catalogue
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab, LabError
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.monitoring import Cadence, Prometheus, prometheus
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_monitoring import Cadence, Prometheus, prometheus
+from mm2slo_lab.lab_topology import LabError
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

@@ -8,9 +8,10 @@ import pytest
 from exporter_watch import Scrape, Watch, watch
 from secured_listeners import add_scram_user
 
-from mm2slo_lab import Lab, User
 from mm2slo_lab.broker import Broker
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.lab_topology import User
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("secured-lab")]
 

@@ -13,19 +13,24 @@ from rule_reference import Counters, step
 from rule_reference.counter_increase import Sample
 from scraped_counters import PER_SCRAPE, Replica, brute_force
 
-from mm2slo_core.catalogue import BAD_STEP, EVENTS_STEP, EXCLUDED_STEP, UNKNOWN_STEP
+from mm2slo_core.catalogue.prometheus_series import (
+    BAD_STEP,
+    EVENTS_STEP,
+    EXCLUDED_STEP,
+    UNKNOWN_STEP,
+)
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting import budget_series
-from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, counted
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.reporting import slo_report
+from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, count_span
 from mm2slo_core.topology import Flow
 from mm2slo_report.http_session import Server
-from mm2slo_report.recording.exposition import Page
-from mm2slo_report.recording.step_accumulator import StepAccumulator
-from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
-from mm2slo_report.sources.recorder_source import RecorderSource
-from mm2slo_report.sources.sli_source import SliSource, SliSourceError
-from mm2slo_store import Store
+from mm2slo_report.prometheus_api import PrometheusClient
+from mm2slo_report.prometheus_source import PrometheusSource
+from mm2slo_report.recording.recorder_history import RecorderSource
+from mm2slo_report.recording.scraped_counters import Page, StepAccumulator
+from mm2slo_report.sli_source import SliSource, SliSourceError
+from mm2slo_store.store import Store
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 
@@ -215,7 +220,7 @@ def test_sources_agree_on_each_step(source: PrometheusSource, recorder: Recorder
 def test_steps_add_up_to_the_counts_of_their_span(either: SliSource) -> None:
     span = Span(START + HOUR + 2 * MINUTE_MS, NOW - 7 * MINUTE_MS)
     steps = either.steps(AVAILABLE, span)
-    added, asked = counted(steps, span), counts_of(either, AVAILABLE, span)
+    added, asked = count_span(steps, span), counts_of(either, AVAILABLE, span)
     assert (added.total, added.good) == pytest.approx((asked.total, asked.good))
     assert added.minutes == asked.minutes
 
@@ -228,8 +233,8 @@ def test_parts_of_a_history_are_the_counts_of_their_spans(
     """Rule groups have any phase, and a part starts at any time, midnight for one."""
     for start in (MIDNIGHT - 3 * length, NOW - 9 * STEP + 7 * MINUTE_MS):
         span = Span(start, start + 6 * length)
-        parts = budget_series.steps(span, length)
-        found = budget_series.series(either.steps(indicator, span), parts, 0.99, 3_600.0)
+        parts = slo_report.step_spans(span, length)
+        found = slo_report.budget_steps(either.steps(indicator, span), parts, 0.99, 3_600.0)
         asked = either.counts([indicator], parts)[indicator]
         assert not isinstance(asked, SliSourceError)
         for each, part in zip(found, parts, strict=True):

@@ -11,9 +11,9 @@ import pytest
 from large_flow import LargeFlow, Shape
 
 from mm2slo_cli.exporter import run_exporter
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -20,10 +20,10 @@ from promtool import needs_promtool
 from rule_reference import Counters, short_window, step, step_sum
 from rule_reference.counter_increase import Sample, extrapolation_bound
 
-from mm2slo_alerts import recording
-from mm2slo_alerts.rule_model import RecordingRule
-from mm2slo_core.objectives import ObjectiveRule
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_alerts import recording_rules
+from mm2slo_alerts.alert_rules import RecordingRule
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import ObjectiveRule
 
 pytestmark = [needs_promtool, pytest.mark.xdist_group("monitoring")]
 
@@ -93,7 +93,7 @@ def expressions() -> dict[str, str]:
     """Expressions of recorded series by name, in terms of the counters only."""
     rule = ObjectiveRule(flows=("*",), key=SliKey(Sli.AVAILABILITY), target=0.999)
     found: dict[str, str] = {}
-    for group in recording.groups([rule]):
+    for group in recording_rules.recording_groups([rule]):
         for each in group.rules:
             assert isinstance(each, RecordingRule)
             expr = each.expr

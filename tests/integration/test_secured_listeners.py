@@ -28,13 +28,12 @@ from secured_listeners import (
     tls_properties,
 )
 
-from mm2slo_core.client_security import OAUTH_HANDLER, java_properties, librdkafka_properties
-from mm2slo_core.mm2_config.findings import Origin
-from mm2slo_core.mm2_config.java_security import read_security
-from mm2slo_core.mm2_config.mirror_setup import Setting
+from mm2slo_core.config.client_security import OAUTH_HANDLER, java_properties, librdkafka_properties
+from mm2slo_core.mm2_config.config_overlay import read_security
+from mm2slo_core.mm2_config.mirror_setup import Origin, Setting
 from mm2slo_core.mm2_config.provider_references import MirrorFiles
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import APP, Security
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_topology import APP, LabSecurity
 
 pytestmark = [
     pytest.mark.lab,
@@ -124,7 +123,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
             # The broker reads the keys of tokens only from allowed URLs.
             patch.setenv("JDK_JAVA_OPTIONS", f"-D{ALLOWED_URLS}={server.address}/keys")
             broker = running.enter_context(
-                running_broker("us", root, Security.SASL_SSL, listeners.values())
+                running_broker("us", root, LabSecurity.SASL_SSL, listeners.values())
             )
         broker.admin.create_topic(TOPIC, 1)
         for user in (APP.name, TOKEN_USER):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mm2slo_alerts.output_files import ALERTMANAGER, SLACK_TEMPLATE
-from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
-from mm2slo_core.config.exporter_config import ExporterConfig
-from mm2slo_core.objectives import DAY, DEFAULT_WINDOW
-from mm2slo_lab.monitoring.monitoring_server import find_program, get_json, run_server
+from mm2slo_alerts.alert_files import ALERTMANAGER, SLACK_TEMPLATE
+from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
+from mm2slo_core.config.service_config import ExporterConfig
+from mm2slo_core.objectives.objective import DAY, DEFAULT_WINDOW
+from mm2slo_lab.lab_monitoring import find_program, get_json, run_server
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 

@@ -28,7 +28,7 @@ from slo_scenario import (
 from slo_scenario.outage_run import run_scenario
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_runtime import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

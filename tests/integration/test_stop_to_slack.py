@@ -11,8 +11,8 @@ from alerting_lab import AlertingLab, start_alerting_lab
 from steady_load import SteadyLoad
 from topic_reader import count_copies
 
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -14,11 +14,11 @@ from steady_load import SteadyLoad
 from topic_reader import count_copies
 
 from mm2slo_cli.exporter import run_exporter
-from mm2slo_core.config import load_config
-from mm2slo_core.config.published_indicators import default_objective_rules
-from mm2slo_core.sli_counters import Sli
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import default_objective_rules
+from mm2slo_core.indicators.sli_counters import Sli
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

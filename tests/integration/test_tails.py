@@ -11,9 +11,10 @@ from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.config.flow_config import DEFAULT_TOPICS_EXCLUDE
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab, faults
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab import lab_faults
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
@@ -233,7 +234,7 @@ def test_foreign_record_is_reported_and_lag_is_exact(
 ) -> None:
     topic = create_with_records(lab, fresh_topic, 20)
     at_rest(seen, topic, 20)
-    faults.foreign_records(lab, US_EU, topic)
+    lab_faults.foreign_records(lab, US_EU, topic)
     foreign = seen.until(lambda s: quality(s, topic) == "foreign_writer", "a foreign writer")
     assert foreign.value("mm2_target_end_offset", topic=topic) == 21
     at_rest(seen, topic, 20)

@@ -8,12 +8,14 @@ import pytest
 from exporter_watch import Scrape, Watch, watch
 from steady_load import SteadyLoad
 
-from mm2slo_audit.scope import open_clients, read_scopes
+from mm2slo_audit.scope.cluster_readings import open_clients
+from mm2slo_audit.scope.scope_reader import read_scopes
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab, faults
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab import lab_faults
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
@@ -65,7 +67,7 @@ def fail(lab: Lab, seen: Watch, task: int) -> Failure:
     """Fail *task*, wait for some slices with all its partitions stalled, and repair it."""
     held = partitions_of(seen, task)
     try:
-        failed = faults.fail_task(lab, US_EU, TOPIC, partition=min(held))
+        failed = lab_faults.fail_mirror_task(lab, US_EU, TOPIC, partition=min(held))
         assert failed == (f"{SOURCE}-{task}",)
         start = seen.until(
             lambda s: stalled(s) == held and is_overdue(s, held), "stalled partitions"
@@ -76,7 +78,7 @@ def fail(lab: Lab, seen: Watch, task: int) -> Failure:
         )
         assert_audit_finds_nothing_lost(lab, held)
     finally:
-        faults.repair_task(lab, US_EU, TOPIC)
+        lab_faults.repair_mirror_task(lab, US_EU, TOPIC)
     return Failure(task, held, start, end)
 
 

@@ -21,11 +21,12 @@ from truth_table import (
 )
 from truth_table.working_flows import EU_US, US_EU, watch_working_flows
 
-from mm2slo_core.canary_record import CanaryRecord
-from mm2slo_core.sli_counters import Sli
+from mm2slo_core.indicators.canary_rules import CanaryRecord
+from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_exporter.service.flow_runner import FlowRunner
-from mm2slo_kafka.traffic import consume
-from mm2slo_lab import Lab, faults
+from mm2slo_kafka.lab_data import consume
+from mm2slo_lab import lab_faults
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
@@ -165,7 +166,7 @@ def outage(lab: Lab) -> Outage:
             # Metrics of the target are still updated: records of another writer.
             here = {"flow": US_EU.label, "topic": topic}
             before = total(found[US_EU.label].end, "mm2_target_end_offset", **here)
-            faults.foreign_records(lab, US_EU, topic, 7, partition=0)
+            lab_faults.foreign_records(lab, US_EU, topic, 7, partition=0)
             seen.until(
                 lambda s: total(s, "mm2_target_end_offset", **here) == before + 7,
                 "the target's end offset to advance",

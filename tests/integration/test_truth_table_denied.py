@@ -18,8 +18,9 @@ from truth_table import (
     total,
 )
 
-from mm2slo_kafka.traffic import Load
-from mm2slo_lab import APP, Lab
+from mm2slo_kafka.lab_data import Load
+from mm2slo_lab.lab_topology import APP
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 

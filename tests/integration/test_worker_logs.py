@@ -15,15 +15,16 @@ from cli_process import run_mm2slo
 from fake_hec import FakeHec, HecToken
 from splunk_app import read_conf, search_condition
 
-from mm2slo_alerts.output_files import alert_groups, links
-from mm2slo_alerts.rule_model import AlertRule
-from mm2slo_cli.alerts_preview import State, render_alert, render_message
+from mm2slo_alerts.alert_files import alert_groups, links
+from mm2slo_alerts.alert_rules import AlertRule
+from mm2slo_cli.alerts_preview import AlertState, render_alert, render_message
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab, faults
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.task_states import failed_tasks
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab import lab_faults
+from mm2slo_lab.lab_faults import failed_tasks
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
@@ -67,7 +68,7 @@ def log(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerLo
             text = file.read_bytes()
             fake.index.wait_for(lambda found: len(found) >= text.count(b"\n"), 60.0)
         yield WorkerLog(text, failed, list(fake.index.events))
-    faults.repair_task(lab, US_EU, TOPIC)
+    lab_faults.repair_mirror_task(lab, US_EU, TOPIC)
 
 
 def write_config(folder: Path, url: str, file: Path) -> Path:
@@ -200,7 +201,7 @@ def logs_button(flow: Flow, since: datetime) -> str:
     )
     # A message is rendered as 12 minutes after the start of its alert.
     now = since + timedelta(minutes=12)
-    message = render_message(render_alert(rule, flow), config, State.FIRING, now)
+    message = render_message(render_alert(rule, flow), config, AlertState.FIRING, now)
     urls = {each["text"]: each["url"] for each in message["attachments"][0]["actions"]}
     return str(urls["Logs"])
 

@@ -4,9 +4,9 @@ import zipfile
 
 import pytest
 
-from mm2slo_lab.kafka_jars import jar_paths
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
-from mm2slo_logship.events.event_actions import EVENT_ACTIONS
+from mm2slo_lab.kafka_runtime import jar_paths
+from mm2slo_lab.lab_topology import DEFAULT_VERSION, mirror_version
+from mm2slo_logship.event_actions import EVENT_ACTIONS
 
 MIRROR = mirror_version(DEFAULT_VERSION)
 _JARS = ("connect-mirror-", "connect-runtime-", "kafka-clients-")

@@ -11,10 +11,9 @@ import pytest
 from kafka_jvm import running_jvm
 from log_shipping import parse_log
 
-from mm2slo_lab import ivy
-from mm2slo_lab.java_lookup import find_java
-from mm2slo_lab.kafka_jars import classpath
-from mm2slo_lab.kafka_versions import Artifact
+from mm2slo_lab import kafka_runtime
+from mm2slo_lab.kafka_runtime import classpath, find_java
+from mm2slo_lab.lab_topology import Artifact
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -66,10 +65,10 @@ def log4j(version: str, folder: Path) -> str:
     modules.append(
         Artifact("com.fasterxml.jackson.dataformat", "jackson-dataformat-yaml", "2.18.6")
     )
-    (folder / "ivy.xml").write_text(ivy.render_module(modules), encoding="utf-8")
+    (folder / "ivy.xml").write_text(kafka_runtime.render_ivy_module(modules), encoding="utf-8")
     settings = os.environ.get("MM2SLO_IVY_SETTINGS")
     (jar,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
-    command = ivy.command(
+    command = kafka_runtime.render_ivy_command(
         java=find_java(17), ivy_jar=jar, module=folder / "ivy.xml", cache=folder / "cache",
         target=folder / "jars", settings=Path(settings) if settings else None,
     )  # fmt: skip

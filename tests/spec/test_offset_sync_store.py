@@ -6,9 +6,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mm2slo_core.flow_offsets import OffsetSyncStore, Untranslated
-from mm2slo_core.offset_sync_store import violated_invariants
-from mm2slo_core.records import OffsetSync
+from mm2slo_core.offset_translation import (
+    OffsetSyncStore,
+    Untranslated,
+    violated_invariants,
+)
+from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from mm2slo_core.record_transforms import RecordTransforms
+from mm2slo_core.topic_filters import RecordTransforms
 
 pytestmark = pytest.mark.xdist_group("spark")
 

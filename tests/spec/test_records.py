@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.records import Checkpoint, Heartbeat, OffsetSync, SourceOffset
+from mm2slo_core.records.connect_records import SourceOffset
+from mm2slo_core.records.mirror_records import Checkpoint, Heartbeat, OffsetSync
 from mm2slo_core.topology import TopicPartition
 
 pytestmark = pytest.mark.xdist_group("spark")

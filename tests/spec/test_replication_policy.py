@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mm2slo_core.name_filters import TopicFilter
 from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
+from mm2slo_core.topic_filters import TopicFilter
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -7,9 +7,10 @@ from typing import Any, Final
 import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j ships no types
 
+from mm2slo_core.file_syntax import dump_properties
 from mm2slo_core.java_values import read_boolean, read_integer, read_servers, split_list, trim
 from mm2slo_core.mm2_config.connect_json import read_connect_json
-from mm2slo_core.mm2_config.connector_keys import (
+from mm2slo_core.mm2_config.connector_settings import (
     CLIENT_KEYS,
     NEWEST_VERSION,
     TOP_LEVEL_KEYS,
@@ -19,11 +20,10 @@ from mm2slo_core.mm2_config.connector_keys import (
     kafka_release,
     unknown_client_key,
 )
-from mm2slo_core.mm2_config.lint.lint_input import LintFlow
+from mm2slo_core.mm2_config.lint_checks import LintFlow
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.properties_text import dump_properties
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
+from mm2slo_lab.lab_topology import DEFAULT_VERSION, mirror_version
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -7,14 +7,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from mm2slo_core.properties_text import dump_properties
+from mm2slo_core.file_syntax import dump_properties
 from mm2slo_lab.broker import _kafka_uuid, formatted_log, write_log_directory
 from mm2slo_lab.broker_properties import server_properties
-from mm2slo_lab.java_runtime import Runtime
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION
-from mm2slo_lab.lab_topology import Security
-from mm2slo_lab.managed_process import ManagedProcess
-from mm2slo_lab.ports import HOST, accepts, free_ports
+from mm2slo_lab.kafka_runtime import Runtime
+from mm2slo_lab.lab_topology import DEFAULT_VERSION, LabSecurity
+from mm2slo_lab.managed_process import HOST, ManagedProcess, accepts, free_ports
 
 _SETTINGS = {"log.retention.check.interval.ms": "300000", "log.index.size.max.bytes": "65536"}
 
@@ -34,7 +32,7 @@ def start_brokers(count: int, heap: int) -> Iterator[list[str]]:
                 port=port,
                 controller_port=controller,
                 log_directory=folder / "data",
-                security=Security.PLAINTEXT,
+                security=LabSecurity.PLAINTEXT,
                 tls=None,
                 overrides={**_SETTINGS, "node.id": str(number)},
             )

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mm2slo_lab.ports import HOST
+from mm2slo_lab.managed_process import HOST
 
 
 class DelayingProxy:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from mm2slo_lab.ports import HOST
+from mm2slo_lab.managed_process import HOST
 
 _MAX_UP_SECONDS = 0.6
 _MAX_DOWN_SECONDS = 0.3

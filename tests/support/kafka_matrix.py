@@ -2,6 +2,6 @@
 
 from typing import Final
 
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION
+from mm2slo_lab.lab_topology import DEFAULT_VERSION
 
 MATRIX: Final = ("3.9.x", "4.1.x", "4.3.x", DEFAULT_VERSION)

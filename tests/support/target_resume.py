@@ -6,9 +6,9 @@ from typing import Final
 
 from topic_reader import read_topic
 
-from mm2slo_core.records import Checkpoint
+from mm2slo_core.records.mirror_records import Checkpoint
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 
 _US_EU: Final = Flow("us", "eu")
 

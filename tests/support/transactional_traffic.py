@@ -5,11 +5,11 @@ from typing import Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from mm2slo_kafka.traffic import (
+from mm2slo_kafka.lab_data import (
     CONSUMER_SETTINGS,
     PRODUCER_SETTINGS,
-    Delivered,
     Load,
+    LoadResult,
     flush_load,
     read_records,
     send_load,
@@ -26,7 +26,7 @@ def produce_in_transaction(
     *,
     transactional_id: str,
     abort: bool = False,
-) -> Delivered:
+) -> LoadResult:
     """Produce *load* in one transaction, then commit or *abort* it.
 
     The transaction marker takes one more offset in each written partition.
@@ -60,9 +60,9 @@ class OpenTransaction:
         self._producer.begin_transaction()
         self._open = True
 
-    def send(self, load: Load) -> Delivered:
+    def send(self, load: Load) -> LoadResult:
         """Produce *load* in the transaction and wait until it is acknowledged."""
-        delivered = Delivered()
+        delivered = LoadResult()
         send_load(self._producer, self._topic, load, delivered)
         flush_load(self._producer, self._topic, delivered)
         return delivered

@@ -14,7 +14,3 @@ unmasked_records     parts that must change, unchanged
 affinity             keys
 judgement            `judge`, which runs all of it
 """
-
-from mm2slo_audit.engine.judgement import judge
-
-__all__ = ["judge"]

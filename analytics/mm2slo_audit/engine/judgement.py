@@ -1,22 +1,23 @@
 """Judges all units of a run in as few passes over their records as possible.
 
 A clean plain unit takes one pass (`match_tally`) and one over its keys. Groups that counts do not
-decide are read again, record by record, only in their time slices.
+decide are read again, record by record, only in their time slices. Ledgers collect the rows that
+Spark returns into the outcome of each unit.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.affinity import count_by_key, tally_affinity
-from mm2slo_audit.engine.compacted_topics import find_latest_leftover, pair_newest
-from mm2slo_audit.engine.duplicates import judge_duplicates
+from mm2slo_audit.engine.copy_verdicts import judge_duplicates, judge_late, judge_unmasked
 from mm2slo_audit.engine.group_marks import (
     DUPLICATED,
     LATE,
@@ -24,38 +25,54 @@ from mm2slo_audit.engine.group_marks import (
     OVERTAKEN,
     REPEATED,
     UNEXPLAINED,
+    GroupMark,
 )
-from mm2slo_audit.engine.late_copies import judge_late
-from mm2slo_audit.engine.leftover_verdicts import judge_leftover, verdict_code
-from mm2slo_audit.engine.match_tally import is_plain_unit, tally_matches
-from mm2slo_audit.engine.parallelism import count_exchange_partitions, limit_shuffle_partitions
-from mm2slo_audit.engine.partition_parts import Parts, plan_parts
+from mm2slo_audit.engine.match_tally import (
+    Parts,
+    is_plain_unit,
+    plan_parts,
+    tally_matches,
+    unpack_row,
+)
 from mm2slo_audit.engine.record_pairs import (
     add_arrival_brackets,
+    count_by_key,
     find_disordered_keys,
+    find_latest_leftover,
     judge_disorder,
+    pair_newest,
     pair_records,
     sum_source_bytes,
+    tally_affinity,
     tally_pairs,
 )
-from mm2slo_audit.engine.second_pass import SecondPass
-from mm2slo_audit.engine.slice_records import select_repeated
+from mm2slo_audit.engine.second_pass import SecondPass, select_repeated
 from mm2slo_audit.engine.unit_columns import Units, judges_order
-from mm2slo_audit.engine.unit_ledger import UnitLedger
-from mm2slo_audit.engine.unmasked_records import judge_unmasked
-from mm2slo_audit.engine.unmatched_records import claim_copies_elsewhere, find_unmatched
-from mm2slo_core.audit.audit_scope import Comparison
-from mm2slo_core.audit.record_verdict import UNREMARKABLE, Verdict
-from mm2slo_core.audit.unit_outcome import EVIDENCE_CAP
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark.sql import SparkSession
-
-    from mm2slo_core.audit.audit_scope import UnitScope
-    from mm2slo_core.audit.record_sample import Sample
-    from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_audit.engine.unmatched_records import (
+    VERDICTS,
+    claim_copies_elsewhere,
+    find_unmatched,
+    judge_leftover,
+    verdict_code,
+)
+from mm2slo_core.audit.audit_scope import Comparison, UnitScope
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import (
+    EVIDENCE_CAP,
+    SURPLUS,
+    UNREMARKABLE,
+    AffinityOutcome,
+    Evidence,
+    KeyCell,
+    LatencyCells,
+    PartitionOutcome,
+    ReplayEvent,
+    UnitOutcome,
+    Verdict,
+    merge_latencies,
+    pool_key_cells,
+)
+from mm2slo_core.records.timeline_record import Side
 
 _COPIES: Final = (verdict_code(Verdict.DUPLICATE), verdict_code(Verdict.REPLAY))
 
@@ -71,7 +88,7 @@ def judge(
     partitions: int | None = None,
     split: Parts | None = None,
 ) -> list[UnitOutcome]:
-    """Judge the units of *scopes* as `mm2slo_core.audit.reference.judge` does, in their order.
+    """Judge the units of *scopes*, in their order; `mm2slo_core.audit.reference_audit` is the rule.
 
     *records* and *polls* have the columns of `AuditRecord` and `ArrivalPoll`, and are read twice if
     there are anomalies. *evidence_cap* limits evidence per unit and verdict, and broken keys; None:
@@ -171,7 +188,7 @@ class _Judgement:
         if suspects is not None and flags & REPEATED:
             self._tally_repeated(suspects, fast)
         if suspects is not None and flags & (OVERTAKEN | REPEATED | LATE):
-            paired.append(self._keep(pair_records(_unbracketed(suspects), fast)))
+            paired.append(self._keep(pair_records(_without_brackets(suspects), fast)))
         return _union(paired) if paired else None
 
     def _leftover(
@@ -251,7 +268,7 @@ class _Judgement:
             remarkable_ones = ~F.col("verdict").isin([verdict_code(each) for each in UNREMARKABLE])
             evidence = found.where(noted & remarkable_ones)
             order = (F.coalesce("cell_flow", F.lit(0)), "partition", "offset")
-            for row in _first(evidence, ("topic", "verdict"), order, self.cap).collect():
+            for row in _first_rows(evidence, ("topic", "verdict"), order, self.cap).collect():
                 self.ledgers[row.topic].add_evidence(row)
         if copied_again:
             copies = found.where(F.col("verdict").isin(*_COPIES))
@@ -268,7 +285,7 @@ class _Judgement:
         ordered = self.units.where(judges_order)
         if not self.census and ordered:
             strata = self.records.where("in_keys and kh is not null")
-            paired = pair_records(_unbracketed(strata), ordered)
+            paired = pair_records(_without_brackets(strata), ordered)
         disordered = None
         if paired is not None and ordered:
             disordered = find_disordered_keys(paired, ordered)
@@ -279,14 +296,14 @@ class _Judgement:
             broken |= row.keys_split > 0 or row.keys_disordered > 0
         if broken:
             rows = found.where("strays > 0 or overtook > 0")
-            for row in _first(rows, ("topic",), ("kh",), self.cap).collect():
+            for row in _first_rows(rows, ("topic",), ("kh",), self.cap).collect():
                 self.ledgers[row.topic].broken_keys.append(row.kh)
 
     def _keep(self, frame: DataFrame) -> DataFrame:
         return self.kept.enter_context(_persist(frame))
 
 
-def _unbracketed(records: DataFrame) -> DataFrame:
+def _without_brackets(records: DataFrame) -> DataFrame:
     none = F.lit(None).cast("bigint")
     return records.withColumns({"earliest": none, "latest": none})
 
@@ -297,7 +314,7 @@ def _persist(frame: DataFrame) -> Iterator[DataFrame]:
     frame.unpersist()
 
 
-def _first(
+def _first_rows(
     frame: DataFrame, of: tuple[str, ...], order: Sequence[object], cap: int | None
 ) -> DataFrame:
     """The first *cap* rows of each group; Spark drops the others before it sorts."""
@@ -309,3 +326,182 @@ def _first(
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
+
+
+OPEN_VERDICTS = (Verdict.PENDING, Verdict.OVERDUE)
+_Cell = tuple[int | None, int]
+_Latency = tuple[LatencyCells, LatencyCells, int]
+_NO_LATENCY: _Latency = (LatencyCells(), LatencyCells(), 0)
+
+
+@dataclass(slots=True)
+class UnitLedger:
+    scope: UnitScope
+    counts: defaultdict[_Cell, Counter[Verdict]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
+    matched: dict[_Cell, int] = field(default_factory=dict)
+    source_bytes: dict[_Cell, int] = field(default_factory=dict)
+    latency: dict[_Cell, _Latency] = field(default_factory=dict)
+    evidence: list[Evidence] = field(default_factory=list)
+    copied_again: int = 0
+    replays: list[ReplayEvent] = field(default_factory=list)
+    affinity: AffinityOutcome = field(default_factory=AffinityOutcome)
+    key_cells: list[KeyCell] = field(default_factory=list)
+    broken_keys: list[int] = field(default_factory=list)
+    oldest_open: int | None = None
+
+    def __post_init__(self) -> None:
+        for flow, of_flow in enumerate(self.scope.flows):
+            for each in of_flow.partitions:
+                cell = self.counts[flow, each.partition]
+                if each.expired:
+                    cell[Verdict.EXPIRED] = each.expired
+
+    def add_tally(self, row: Row) -> None:
+        """Add matches and latencies of a partition or of a part of its records."""
+        cell = row.flow, row.partition
+        self.matched[cell] = self.matched.get(cell, 0) + row.matched - row.late
+        self.counts[cell][Verdict.LATE] += row.late
+        end_to_end, transfer, without = self.latency.get(cell, _NO_LATENCY)
+        more_end_to_end, more_transfer, more_without = unpack_row(row)
+        self.latency[cell] = (
+            merge_latencies((end_to_end, more_end_to_end)),
+            merge_latencies((transfer, more_transfer)),
+            without + more_without,
+        )
+
+    def add_decided(self, mark: GroupMark) -> None:
+        """Add verdicts that needed no second pass."""
+        if mark.verdict is not None:
+            self.counts[mark.flow, mark.partition][mark.verdict] += mark.groups
+
+    def add_open(self, timestamp: int) -> None:
+        """Add the timestamp of a pending or overdue record."""
+        oldest = self.oldest_open
+        self.oldest_open = timestamp if oldest is None else min(oldest, timestamp)
+
+    def add_deleted(self, row: Row) -> None:
+        """Add tombstones that match without a copy."""
+        self.counts[row.flow, row.partition][Verdict.MATCHED] += row["count"]
+
+    def add_bytes(self, row: Row) -> None:
+        """Add bytes of source records."""
+        cell = row.flow, row.partition
+        self.source_bytes[cell] = self.source_bytes.get(cell, 0) + row.source_bytes
+
+    def add_count(self, row: Row) -> None:
+        """Add the count of a verdict in a partition."""
+        verdict = VERDICTS[row.verdict]
+        self.counts[row.cell_flow, row.cell_partition][verdict] += row.n
+        if verdict in OPEN_VERDICTS and row.oldest is not None:
+            self.add_open(row.oldest)
+
+    def add_evidence(self, row: Row) -> None:
+        verdict = VERDICTS[row.verdict]
+        self.evidence.append(
+            Evidence(
+                verdict=verdict,
+                side=Side.TARGET if verdict in SURPLUS else Side.SOURCE,
+                flow=row.cell_flow or 0,
+                partition=row.partition,
+                offset=row.offset,
+                timestamp=row.ts,
+                fingerprint=row.fp,
+                key_hash=row.kh,
+                other_partition=row.other_partition,
+                other_offset=row.other_offset,
+                block=row.block,
+            )
+        )
+
+    def add_replay(self, row: Row) -> None:
+        """Add a block that was replicated again."""
+        self.replays.append(ReplayEvent(row.partition, row.block, row.block_end, row.block_size))
+
+    def add_affinity(self, row: Row) -> None:
+        """Add counts of keys: of all keys, or of those with equal counts."""
+        self.affinity = AffinityOutcome(
+            keys=self.affinity.keys + row.keys_,
+            keys_split=self.affinity.keys_split + row.keys_split,
+            keys_disordered=self.affinity.keys_disordered + row.keys_disordered,
+            records_moved=self.affinity.records_moved + row.strays,
+        )
+        self.key_cells.append(KeyCell(row.keys_, row.records, row.copies, row.strays, row.overtook))
+
+    def outcome(self) -> UnitOutcome:
+        for cell, matched in self.matched.items():
+            if matched:
+                self.counts[cell][Verdict.MATCHED] += matched
+        rank = {verdict: place for place, verdict in enumerate(VERDICTS)}
+        return UnitOutcome(
+            scope=self.scope,
+            partitions=tuple(self._partitions()),
+            affinity=replace(
+                self.affinity,
+                broken_keys=tuple(sorted(self.broken_keys)),
+                cells=pool_key_cells(self.key_cells),
+            ),
+            copied_again=self.copied_again,
+            replays=tuple(sorted(self.replays, key=lambda each: (each.partition, each.start))),
+            evidence=tuple(
+                sorted(
+                    self.evidence,
+                    key=lambda each: (rank[each.verdict], each.flow, each.partition, each.offset),
+                )
+            ),
+            oldest_open=self.oldest_open,
+            order_judged=judges_order(self.scope),
+        )
+
+    def _partitions(self) -> Iterable[PartitionOutcome]:
+        for cell in sorted(self.counts, key=lambda each: (each[0] is None, each[0] or 0, each[1])):
+            counts = {verdict: number for verdict, number in self.counts[cell].items() if number}
+            if cell[0] is None and not counts:
+                continue  # all its records had moved or were altered
+            end_to_end, transfer, without = self.latency.get(cell, _NO_LATENCY)
+            yield PartitionOutcome(
+                flow=cell[0],
+                partition=cell[1],
+                counts=counts,
+                source_bytes=self.source_bytes.get(cell, 0),
+                end_to_end=end_to_end,
+                transfer=transfer,
+                without_bracket=without,
+            )
+
+
+_PER_CORE: Final = 32
+"""Of the exchange of all records: small hash tables stay in the CPU caches."""
+
+_ROWS: Final = 25_000
+"""Fewer rows do not need a partition of their own: a task costs up to 40 ms of CPU."""
+_FEW_PER_CORE: Final = 8
+_SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+
+
+def count_exchange_partitions(spark: SparkSession, units: Units, split: Parts) -> int:
+    """Partitions of the exchange of all records: at most one per partition or part to judge."""
+    cores = spark.sparkContext.defaultParallelism
+    places = sum(len(unit.partitions) for unit in units.scopes)
+    places += sum(number - 1 for number in split.values())
+    rows = sum(unit.planned for unit in units.scopes)
+    return max(1, min(places, _PER_CORE * cores, max(cores, rows // _ROWS)))
+
+
+@contextmanager
+def limit_shuffle_partitions(spark: SparkSession) -> Iterator[None]:
+    """Size all other exchanges by the cores of the cluster, unless the session sets a number.
+
+    Cached frames keep their partitions however few records they have: with Spark's default of 200 a
+    one-core cluster ran 5,917 tasks of 8 ms instead of 582.
+    """
+    if spark.sparkContext.getConf().contains(_SHUFFLE_PARTITIONS):
+        yield
+        return
+    former = str(spark.conf.get(_SHUFFLE_PARTITIONS))
+    spark.conf.set(_SHUFFLE_PARTITIONS, _FEW_PER_CORE * spark.sparkContext.defaultParallelism)
+    try:
+        yield
+    finally:
+        spark.conf.set(_SHUFFLE_PARTITIONS, former)

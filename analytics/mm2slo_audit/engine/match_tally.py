@@ -7,47 +7,49 @@ records + polls ── exchange by (topic, partition) ──> groups of equal id
 Grouping and sorting stay within (topic, partition), or a part of it, so Spark adds no further
 exchange. Polls are rows among the records: sorted by offset descending, the last poll seen is the
 first that was beyond a record. Groups that counts do not decide are marked (`group_marks`) for
-`second_pass`.
+`second_pass`. Latencies are brackets as packed bucket numbers.
+
+A very large partition has parts, so that no single task has to process all of it. Parts cover equal
+times, not equal offsets: equal records have equal timestamps, so a part has its records of both
+sides. Records can overtake each other across parts only where the offsets of the parts overlap; see
+`find_overlaps`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from pyspark.sql import Window
+from pyspark.sql import Column, DataFrame, Row, Window, WindowSpec
 from pyspark.sql import functions as F
 
+from mm2slo_audit.engine.copy_verdicts import is_late
 from mm2slo_audit.engine.group_marks import (
+    TimeSlices,
     aggregate_lanes,
     aggregate_marks,
     flag_groups,
     mark_columns,
 )
-from mm2slo_audit.engine.late_copies import is_late
-from mm2slo_audit.engine.latency_cells import SUMS, latency_columns, pack_cells
-from mm2slo_audit.engine.partition_parts import Parts, all_parts, part_column
-from mm2slo_audit.engine.record_schema import SOURCE
-from mm2slo_audit.engine.time_slices import TimeSlices
-from mm2slo_audit.engine.unit_columns import compares_records
-from mm2slo_core.audit.audit_scope import TimestampType
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import Column, DataFrame, WindowSpec
-
-    from mm2slo_audit.engine.unit_columns import Units
-    from mm2slo_core.audit.audit_scope import UnitScope
+from mm2slo_audit.engine.unit_columns import SOURCE, Units, compares_records
+from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
+from mm2slo_core.audit.unit_outcome import PER_DOUBLING, LatencyCells
 
 _POLL: Final = -(1 << 63)
 """Added to the time of a poll to distinguish it from the timestamp of a record."""
+
 _RECORD: Final = -(1 << 62)
 """Lower bound of record timestamps."""
+
 _UNKNOWN: Final = -1
 """Start of a poll without a predecessor; no poll is from 1969."""
+
 _HALF: Final = 32
 """Bits of the lower of two packed numbers: fewer columns to exchange and compare."""
 _LOWER: Final = (1 << _HALF) - 1
+
 _PART_AT: Final = 24
 """In a place: the partition's bits, with the part above them."""
 _TOPIC_AT: Final = 40
@@ -107,7 +109,7 @@ def tally_matches(
         )
     )
     rows = _add_brackets(groups, several_flows=several_flows)
-    return _tallied(rows, units, several_flows=several_flows, spans=bool(split))
+    return _add_tally_columns(rows, units, several_flows=several_flows, spans=bool(split))
 
 
 def _records(units: Units, records: DataFrame, split: Parts) -> DataFrame:
@@ -190,7 +192,9 @@ def _last_poll(side: str, poll: Column, lane: list[str]) -> list[Column]:
     ]
 
 
-def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool) -> DataFrame:
+def _add_tally_columns(
+    rows: DataFrame, units: Units, *, several_flows: bool, spans: bool
+) -> DataFrame:
     ns, nd = F.col("ns"), F.col("nd")
     judged, stamped = units.judged, units.stamped_source
     # Where several flows meet, counts do not say whose the copies are.
@@ -211,9 +215,9 @@ def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool)
         "topic",
         "flow",
         "ts",
-        F.when(stamped, F.col("ts")).otherwise(_known("s_start")).alias("s_earliest"),
+        F.when(stamped, F.col("ts")).otherwise(_null_if_unknown("s_start")).alias("s_earliest"),
         F.when(stamped, F.col("ts")).otherwise(F.col("s_latest")).alias("s_latest"),
-        _known("t_start").alias("t_earliest"),
+        _null_if_unknown("t_start").alias("t_earliest"),
         "t_latest",
         "s",
         "t",
@@ -264,12 +268,12 @@ def tally_partitions(
     extremes = [(F.min if name.endswith("_low") else F.max)(name).alias(name) for name in ends]
     by_cell = rows.groupBy(*lane, "e_cell", "x_cell", *(("mark",) if marked else ())).agg(
         F.sum("matched").alias("n"),
-        *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
+        *(F.sum(each).alias(each) for each in (*counts, *LATENCY_SUMS)),
         *(aggregate_marks() if marked else ()),
         *extremes,
     )
     return by_cell.groupBy(*lane).agg(
-        *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
+        *(F.sum(each).alias(each) for each in (*counts, *LATENCY_SUMS)),
         *(
             F.collect_list(F.when(F.col("n") > 0, pack_cells(kind))).alias(f"{kind}_cells")
             for kind in ("e", "x")
@@ -279,5 +283,179 @@ def tally_partitions(
     )
 
 
-def _known(name: str) -> Column:
+def _null_if_unknown(name: str) -> Column:
     return F.when(F.col(name) != _UNKNOWN, F.col(name))
+
+
+NO_BUCKET: Final = -1
+"""The record is not matched, or its bracket is unknown."""
+NEGATIVE_BUCKET: Final = -2
+
+UNBRACKETED_BUCKET: Final = -3
+"""The timeline has no bracket for the copy."""
+
+_UPPERS: Final = 1024
+"""Greater than any bucket number: 2^63 ms is in bucket 1008."""
+_COUNT_BITS: Final = 40
+
+_LOG2_ERROR: Final = 2e-13
+"""Spark's log2 is one bit too high at some powers of two."""
+
+
+def latency_bucket(ms: Column) -> Column:
+    """`latency_histogram.bucket` of a non-negative latency."""
+    log = F.log2(F.greatest(ms, F.lit(1)).cast("double"))
+    return F.ceil(log * PER_DOUBLING - _LOG2_ERROR).cast("int")
+
+
+def latency_columns(units: Units, counted: Column) -> dict[str, Column]:
+    """Cells and bounds of pairs, for rows where *counted*.
+
+    Reads ts, s_earliest, s_latest, t_earliest, t_latest (null: unknown). Gives `e_cell` (end to
+    end) and `x_cell` (transfer), and the bounds `e_upper`, `e_lower`, ... in ms.
+    """
+    ts = F.col("ts")
+    arrived, started = F.col("t_latest"), F.col("s_earliest")
+    known = counted & arrived.isNotNull()
+    lower = F.col("t_earliest")
+    created = known & ~units.stamped_source
+    sent = known & started.isNotNull()
+    return {
+        "e_cell": F.when(counted & arrived.isNull(), UNBRACKETED_BUCKET)
+        .when(created, _cell(lower - ts, arrived - ts))
+        .otherwise(NO_BUCKET),
+        "e_upper": F.when(created & (arrived >= ts), arrived - ts),
+        "e_lower": F.when(created & (arrived >= ts), F.greatest(lower - ts, F.lit(0))),
+        "x_cell": F.when(sent, _cell(lower - F.col("s_latest"), arrived - started)).otherwise(
+            NO_BUCKET
+        ),
+        "x_upper": F.when(sent & (arrived >= started), arrived - started),
+        "x_lower": F.when(
+            sent & (arrived >= started), F.greatest(lower - F.col("s_latest"), F.lit(0))
+        ),
+    }
+
+
+LATENCY_SUMS: Final = ("e_upper", "e_lower", "x_upper", "x_lower")
+
+
+def pack_cells(kind: str) -> Column:
+    """A cell and its count `n` in one number, for `unpack_cells`."""
+    return F.shiftleft(F.col(f"{kind}_cell").cast("bigint") + 4, _COUNT_BITS) + F.col("n")
+
+
+def unpack_cells(numbers: Iterable[int], upper: int | None, lower: int | None) -> LatencyCells:
+    """The histogram of packed cells; counts of equal cells add up."""
+    cells: dict[tuple[int | None, int], int] = {}
+    negative = 0
+    for number in numbers:
+        cell, count = (number >> _COUNT_BITS) - 4, number & ((1 << _COUNT_BITS) - 1)
+        if cell == NEGATIVE_BUCKET:
+            negative += count
+        elif cell >= 0:
+            low, high = divmod(cell, _UPPERS)
+            place = (None if low == 0 else low - 1, high)
+            cells[place] = cells.get(place, 0) + count
+    return LatencyCells(cells, negative, upper or 0, lower or 0)
+
+
+def count_unbracketed(numbers: Iterable[int]) -> int:
+    """Records without a bracket, from packed end-to-end cells."""
+    return sum(
+        number & ((1 << _COUNT_BITS) - 1)
+        for number in numbers
+        if (number >> _COUNT_BITS) - 4 == UNBRACKETED_BUCKET
+    )
+
+
+def unpack_row(row: Row) -> tuple[LatencyCells, LatencyCells, int]:
+    """End-to-end and transfer histograms of a tallied row, and its records without a bracket."""
+    return (
+        unpack_cells(row.e_cells, row.e_upper, row.e_lower),
+        unpack_cells(row.x_cells, row.x_upper, row.x_lower),
+        count_unbracketed(row.e_cells),
+    )
+
+
+def _cell(lower: Column, upper: Column) -> Column:
+    low = F.when(lower.isNull(), 0).otherwise(latency_bucket(F.greatest(lower, F.lit(0))) + 1)
+    return F.when(upper < 0, NEGATIVE_BUCKET).otherwise(low * _UPPERS + latency_bucket(upper))
+
+
+PART_ROWS: Final = 1_000_000
+"""Rows of both sides that one task sorts efficiently."""
+_MAX_PARTS: Final = 1 << 12
+_SHARES_PER_TASK: Final = 2
+
+Parts = dict[tuple[int, int], int]
+"""Number of parts by topic and partition; partitions with one part are left out."""
+
+
+class PartOffsets(NamedTuple):
+    part: int
+    s_low: int
+    s_high: int
+    t_low: int
+    t_high: int
+
+
+def plan_parts(units: Units, parallelism: int) -> Parts:
+    """Split partitions that would delay the others, by the number of their offsets."""
+    rows: Counter[tuple[int, int]] = Counter()
+    for unit in units.scopes:
+        for copied in unit.partitions:
+            rows[unit.index, copied.partition] += copied.end - copied.read_from
+        for each in (one for flow in unit.flows for one in flow.partitions):
+            rows[unit.index, each.partition] += each.end - each.read_from
+    share = rows.total() / (parallelism * _SHARES_PER_TASK)
+    return {
+        place: min(_MAX_PARTS, -(-number // PART_ROWS))
+        for place, number in rows.items()
+        if number > PART_ROWS and number > share
+    }
+
+
+def part_column(units: Units, found: Parts) -> Column:
+    """The part of a record by its `ts`."""
+    if not found:
+        return F.lit(0).cast("bigint")
+    start = units.per_unit(lambda each: each.window.start)
+    end = units.per_unit(lambda each: each.window.end)
+    inside = F.greatest(start, F.least(F.col("ts"), end - 1)) - start
+    return F.coalesce(F.call_function("div", inside * _part_number(found), end - start), F.lit(0))
+
+
+def all_parts(found: Parts) -> Column:
+    """All parts of a partition as an array: a poll belongs to each of them."""
+    last = F.coalesce(_part_number(found), F.lit(1)) - 1
+    return F.sequence(F.lit(0).cast("bigint"), last)
+
+
+def find_overlaps(
+    spans: Iterable[PartOffsets],
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Source and target ranges (ends included) in which parts of one lane overlap.
+
+    If one of two records in different parts overtook the other, both are in one of these ranges.
+    """
+    source: list[tuple[int, int]] = []
+    target: list[tuple[int, int]] = []
+    s_high = t_high = -1
+    for each in sorted(spans):
+        if s_high > each.s_low:
+            source.append((each.s_low, s_high))
+        if t_high > each.t_low:
+            target.append((each.t_low, t_high))
+        s_high, t_high = max(s_high, each.s_high), max(t_high, each.t_high)
+    return source, target
+
+
+def _part_number(found: Mapping[tuple[int, int], int]) -> Column:
+    """The number of parts; null for one."""
+    listed: list[list[int | None]] = [[] for _ in range(max(topic for topic, _ in found) + 1)]
+    for (topic, partition), number in found.items():
+        of_topic = listed[topic]
+        of_topic.extend([None] * (partition + 1 - len(of_topic)))
+        of_topic[partition] = number
+    numbers = F.from_json(F.lit(json.dumps(listed)), "array<array<bigint>>")
+    return F.get(F.get(numbers, F.col("topic")), F.col("partition"))

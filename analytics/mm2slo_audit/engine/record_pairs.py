@@ -1,35 +1,40 @@
-"""Pairs of a source record and its copy, record by record.
+"""Pairs of a source record and its copy, record by record; pairs of keys; key affinity.
 
 The exact form of what `match_tally` derives from counts: records are numbered within their group,
 and the k-th of the source belongs to the k-th of the target. This takes another exchange, so it is
 used only where counts do not decide: identical records, keys instead of partitions, topics with
-LogAppendTime, and disorder.
+LogAppendTime, and disorder. Order can be judged from a subset of the pairs that holds both records
+of every overtaking.
 
-Order can be judged from a subset of the pairs that holds both records of every overtaking.
+In compacted topics only the newest record of each key is compared. Key affinity is whether the
+records of a key stayed in their partition.
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING
-
-from pyspark.sql import Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.bucket_pairs import pair_in_buckets
-from mm2slo_audit.engine.group_columns import GROUP, add_group_columns
-from mm2slo_audit.engine.late_copies import is_late
-from mm2slo_audit.engine.latency_cells import latency_columns
-from mm2slo_audit.engine.leftover_verdicts import verdict_code, verdict_rows
-from mm2slo_audit.engine.match_tally import tally_partitions
-from mm2slo_audit.engine.record_schema import SOURCE
-from mm2slo_audit.engine.unit_columns import compares_records
+from mm2slo_audit.engine.copy_verdicts import is_late
+from mm2slo_audit.engine.match_tally import latency_columns, tally_partitions
+from mm2slo_audit.engine.unit_columns import (
+    GROUP,
+    SOURCE,
+    Units,
+    add_group_columns,
+    compares_records,
+    target_table,
+)
+from mm2slo_audit.engine.unmatched_records import (
+    MISSING,
+    UNEXPLAINED,
+    UNMATCHED_COLUMNS,
+    pair_in_buckets,
+    verdict_code,
+    verdict_rows,
+)
 from mm2slo_core.audit.audit_scope import TimestampType
-from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from mm2slo_audit.engine.unit_columns import Units
+from mm2slo_core.audit.unit_outcome import Verdict
 
 
 def add_arrival_brackets(records: DataFrame, polls: DataFrame, units: Units) -> DataFrame:
@@ -77,7 +82,7 @@ def pair_records(records: DataFrame, units: Units) -> DataFrame:
         return F.max(F.when(side, F.col(name)))
 
     return (
-        _numbered(records, units)
+        _number_in_groups(records, units)
         .groupBy(*GROUP, "k")
         .agg(
             *(of(source, each).alias(each) for each in ("flow", "partition", "offset", "ts", "kh")),
@@ -92,7 +97,7 @@ def pair_records(records: DataFrame, units: Units) -> DataFrame:
     )
 
 
-def _numbered(records: DataFrame, units: Units) -> DataFrame:
+def _number_in_groups(records: DataFrame, units: Units) -> DataFrame:
     """Records numbered `k` within their group; of bucketed units only those with a counterpart."""
     bucketed = units.where(lambda each: each.bucketed)
     others = units.where(lambda each: not each.bucketed)
@@ -165,4 +170,143 @@ def sum_source_bytes(records: DataFrame, units: Units) -> DataFrame:
         .where((F.col("side") == SOURCE) & units.judged)
         .groupBy("topic", "flow", "partition")
         .agg(F.sum(F.col("size").cast("bigint")).alias("source_bytes"))
+    )
+
+
+_WRITTEN = ("flow", "partition", "offset", "ts", "fp", "kh", "tombstone", "earliest", "latest")
+
+
+def pair_newest(records: DataFrame, units: Units) -> DataFrame:
+    """Join the newest source record of each flow and key with the newest target record of the key.
+
+    *records* have arrival brackets. Target columns start with `t_` and are null without a copy;
+    `settled`: whether the contents agree. Rows without a source record are only on the target.
+    """
+    uses_time = units.flag_per_unit(lambda each: each.identity.timestamp)
+    keyed = units.of(records).where("kh is not null")
+    newest = keyed.groupBy("topic", "side", "flow", "partition", "kh").agg(
+        F.max_by(F.struct("offset", "ts", "fp", "tombstone", "earliest", "latest"), "offset").alias(
+            "last"
+        )
+    )
+    by_flow = newest.groupBy("topic", "side", "flow", "kh").agg(
+        F.max_by(
+            F.struct("partition", "last"), F.struct(F.col("last.ts"), F.col("partition"))
+        ).alias("last")
+    )
+    flat = by_flow.select(
+        "topic", "side", "flow", "kh", F.col("last.partition").alias("partition"), "last.last.*"
+    )
+    source = flat.where(F.col("side") == SOURCE).drop("side")
+    target = flat.where(F.col("side") != SOURCE).select(
+        "topic", "kh", *(F.col(each).alias(f"t_{each}") for each in _WRITTEN if each != "kh")
+    )
+    of_key = Window.partitionBy("topic", "kh")
+    equal = (F.col("fp") == F.col("t_fp")) & (~uses_time | (F.col("ts") == F.col("t_ts")))
+    age = units.per_unit(lambda each: each.taken_at) - F.col("ts")
+    kept = (age >= 0) & (age < units.per_unit(lambda each: each.tombstones_kept))
+    gone = F.col("t_offset").isNull() & F.col("tombstone") & ~kept
+    settled = F.coalesce(equal, F.lit(False)) | F.coalesce(gone, F.lit(False))
+    # A later write or delete of another flow hides this flow's copy.
+    return source.join(target, on=["topic", "kh"], how="full_outer").withColumns(
+        {
+            "settled": F.max(settled).over(of_key),
+            "newest": F.max("ts").over(of_key),
+            "first_of_key": F.row_number().over(of_key.orderBy("flow", "partition")) == 1,
+        }
+    )
+
+
+def find_latest_leftover(compared: DataFrame, units: Units) -> DataFrame:
+    """Missing and unexplained records, in `unmatched_records.COLUMNS`."""
+    uses_time = units.flag_per_unit(lambda each: each.identity.timestamp)
+    open_ = ~F.col("settled")
+    missing = compared.where(open_ & F.col("offset").isNotNull())
+    alone = F.col("offset").isNull() & ~F.col("t_tombstone")
+    as_new = F.col("offset").isNotNull() & uses_time & (F.col("t_ts") >= F.col("newest"))
+    unexplained = compared.where(
+        open_ & F.col("first_of_key") & F.col("t_offset").isNotNull() & (alone | as_new)
+    )
+    return _leftover_rows(missing, MISSING, "", F.col("flow"), units).unionByName(
+        _leftover_rows(unexplained, UNEXPLAINED, "t_", F.col("t_flow"), units)
+    )
+
+
+def _leftover_rows(
+    rows: DataFrame, kind: int, prefix: str, flow: Column, units: Units
+) -> DataFrame:
+    chosen = rows.select(
+        "topic",
+        F.lit(kind).alias("kind"),
+        flow.alias("flow"),
+        "kh",
+        *(F.col(f"{prefix}{each}").alias(each) for each in ("partition", "offset", "ts", "fp")),
+    )
+    none = F.lit(None).cast("int")
+    return chosen.withColumns(
+        {
+            "group_partition": F.lit(-1),
+            "group_ts": units.group_ts,
+            "owner_flow": none,
+            "owner_partition": none,
+            "decided": F.lit(False),
+        }
+    ).select(*UNMATCHED_COLUMNS)
+
+
+_KEY_SIZES: Final = ("records", "copies", "strays", "overtook")
+
+
+def count_by_key(
+    spark: SparkSession, records: DataFrame, disordered: DataFrame | None, units: Units
+) -> DataFrame:
+    """One row per key that is on both sides: topic, kh and record counts.
+
+    `records`: on the source; `copies`: on the target; `strays`: copies that moved; `overtook`:
+    source records that overtook another, from *disordered* (by topic and kh; None: order is not
+    judged). Both groupings aggregate before the exchange, so few rows move.
+    """
+    known = F.broadcast(target_table(spark, units))
+    source = F.col("side") == SOURCE
+    counted = units.of(records).where(F.col("in_keys") & F.col("kh").isNotNull() & units.judged)
+    by_partition = (
+        counted.join(known, on=["topic", "partition"], how="left")
+        .where(source | (F.col("offset") >= F.coalesce("auditable_from", F.lit(0))))
+        .groupBy("topic", "kh", "partition")
+        .agg(F.count(F.when(source, 1)).alias("ns"), F.count(F.when(~source, 1)).alias("nd"))
+    )
+    home, away = F.col("ns") > 0, F.col("nd") > 0
+    by_key = by_partition.groupBy("topic", "kh").agg(
+        F.count(F.when(home, 1)).alias("homes"),
+        F.sum("ns").alias("records"),
+        F.sum("nd").alias("copies"),
+        F.sum(F.when(home, 0).otherwise(F.col("nd"))).alias("elsewhere"),
+        F.sort_array(F.collect_list(F.when(away, F.col("nd"))), asc=False).alias("fullest"),
+    )
+    # Where partition numbers differ, a key may be in as many partitions as on the source.
+    beyond = F.col("copies") - F.aggregate(
+        F.slice("fullest", 1, F.col("homes")), F.lit(0).cast("bigint"), lambda a, b: a + b
+    )
+    both = by_key.where("homes > 0 and copies > 0").select(
+        "topic",
+        "kh",
+        "records",
+        "copies",
+        F.when(units.flag_per_unit(compares_records), F.col("elsewhere"))
+        .otherwise(beyond)
+        .alias("strays"),
+    )
+    if disordered is None:
+        return both.withColumn("overtook", F.lit(0).cast("bigint"))
+    return both.join(disordered, on=["topic", "kh"], how="left").fillna(0, ["overtook"])
+
+
+def tally_affinity(found: DataFrame, *, by_size: bool) -> DataFrame:
+    """Keys and their summed counts by topic, with *by_size* also by the counts of one key."""
+    sizes = tuple(F.col(each).alias(f"{each}_of_one") for each in _KEY_SIZES) if by_size else ()
+    return found.groupBy("topic", *sizes).agg(
+        F.count("*").alias("keys_"),
+        F.count(F.when(F.col("strays") > 0, 1)).alias("keys_split"),
+        F.count(F.when(F.col("overtook") > 0, 1)).alias("keys_disordered"),
+        *(F.sum(each).alias(each) for each in _KEY_SIZES),
     )

@@ -1,21 +1,23 @@
-"""Values of the scopes as columns, by unit index, and as small tables to join."""
+"""Columns of the engine: landed records and polls, values of scopes by unit, group columns."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Final
 
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from mm2slo_core.audit.audit_scope import Comparison, TimestampType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from mm2slo_core.audit.audit_scope import UnitScope
+from mm2slo_core.audit.audit_scope import (
+    ArrivalPoll,
+    AuditRecord,
+    Comparison,
+    TimestampType,
+    UnitScope,
+)
+from mm2slo_core.records.timeline_record import Side
 
 
 @dataclass(frozen=True)
@@ -161,3 +163,65 @@ def target_table(spark: SparkSession, units: Units) -> DataFrame:
 
 def _literal(values: object, kind: str) -> Column:
     return F.from_json(F.lit(json.dumps(values)), kind)
+
+
+GROUP: Final = ("topic", "group_partition", "group_ts", "fp")
+"""Columns that identify a group of equal records."""
+
+
+def add_group_columns(records: DataFrame, units: Units) -> DataFrame:
+    """The records of *units*, with the columns of `GROUP`."""
+    return units.of(records).withColumns(
+        {"group_partition": units.group_partition, "group_ts": units.group_ts}
+    )
+
+
+SOURCE: Final = 0
+TARGET: Final = 1
+
+RECORD_SCHEMA: Final = (
+    "topic int, flow int, side tinyint, partition int, offset bigint, ts bigint, fp bigint, "
+    "kh bigint, size int, in_records boolean, in_keys boolean, tombstone boolean, "
+    "masked array<bigint>"
+)
+
+POLL_SCHEMA: Final = (
+    "topic int, flow int, side tinyint, partition int, end bigint, earliest bigint, latest bigint"
+)
+
+
+def side_code(side: Side) -> int:
+    """The code of a side in Parquet."""
+    return SOURCE if side is Side.SOURCE else TARGET
+
+
+def record_row(record: AuditRecord) -> tuple[object, ...]:
+    """A record in the order of `RECORD_SCHEMA`."""
+    return (
+        record.topic,
+        record.flow,
+        side_code(record.side),
+        record.partition,
+        record.offset,
+        record.timestamp,
+        record.fingerprint,
+        record.key_hash,
+        record.size,
+        record.in_records,
+        record.in_keys,
+        record.tombstone,
+        list(record.masked),
+    )
+
+
+def poll_row(poll: ArrivalPoll) -> tuple[int | None, ...]:
+    """A poll in the order of `POLL_SCHEMA`."""
+    return (
+        poll.topic,
+        poll.flow,
+        side_code(poll.side),
+        poll.partition,
+        poll.end,
+        poll.earliest,
+        poll.latest,
+    )

@@ -1,28 +1,36 @@
-"""Records without a counterpart: missing on the target, duplicated, or unexplained."""
+"""Records without a counterpart, missing, duplicated or unexplained, and verdicts on them.
 
-from __future__ import annotations
+Equal records whose timestamps differ are first paired by the cuts of their partition: the algorithm
+of `mm2slo_core.audit.reference.cut_buckets` as window functions. All of them partition by the group
+columns and more, so one exchange serves them all.
+"""
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from pyspark.sql import Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.bucket_pairs import pair_in_buckets
-from mm2slo_audit.engine.group_columns import GROUP, add_group_columns
-from mm2slo_audit.engine.record_schema import SOURCE
-from mm2slo_audit.engine.unit_columns import compares_records
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from mm2slo_audit.engine.unit_columns import Units
+from mm2slo_audit.engine.unit_columns import (
+    GROUP,
+    SOURCE,
+    TARGET,
+    Units,
+    add_group_columns,
+    compares_records,
+    literal_table,
+    source_table,
+    target_table,
+)
+from mm2slo_core.audit.audit_scope import UnitScope
+from mm2slo_core.audit.unit_outcome import Verdict
 
 MISSING: Final = 0
 DUPLICATED: Final = 1
 UNEXPLAINED: Final = 2
 _FLOW_BITS: Final = 32
 
-COLUMNS: Final = (
+UNMATCHED_COLUMNS: Final = (
     "topic",
     "kind",
     "flow",
@@ -48,14 +56,14 @@ def find_unmatched(records: DataFrame, units: Units, *, decided: bool = False) -
     bucketed = units.where(lambda each: each.bucketed)
     others = units.where(lambda each: not each.bucketed)
     if not bucketed:
-        return _unbalanced(records, others, decided=decided)
-    unpaired = _unpaired(records, bucketed)
+        return _find_unbalanced(records, others, decided=decided)
+    unpaired = _find_unpaired(records, bucketed)
     if not others:
         return unpaired
-    return unpaired.unionByName(_unbalanced(records, others, decided=decided))
+    return unpaired.unionByName(_find_unbalanced(records, others, decided=decided))
 
 
-def _unbalanced(records: DataFrame, units: Units, *, decided: bool) -> DataFrame:
+def _find_unbalanced(records: DataFrame, units: Units, *, decided: bool) -> DataFrame:
     """Find them by counts: only groups that do not balance are joined back to their records."""
     source = F.col("side") == SOURCE
     rows = add_group_columns(records, units)
@@ -64,7 +72,7 @@ def _unbalanced(records: DataFrame, units: Units, *, decided: bool) -> DataFrame
         .agg(
             F.count(F.when(source, 1)).alias("ns"),
             F.count(F.when(~source, 1)).alias("nd"),
-            F.min(F.when(source, _home())).alias("owner"),
+            F.min(F.when(source, _owner_place())).alias("owner"),
         )
         .where("ns != nd")
     )
@@ -73,20 +81,20 @@ def _unbalanced(records: DataFrame, units: Units, *, decided: bool) -> DataFrame
     place = Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
     surplus = F.row_number().over(place) > F.least("ns", "nd")
     alone = F.col("ns") + F.col("nd") == 1
-    return _of_kind(joined.withColumn("surplus", surplus).where("surplus"), F.lit(decided) & alone)
+    return _add_kind(joined.withColumn("surplus", surplus).where("surplus"), F.lit(decided) & alone)
 
 
-def _unpaired(records: DataFrame, units: Units) -> DataFrame:
+def _find_unpaired(records: DataFrame, units: Units) -> DataFrame:
     """Find them by buckets: a group that balances may not balance in each bucket."""
     source = F.col("side") == SOURCE
     of_group = Window.partitionBy(*GROUP)
     rows = pair_in_buckets(records, units).withColumns(
         {
             "ns": F.count(F.when(source, 1)).over(of_group),
-            "owner": F.min(F.when(source, _home())).over(of_group),
+            "owner": F.min(F.when(source, _owner_place())).over(of_group),
         }
     )
-    return _of_kind(rows.where("not paired"), F.lit(False))
+    return _add_kind(rows.where("not paired"), F.lit(False))
 
 
 def claim_copies_elsewhere(leftover: DataFrame, records: DataFrame, units: Units) -> DataFrame:
@@ -106,7 +114,7 @@ def claim_copies_elsewhere(leftover: DataFrame, records: DataFrame, units: Units
         sources.join(wanted.distinct(), on=["topic", "fp"], how="left_semi")
         .withColumn("group_ts", compared.group_ts)
         .groupBy("topic", "group_ts", "fp")
-        .agg(F.min(_home()).alias("elsewhere"))
+        .agg(F.min(_owner_place()).alias("elsewhere"))
     )
     rows = leftover.withColumns(
         {"absent": F.count(F.when(missing, 1)).over(alike), "k": F.row_number().over(place)}
@@ -120,7 +128,7 @@ def claim_copies_elsewhere(leftover: DataFrame, records: DataFrame, units: Units
             "owner_flow": F.coalesce(_owner_flow(owner), "owner_flow"),
             "owner_partition": F.coalesce(_owner_partition(owner), "owner_partition"),
         }
-    ).select(*COLUMNS)
+    ).select(*UNMATCHED_COLUMNS)
 
 
 def _owner_flow(owner: Column) -> Column:
@@ -131,11 +139,11 @@ def _owner_partition(owner: Column) -> Column:
     return F.pmod(owner, F.lit(1 << _FLOW_BITS)).cast("int")
 
 
-def _home() -> Column:
+def _owner_place() -> Column:
     return F.shiftleft(F.col("flow").cast("bigint"), _FLOW_BITS) + F.col("partition")
 
 
-def _of_kind(surplus: DataFrame, decided: Column) -> DataFrame:
+def _add_kind(surplus: DataFrame, decided: Column) -> DataFrame:
     source = F.col("side") == SOURCE
     kind = F.when(source, MISSING).when(F.col("ns") > 0, DUPLICATED).otherwise(UNEXPLAINED)
     return surplus.withColumns(
@@ -145,4 +153,236 @@ def _of_kind(surplus: DataFrame, decided: Column) -> DataFrame:
             "owner_partition": _owner_partition(F.col("owner")),
             "decided": decided,
         }
-    ).select(*COLUMNS)
+    ).select(*UNMATCHED_COLUMNS)
+
+
+_EQUAL_RECORDS: Final = ("topic", "group_partition", "fp")
+"""`GROUP` without the timestamp: a literal here, which Spark removes from windows but not from the
+exchange, so it would exchange again for each window."""
+
+_END: Final = 1 << 62
+"""Greater than any offset."""
+
+_EDGES: Final = (
+    "of_topic int, of_side int, of_partition int, start bigint, until bigint, bucket int"
+)
+
+
+def pair_in_buckets(records: DataFrame, units: Units) -> DataFrame:
+    """The records of bucketed *units*, with the columns of `GROUP`.
+
+    Adds `paired` (whether the record has a counterpart) and `k`: the k-th paired record of the
+    source belongs to the k-th of the target.
+    """
+    rows = _add_buckets(add_group_columns(records, units), units).repartition(*_EQUAL_RECORDS)
+    rows = rows.withColumn("paired", F.lit(False))
+    bucket = F.col("bucket")
+    for cell in (bucket, F.shiftright(bucket, 1), F.shiftright(bucket + 1, 1)):
+        rows = rows.withColumn("cell", F.when(~F.col("paired"), cell))
+        alike = Window.partitionBy(*_EQUAL_RECORDS, "cell")
+        fewer = F.least(
+            *(F.count(F.when(F.col("side") == side, 1)).over(alike) for side in (SOURCE, TARGET))
+        )
+        # In this order one sort serves both.
+        rows = rows.withColumn("rank", _rank("cell")).withColumn("fewer", fewer)
+        rows = rows.withColumn("paired", F.col("paired") | (F.col("rank") <= F.col("fewer")))
+    return rows.withColumn("k", _rank("paired")).drop("bucket", "cell", "rank", "fewer")
+
+
+def _rank(column: str) -> Column:
+    return F.row_number().over(
+        Window.partitionBy(*_EQUAL_RECORDS, column, "side").orderBy("offset")
+    )
+
+
+def _add_buckets(rows: DataFrame, units: Units) -> DataFrame:
+    edges = (edge for unit in units.scopes for edge in _edges(unit))
+    found = rows.join(
+        F.broadcast(literal_table(rows.sparkSession, edges, _EDGES)),
+        on=(F.col("topic") == F.col("of_topic"))
+        & (F.col("side") == F.col("of_side"))
+        & (F.col("partition") == F.col("of_partition"))
+        & (F.col("offset") >= F.col("start"))
+        & (F.col("offset") < F.col("until")),
+        how="left",
+    )
+    return found.fillna(0, ["bucket"]).drop("of_topic", "of_side", "of_partition", "start", "until")
+
+
+def _edges(unit: UnitScope) -> Iterator[tuple[int, ...]]:
+    """Start and end of each bucket but the first, on both sides."""
+    (flow,) = unit.flows
+    for source in flow.partitions:
+        for side, edges in (
+            (SOURCE, [cut.upstream for cut in source.cuts]),
+            (TARGET, [cut.downstream for cut in source.cuts]),
+        ):
+            ends = [*edges[1:], _END]
+            for bucket, (start, until) in enumerate(zip(edges, ends, strict=False), 1):
+                yield unit.index, side, source.partition, start, until, bucket
+
+
+VERDICTS: Final = tuple(Verdict)
+"""Verdict codes are indexes of this list."""
+
+VERDICT_COLUMNS: Final = (
+    "topic",
+    "verdict",
+    "cell_flow",
+    "cell_partition",
+    "flow",
+    "partition",
+    "offset",
+    "ts",
+    "fp",
+    "kh",
+    "other_partition",
+    "other_offset",
+    "weight",
+    "block",
+    "block_end",
+    "block_size",
+)
+"""Columns of a verdict: the partition that counts it (`cell_flow` null: a target partition), then
+its evidence. `weight` is added to the count: 0 if already counted, -1 to undo a count (not
+evidence). `block_end` and `block_size` describe its replay."""
+
+
+def verdict_code(verdict: Verdict) -> int:
+    return VERDICTS.index(verdict)
+
+
+def verdict_rows(
+    rows: DataFrame,
+    verdict: Column,
+    *,
+    copy: tuple[Column, Column],
+    weight: Column,
+    cell_flow: Column | None = None,
+) -> DataFrame:
+    """`VERDICT_COLUMNS` of records that are no replays; *copy* is partition and offset.
+
+    The records are counted by their own flow, or by *cell_flow*.
+    """
+    partition, offset = copy
+    return rows.select(
+        "topic",
+        verdict.alias("verdict"),
+        (F.col("flow") if cell_flow is None else cell_flow).alias("cell_flow"),
+        F.col("partition").alias("cell_partition"),
+        "flow",
+        "partition",
+        "offset",
+        "ts",
+        "fp",
+        "kh",
+        partition.alias("other_partition"),
+        offset.alias("other_offset"),
+        weight.alias("weight"),
+        *(F.lit(None).cast("bigint").alias(each) for each in VERDICT_COLUMNS[-3:]),
+    )
+
+
+def judge_leftover(spark: SparkSession, leftover: DataFrame, units: Units) -> DataFrame:
+    """Verdicts (`VERDICT_COLUMNS`) on missing and unexplained records, also outside the window."""
+    # A duplicate that is decided was counted as extra before its record was found elsewhere.
+    rows = leftover.where(F.col("kind").isin(MISSING, UNEXPLAINED) | F.col("decided"))
+    moved = _pair_leftover(
+        rows, "moved", ("topic", "group_ts", "fp"), units.flag_per_unit(compares_records)
+    )
+    altered = _pair_leftover(
+        moved,
+        "altered",
+        ("topic", "moved", "ts", "kh", "neighbourhood"),
+        ~F.col("moved") & units.flag_per_unit(lambda each: each.identity.timestamp),
+        # Records without a key are distinguished by their partition, where that is comparable.
+        neighbourhood=F.when(F.col("kh").isNull(), F.col("group_partition")),
+    )
+    missing = altered.where(F.col("kind") == MISSING).join(
+        F.broadcast(source_table(spark, units)), on=["topic", "flow", "partition"], how="left"
+    )
+    again = F.col("kind") == DUPLICATED
+    paired, decided = F.col("moved") | F.col("altered") | again, F.col("decided")
+    foreign = altered.where((F.col("kind") != MISSING) & (~paired | decided)).join(
+        F.broadcast(target_table(spark, units)), on=["topic", "partition"], how="left"
+    )
+    offset = F.col("offset")
+    age = units.per_unit(lambda each: each.taken_at) - F.col("ts")
+    still_open = (
+        F.when(offset < F.col("known_from"), verdict_code(Verdict.UNAUDITABLE))
+        .when(offset < F.col("next_offset"), verdict_code(Verdict.LOST))
+        .when(age > units.per_unit(lambda each: each.max_pending), verdict_code(Verdict.OVERDUE))
+        .otherwise(verdict_code(Verdict.PENDING))
+    )
+    on_source = (
+        F.when(F.col("moved"), verdict_code(Verdict.MOVED))
+        .when(F.col("altered"), verdict_code(Verdict.ALTERED))
+        .otherwise(still_open)
+    )
+    on_target = F.when(
+        offset < F.col("auditable_from"), verdict_code(Verdict.UNAUDITABLE)
+    ).otherwise(verdict_code(Verdict.EXTRA))
+    # A verdict decided before the record was found elsewhere is undone.
+    verdicts = F.when(
+        decided & paired,
+        F.array(_weighted_verdict(on_source, F.lit(1)), _weighted_verdict(still_open, F.lit(-1))),
+    ).otherwise(F.array(_weighted_verdict(on_source, F.when(decided, 0).otherwise(1))))
+    weight = F.when(paired, -1).when(decided, 0).otherwise(1)
+    return _leftover_rows(
+        missing.withColumn("judgement", F.explode(verdicts)), F.col("flow")
+    ).unionByName(
+        _leftover_rows(
+            foreign.withColumn("judgement", _weighted_verdict(on_target, weight)),
+            F.lit(None).cast("int"),
+        )
+    )
+
+
+def _weighted_verdict(verdict: Column, weight: Column) -> Column:
+    return F.struct(verdict.alias("verdict"), weight.alias("weight"))
+
+
+def _leftover_rows(rows: DataFrame, flow: Column) -> DataFrame:
+    return verdict_rows(
+        rows,
+        F.col("judgement.verdict"),
+        copy=(
+            F.coalesce("moved_partition", "altered_partition"),
+            F.coalesce("moved_offset", "altered_offset"),
+        ),
+        weight=F.col("judgement.weight"),
+        cell_flow=flow,
+    )
+
+
+def _pair_leftover(
+    rows: DataFrame,
+    name: str,
+    trait: tuple[str, ...],
+    eligible: Column,
+    *,
+    neighbourhood: Column | None = None,
+) -> DataFrame:
+    """Pair missing and unexplained records of one *trait*, the k-th with the k-th.
+
+    Adds *name* (whether it is in a pair) and the place of a missing record's counterpart.
+    """
+    if neighbourhood is not None:
+        rows = rows.withColumn("neighbourhood", neighbourhood)
+    alike = Window.partitionBy(*trait)
+    in_order = Window.partitionBy(*trait, "kind").orderBy("flow", "partition", "offset")
+    of_missing, of_unexplained = (
+        F.count(F.when(F.col("kind") == kind, 1)).over(alike) for kind in (MISSING, UNEXPLAINED)
+    )
+    counted = rows.withColumns(
+        {"fewer": F.least(of_missing, of_unexplained), "k": F.row_number().over(in_order)}
+    )
+    couple = Window.partitionBy(*trait, "k")
+    joined = eligible & (F.col("k") <= F.col("fewer"))
+    other = {
+        f"{name}_{each}": F.when(
+            joined, F.max(F.when(F.col("kind") == UNEXPLAINED, F.col(each))).over(couple)
+        )
+        for each in ("partition", "offset")
+    }
+    return counted.withColumns({name: joined, **other}).drop("fewer", "k")

@@ -1,35 +1,30 @@
 """The report on a terminal: tables that fit 80 columns, and the verdict line."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rich import box
-from rich.console import Group
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mm2slo_audit.report.audit_figures import TopicFigures, compute_topic_figures
-from mm2slo_audit.report.figure_columns import columns_width, shown_columns
-from mm2slo_audit.report.figure_format import (
+from mm2slo_audit.audit_ports import RunReport
+from mm2slo_audit.report.run_figures import (
+    FigureColumn,
+    TopicFigures,
+    columns_width,
+    compute_topic_figures,
     format_coverage,
     format_duration,
     format_evidence,
     format_latency,
     format_window,
+    shown_columns,
 )
-from mm2slo_core.audit.conclusion import Result
+from mm2slo_core.audit.audit_conclusion import Result
 from mm2slo_core.audit.confidence_bounds import plural
-from mm2slo_core.audit.record_verdict import FAULTS, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import Console, RenderableType
-
-    from mm2slo_audit.report.figure_columns import Column
-    from mm2slo_audit.run.run_report import RunReport
+from mm2slo_core.audit.unit_outcome import FAULTS, Verdict
 
 _STYLES: Final = {
     Result.CLEAN: "bold green",
@@ -109,7 +104,7 @@ def _table(label: str, topics: list[TopicFigures], width: int) -> Iterator[Rende
             yield _point(f"{topic.figures.name}: {also}", "red" if bad else "")
 
 
-def _is_fault(column: Column, topic: TopicFigures) -> bool:
+def _is_fault(column: FigureColumn, topic: TopicFigures) -> bool:
     return column.is_fault and column.count(topic.figures) > 0
 
 

@@ -1,20 +1,15 @@
-"""Collects timeline records per flow, side and topic into arrival polls (pure)."""
+"""Arrival polls of what is read, from the watermark timeline of both sides (pure)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
-from mm2slo_audit.scope.partition_timeline import PartitionTimeline, Poll
-from mm2slo_core.audit.audit_record import ArrivalPoll
-from mm2slo_core.timeline_record import Side
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from mm2slo_core.audit.audit_scope import UnitScope
-    from mm2slo_core.timeline_record import WatermarkRecord
-    from mm2slo_core.topology import Flow
+from mm2slo_core.audit.audit_scope import ArrivalPoll, UnitScope
+from mm2slo_core.records.timeline_record import Side, WatermarkRecord
+from mm2slo_core.topology import Flow
 
 TimelineKey = tuple["Flow", Side, str]
 """Flow, side, and topic name on that side."""
@@ -82,10 +77,10 @@ def collect_arrival_polls(
 
     *arrivals*: of the arrivals topic, which has target polls only.
     """
-    return tuple(poll for scope in scopes for poll in _of_unit(scope, timelines, arrivals))
+    return tuple(poll for scope in scopes for poll in _unit_polls(scope, timelines, arrivals))
 
 
-def _of_unit(
+def _unit_polls(
     scope: UnitScope,
     timelines: Mapping[TimelineKey, TopicTimeline],
     arrivals: Mapping[TimelineKey, TopicTimeline],
@@ -95,12 +90,14 @@ def _of_unit(
         if timeline is not None:
             for source in flow.partitions:
                 if (held := timeline.partitions.get(source.partition)) is not None:
-                    polls = _within(held.polls, source.read_from, source.end)
-                    yield from _rows(scope.index, index, Side.SOURCE, source.partition, polls)
+                    polls = _select_polls(held.polls, source.read_from, source.end)
+                    yield from _arrival_polls(
+                        scope.index, index, Side.SOURCE, source.partition, polls
+                    )
     of_target = [
         timeline
         for flow in scope.flows
-        for timeline in _of_same_log(
+        for timeline in _timelines_of_same_log(
             (flow.flow, Side.TARGET, scope.target_topic), timelines, arrivals
         )
     ]
@@ -110,11 +107,11 @@ def _of_unit(
             for timeline in of_target
             if (held := timeline.partitions.get(target.partition)) is not None
         ]
-        polls = _within(merge_polls(known), target.read_from, target.end)
-        yield from _rows(scope.index, 0, Side.TARGET, target.partition, polls)
+        polls = _select_polls(merge_polls(known), target.read_from, target.end)
+        yield from _arrival_polls(scope.index, 0, Side.TARGET, target.partition, polls)
 
 
-def _of_same_log(
+def _timelines_of_same_log(
     key: TimelineKey, *sources: Mapping[TimelineKey, TopicTimeline]
 ) -> Iterator[TopicTimeline]:
     """The timelines of a topic, without that of an earlier topic of the same name."""
@@ -145,7 +142,7 @@ def merge_polls(lists: Sequence[Sequence[Poll]]) -> Sequence[Poll]:
     return merged
 
 
-def _within(polls: Sequence[Poll], read_from: int, end: int) -> Iterator[Poll]:
+def _select_polls(polls: Sequence[Poll], read_from: int, end: int) -> Iterator[Poll]:
     """Polls that bracket an offset in [read_from, end)."""
     before = read_from
     for poll in polls:
@@ -156,8 +153,90 @@ def _within(polls: Sequence[Poll], read_from: int, end: int) -> Iterator[Poll]:
         before = max(before, poll.end)
 
 
-def _rows(
+def _arrival_polls(
     unit: int, flow: int, side: Side, partition: int, polls: Iterable[Poll]
 ) -> Iterator[ArrivalPoll]:
     for poll in polls:
         yield ArrivalPoll(unit, flow, side, partition, poll.end, poll.earliest, poll.latest)
+
+
+class Poll(NamedTuple):
+    """The first poll that saw *end*: its new records arrived within [earliest, latest], epoch ms.
+
+    *earliest* None: there was no earlier poll.
+    """
+
+    end: int
+    earliest: int | None
+    latest: int
+
+
+class TimedValue(NamedTuple):
+    """A value from *at* (epoch s) until the next one."""
+
+    at: float
+    value: int
+
+
+class PartitionTimeline:
+    """Polls, log starts and positions of one partition, only where they change.
+
+    A poll without a new end brackets no record and can be left out.
+    """
+
+    __slots__ = ("_polled_at", "_width", "polls", "positions", "starts")
+
+    def __init__(self) -> None:
+        self._width = 0
+        self.polls: list[Poll] = []
+        self.starts: list[TimedValue] = []
+        self.positions: list[TimedValue] = []
+        self._polled_at: float | None = None
+
+    def add_poll(
+        self, end: int, requested_at: float, answered_at: float, previous: float | None
+    ) -> None:
+        """Add the next poll, with the request time of the previous poll if known.
+
+        It is unknown in a writer's first record, which counts from the record before it. A lower
+        end is a truncation: polls of the offsets beyond it are dropped.
+        """
+        if self.polls and end < self.polls[-1].end:
+            self.polls = [poll for poll in self.polls if poll.end <= end]
+        if not self.polls or end > self.polls[-1].end:
+            known = [at for at in (previous, self._polled_at) if at is not None]
+            earliest = _milliseconds(max(known)) if known else None
+            self._append(Poll(end, earliest, _milliseconds(answered_at)))
+        self._polled_at = requested_at
+
+    def join_polls(self, width: int) -> None:
+        """Join neighbouring brackets, now and later, unless they become wider than *width* (ms)."""
+        self._width = width
+        polls, self.polls = self.polls, []
+        for poll in polls:
+            self._append(poll)
+
+    def _append(self, poll: Poll) -> None:
+        before = self.polls[-1].earliest if self.polls else None
+        if before is not None and poll.latest - before <= self._width:
+            self.polls.pop()
+            poll = poll._replace(earliest=before)
+        self.polls.append(poll)
+
+    def add_start(self, at: float, log_start: int) -> None:
+        _append_change(self.starts, at, log_start)
+
+    def add_position(self, at: float, next_offset: int) -> None:
+        """Add the first offset not known to be copied."""
+        _append_change(self.positions, at, next_offset)
+
+
+@lru_cache(maxsize=16)
+def _milliseconds(at: float) -> int:
+    """One object for all partitions of a poll: a third less memory."""
+    return round(at * 1000)
+
+
+def _append_change(figures: list[TimedValue], at: float, value: int) -> None:
+    if not figures or figures[-1].value != value:
+        figures.append(TimedValue(at, value))

@@ -1,21 +1,17 @@
-"""Units of an audit: target topics with the flows that feed them (pure)."""
-
-from __future__ import annotations
+"""Units of an audit: target topics with the flows that feed them; why one is not audited (pure)."""
 
 import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Final
 
-from mm2slo_core.name_filters import TopicFilter
-from mm2slo_core.topic_selection import TopicRole, replicated_topics
+from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.topic_filters import TopicFilter
+from mm2slo_core.topic_selection import TopicPair, TopicRole, replicated_topics
+from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_core.topic_selection import TopicPair
-    from mm2slo_core.topology import Flow
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +23,7 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class AuditUnit:
     """A target topic and its feeds."""
 
     cluster: str
@@ -49,7 +45,7 @@ def plan_units(
     flows: Iterable[FlowConfig],
     topics: Mapping[str, Iterable[str]],
     own_topics: Collection[str] = (),
-) -> tuple[Unit, ...]:
+) -> tuple[AuditUnit, ...]:
     """The units of *flows*, sorted by cluster and topic.
 
     *topics*: topics by source cluster; *own_topics*: mm2slo's own topics, which are not audited. A
@@ -62,7 +58,7 @@ def plan_units(
                 key = (flow.flow.target, pair.target)
                 feeds.setdefault(key, []).append(Feed(flow, pair.source))
     return tuple(
-        Unit(cluster, topic, tuple(found)) for (cluster, topic), found in sorted(feeds.items())
+        AuditUnit(cluster, topic, tuple(found)) for (cluster, topic), found in sorted(feeds.items())
     )
 
 
@@ -79,8 +75,8 @@ def audited_pairs(
 
 
 def select_units(
-    units: Sequence[Unit], flows: Collection[str], topics: Sequence[str]
-) -> tuple[Unit, ...]:
+    units: Sequence[AuditUnit], flows: Collection[str], topics: Sequence[str]
+) -> tuple[AuditUnit, ...]:
     """The units fed by *flows* (labels; empty: all) and named by *topics* (empty: all).
 
     Topics are named as on the source or the target. Raises UserError for a topic that none of
@@ -92,20 +88,42 @@ def select_units(
     if not topics:
         return tuple(fed)
     for topic in topics:
-        if not any(topic in _names(unit) for unit in fed):
+        if not any(topic in _topic_names(unit) for unit in fed):
             raise _unknown_topic(topic, fed)
-    return tuple(unit for unit in fed if not _names(unit).isdisjoint(topics))
+    return tuple(unit for unit in fed if not _topic_names(unit).isdisjoint(topics))
 
 
-def _names(unit: Unit) -> set[str]:
+def _topic_names(unit: AuditUnit) -> set[str]:
     return {unit.topic, *(feed.topic for feed in unit.feeds)}
 
 
-def _unknown_topic(topic: str, units: Sequence[Unit]) -> UserError:
-    known = sorted({name for unit in units for name in _names(unit)})
+def _unknown_topic(topic: str, units: Sequence[AuditUnit]) -> UserError:
+    known = sorted({name for unit in units for name in _topic_names(unit)})
     close = difflib.get_close_matches(topic, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return UserError(
         f"topic {topic!r} is not copied by these flows; expected a source topic, or its copy, that"
         f" topics and audit.topics of a flow select{hint}"
     )
+
+
+_REASONS: Final[Mapping[ErrorKind, NotAuditedReason]] = {
+    ErrorKind.AUTHORIZATION: NotAuditedReason.AUTHORIZATION,
+    ErrorKind.AUTHENTICATION: NotAuditedReason.AUTHORIZATION,
+    ErrorKind.UNREACHABLE: NotAuditedReason.UNREACHABLE,
+    ErrorKind.TIMEOUT: NotAuditedReason.UNREACHABLE,
+    ErrorKind.TLS: NotAuditedReason.UNREACHABLE,
+}
+
+
+def reason_for_error(kind: ErrorKind) -> NotAuditedReason:
+    return _REASONS.get(kind, NotAuditedReason.FAILED)
+
+
+def not_audited_after(topic: str, error: Exception, flows: tuple[Flow, ...]) -> NotAudited:
+    """A topic of *flows* that is not audited because of *error*."""
+    if isinstance(error, KafkaOperationError):
+        return NotAudited(topic, reason_for_error(error.kind), str(error), flows)
+    if isinstance(error, TimeoutError):
+        return NotAudited(topic, NotAuditedReason.UNREACHABLE, str(error), flows)
+    return NotAudited(topic, NotAuditedReason.FAILED, str(error), flows)

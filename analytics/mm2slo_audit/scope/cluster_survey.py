@@ -1,51 +1,56 @@
 """Reads all data of the scopes, in the order that the verdicts require.
 
-Positions, then end offsets of targets, then end offsets of sources.
+Positions, then end offsets of targets, then end offsets of sources. Partitions without offset syncs
+get corresponding offsets by time.
 """
-
-from __future__ import annotations
 
 import logging
 import math
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mm2slo_audit.scope.cluster_topics import TopicSettings, read_topic_settings
-from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs, read_commits_and_syncs
-from mm2slo_audit.scope.not_audited_reasons import not_audited_after, reason_for_error
-from mm2slo_audit.scope.offset_snapshot import (
+from mm2slo_audit.scope.arrival_polls import TimelineKey, TopicTimeline
+from mm2slo_audit.scope.audit_units import AuditUnit, Feed, not_audited_after, reason_for_error
+from mm2slo_audit.scope.cluster_readings import (
+    TopicSettings,
+    read_first_timestamps,
+    read_offsets_at,
+    read_topic_settings,
+)
+from mm2slo_audit.scope.flow_topic_reader import (
+    CommitsAndSyncs,
+    read_commits_and_syncs,
+    read_timeline,
+)
+from mm2slo_audit.scope.reachable_units import ReachableUnit
+from mm2slo_audit.scope.scope_assembly import (
+    FeedReading,
     OffsetReadings,
+    UnitReading,
     partitions_of,
     source_isolation,
     target_isolation,
 )
-from mm2slo_audit.scope.offsets_by_time import add_offsets_by_time
-from mm2slo_audit.scope.timeline_reader import read_timeline
-from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading
-from mm2slo_core.audit.audit_scope import NotAudited, TimestampType
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.audit_scope import NotAudited, TimestampType, Window
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from mm2slo_audit.scope.arrival_polls import TimelineKey, TopicTimeline
-    from mm2slo_audit.scope.audit_units import Feed, Unit
-    from mm2slo_audit.scope.reachable_units import ReachableUnit
-    from mm2slo_core.audit.audit_scope import Window
-    from mm2slo_core.config import Config
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.partition_offsets import Isolation
+from mm2slo_kafka.partition_offsets import Isolation
 
 logger = logging.getLogger(__name__)
 
 _SKEW_SECONDS: Final = 300.0
 """Tolerated clock skew between producers and a target with LogAppendTime."""
+
 _TIMELINE_MARGIN_SECONDS: Final = 180.0
 """Idle topics are written once a minute: this margin includes a poll before the window."""
+
 _ARRIVALS_MARGIN_SECONDS: Final = 300.0
 """Later arrivals have the brackets of the timeline."""
 
@@ -78,16 +83,16 @@ class ClusterSurvey:
         self._units = list(units)
         self._on_progress("reading commits and offset syncs")
         for flow in self._flows():
-            self._attempt(_feeds(flow), partial(self._read_internals, flow))
+            self._attempt(_is_fed_by(flow), partial(self._read_internals, flow))
         self._on_progress("reading offsets")
         for alias in sorted({each.unit.cluster for each in self._units}):
-            self._attempt(_on(alias), partial(self._read_target_ends, alias))
+            self._attempt(_is_on_cluster(alias), partial(self._read_target_ends, alias))
         for flow in self._flows():
-            self._attempt(_feeds(flow), partial(self._read_source_ends, flow))
+            self._attempt(_is_fed_by(flow), partial(self._read_source_ends, flow))
         for flow in self._flows():
-            self._attempt(_feeds(flow), partial(self._read_source_starts, flow))
+            self._attempt(_is_fed_by(flow), partial(self._read_source_starts, flow))
         for alias in sorted({each.unit.cluster for each in self._units}):
-            self._attempt(_on(alias), partial(self._read_target_starts, alias))
+            self._attempt(_is_on_cluster(alias), partial(self._read_target_starts, alias))
         self._drop_unread()
         for alias in sorted({each.unit.cluster for each in self._units}):
             self._read_timelines(alias)
@@ -114,7 +119,7 @@ class ClusterSurvey:
 
     # -- steps -------------------------------------------------------------------------------
 
-    def _attempt(self, is_affected: Callable[[Unit], bool], step: Callable[[], None]) -> None:
+    def _attempt(self, is_affected: Callable[[AuditUnit], bool], step: Callable[[], None]) -> None:
         try:
             step()
         except (KafkaOperationError, TimeoutError) as error:
@@ -171,7 +176,7 @@ class ClusterSurvey:
             readings.add_starts(client.start_offsets(keys))
             readings.add_window_starts(client.offsets_at(keys, start_time))
 
-    def _target_start_time(self, unit: Unit) -> float:
+    def _target_start_time(self, unit: AuditUnit) -> float:
         """Lowest timestamp of copies of the window's records, epoch s.
 
         Copies keep their timestamps, unless the target sets its own, which are later.
@@ -265,19 +270,113 @@ class ClusterSurvey:
         ]
 
 
-def _feeds(flow: FlowConfig) -> Callable[[Unit], bool]:
+def _is_fed_by(flow: FlowConfig) -> Callable[[AuditUnit], bool]:
     return lambda unit: any(feed.flow.label == flow.label for feed in unit.feeds)
 
 
-def _on(alias: str) -> Callable[[Unit], bool]:
+def _is_on_cluster(alias: str) -> Callable[[AuditUnit], bool]:
     return lambda unit: unit.cluster == alias
 
 
 def _not_audited_if_affected(
-    error: Exception, is_affected: Callable[[Unit], bool], each: ReachableUnit
+    error: Exception, is_affected: Callable[[AuditUnit], bool], each: ReachableUnit
 ) -> NotAudited | None:
     return (
         not_audited_after(each.unit.topic, error, each.unit.flows)
         if is_affected(each.unit)
         else None
     )
+
+
+def add_offsets_by_time(
+    feed: FeedReading,
+    unit: AuditUnit,
+    partitions: int,
+    target: OffsetReadings,
+    clients: Mapping[str, ClusterClient],
+) -> FeedReading:
+    """*feed* with the offsets on the other side at the times of log starts and progress.
+
+    *partitions* and *target* are those of the unit. Raises KafkaOperationError.
+    """
+    here = clients[feed.feed.flow.flow.source]
+    there = clients[unit.cluster]
+    source = feed.readings
+    without = [
+        number
+        for number in range(min(feed.partitions, partitions))
+        if feed.key(number) not in feed.internals.syncs
+    ]
+    removed = {
+        key: (source.starts[key], source.ends[key])
+        for key in map(feed.key, without)
+        if source.starts[key]
+    }
+    # Another engine with another partition count may copy from any partition to any.
+    anywhere = not feed.has_positions and feed.partitions != partitions
+    cut = {
+        key: (target.starts[key], target.ends[key])
+        for number in (range(partitions) if anywhere else without)
+        if target.starts[key := TopicPartition(unit.topic, number)]
+    }
+    # Rather leave too much unjudged than report false faults.
+    at_source_start = read_offsets_at(
+        there, _with_topic(read_first_timestamps(here, removed), unit.topic), at_least=True
+    )
+    started = _with_topic(read_first_timestamps(there, cut), feed.feed.topic)
+    if anywhere:
+        started = _latest_for_all(feed, started) if len(started) == len(cut) else {}
+    at_target_start = read_offsets_at(here, started, at_least=True)
+    return replace(
+        feed,
+        at_source_start=_by_number(at_source_start),
+        at_target_start=_by_number(at_target_start),
+        progress={} if feed.has_positions else _progress(feed, unit, partitions, target, clients),
+    )
+
+
+def _progress(
+    feed: FeedReading,
+    unit: AuditUnit,
+    partitions: int,
+    target: OffsetReadings,
+    clients: Mapping[str, ClusterClient],
+) -> Mapping[int, int]:
+    """Source offsets older than the target's newest record by `max_pending`.
+
+    A timestamp in the future counts as the current time.
+    """
+    last = {
+        key: (max(target.starts[key], target.ends[key] - 1), target.ends[key])
+        for number in range(partitions)
+        if target.starts[key := TopicPartition(unit.topic, number)] < target.ends[key]
+    }
+    newest = read_first_timestamps(clients[unit.cluster], last)
+    max_pending = round(feed.feed.flow.audit.max_pending * 1000)
+    newest_of_all = max(newest.values(), default=None)
+    present = round(feed.readings.requested_at * 1000)
+    timestamps = {}
+    for number in range(feed.partitions):
+        there = TopicPartition(unit.topic, number)
+        at = newest.get(there) if partitions == feed.partitions else newest_of_all
+        if at is not None:
+            timestamps[feed.key(number)] = min(at, present) - max_pending
+    return _by_number(read_offsets_at(clients[feed.feed.flow.flow.source], timestamps))
+
+
+def _with_topic(timestamps: Mapping[TopicPartition, int], topic: str) -> dict[TopicPartition, int]:
+    return {TopicPartition(topic, key.partition): at for key, at in timestamps.items()}
+
+
+def _latest_for_all(
+    feed: FeedReading, started: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """For each source partition the latest start of all target partitions."""
+    if not started:
+        return {}
+    latest = max(started.values())
+    return {feed.key(number): latest for number in range(feed.partitions)}
+
+
+def _by_number(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:
+    return {key.partition: offset for key, offset in offsets.items()}

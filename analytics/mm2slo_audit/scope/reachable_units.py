@@ -1,35 +1,35 @@
 """Units that can be audited: their clusters answer and their topics exist."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from mm2slo_audit.scope.audit_units import Unit, audited_pairs, plan_units, select_units
-from mm2slo_audit.scope.cluster_topics import ClusterTopics, list_cluster_topics
-from mm2slo_audit.scope.not_audited_reasons import not_audited_after, reason_for_error
-from mm2slo_audit.scope.running_settings import use_running_settings
+from mm2slo_audit.scope.audit_units import (
+    AuditUnit,
+    audited_pairs,
+    not_audited_after,
+    plan_units,
+    reason_for_error,
+    select_units,
+)
+from mm2slo_audit.scope.cluster_readings import ClusterTopics, list_cluster_topics
+from mm2slo_audit.scope.flow_topic_reader import use_running_settings
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
-from mm2slo_core.config.flow_config import PolicyKind
-from mm2slo_core.name_filters import TopicFilter
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
 from mm2slo_core.replication_policy import lineage
+from mm2slo_core.topic_filters import TopicFilter
 from mm2slo_core.topic_selection import replication_policy
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from mm2slo_core.config import Config
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 
 @dataclass(frozen=True, slots=True)
 class ReachableUnit:
     """A unit whose topics exist, with their partition counts."""
 
-    unit: Unit
+    unit: AuditUnit
     partitions: int
     source_partitions: tuple[int, ...]
     """Per feed."""
@@ -141,7 +141,7 @@ def _find_error(
 
 
 def _check_unit(
-    unit: Unit, listings: Mapping[str, ClusterTopics], unreachable: Sequence[FlowConfig]
+    unit: AuditUnit, listings: Mapping[str, ClusterTopics], unreachable: Sequence[FlowConfig]
 ) -> ReachableUnit | NotAudited:
     target = listings[unit.cluster]
     for flow in unreachable:

@@ -1,32 +1,35 @@
-"""The recorder: scrapes exporters, accumulates steps, buffers them while the store is down."""
+"""The recorder: scrapes exporters, accumulates steps, buffers them while the store is down.
 
-from __future__ import annotations
+`RecordingThread` runs it at fixed intervals.
+"""
 
 import logging
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, Self
 
-from mm2slo_core.reporting.step_counts import STEP_MS, whole_minute
+from mm2slo_core.reporting.step_counts import STEP_MS, Indicator, Tally, whole_minute
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.recording.history_store import KEPT_MS, HistoryStore
-from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
-from mm2slo_report.recording.scrape_rounds import ScrapeRounds
-from mm2slo_report.recording.scraper import TIMEOUT, ScrapeError, Scraper
-from mm2slo_report.recording.step_accumulator import StepAccumulator
+from mm2slo_report.recording.exporter_scraper import (
+    TIMEOUT,
+    ScrapeError,
+    Scraper,
+    ScrapeRounds,
+    ScrapeTarget,
+)
+from mm2slo_report.recording.recorder_history import (
+    KEPT_MS,
+    HistoryStore,
+    RecorderHealth,
+    RecorderLease,
+    TargetHealth,
+)
+from mm2slo_report.recording.scraped_counters import Page, RecordedStep, StepAccumulator
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mm2slo_core.reporting.step_counts import Indicator, Tally
-    from mm2slo_report.recording.exposition import Page
-    from mm2slo_report.recording.recorder_lease import RecorderLease
-    from mm2slo_report.recording.scraper import Target
-    from mm2slo_report.recording.step_accumulator import RecordedStep
-
-logger = logging.getLogger(__name__)
-
+log = logging.getLogger(__name__)
 _FORGET_EVERY_MS: Final = 3_600_000
+
 _MAX_UNSTORED: Final = 24
 """Steps buffered while the store is down; older ones stay unmeasured."""
 
@@ -40,7 +43,7 @@ class Recorder:
 
     def __init__(
         self,
-        targets: Sequence[Target],
+        targets: Sequence[ScrapeTarget],
         store: HistoryStore,
         clock: Callable[[], int],
         *,
@@ -164,18 +167,18 @@ class Recorder:
             self._health = replace(self._health, targets=targets)
         for old, new in zip(before, targets, strict=True):
             if new.problem and new.problem != old.problem:
-                logger.warning("%s cannot be scraped: %s", new.name, new.problem)
+                log.warning("%s cannot be scraped: %s", new.name, new.problem)
             elif old.problem and not new.problem:
-                logger.info("%s can be scraped again", new.name)
+                log.info("%s can be scraped again", new.name)
 
     def _update_health(self, **changes: str | int | None) -> None:
         with self._lock:
             before, self._health = self._health, replace(self._health, **changes)  # type: ignore[arg-type]  # by name
             now = self._health
         if now.store_problem and now.store_problem != before.store_problem:
-            logger.warning("the history cannot be stored: %s", now.store_problem)
+            log.warning("the history cannot be stored: %s", now.store_problem)
         if now.recorded_by and now.recorded_by != before.recorded_by:
-            logger.info("%s records the history; this service is on standby", now.recorded_by)
+            log.info("%s records the history; this service is on standby", now.recorded_by)
 
 
 def _after(known: TargetHealth, now: int, result: Page | ScrapeError | None) -> TargetHealth:
@@ -193,3 +196,51 @@ def _after(known: TargetHealth, now: int, result: Page | ScrapeError | None) -> 
         left_out=result.left_out,
         problem="",
     )
+
+
+INTERVAL: Final = 15.0
+
+_STOP_TIMEOUT: Final = 5.0
+"""Seconds to wait for the interrupted scrape round and the store."""
+
+
+class RecordingThread:
+    """Records while this context manager is active. *clock* returns epoch ms."""
+
+    def __init__(
+        self, recorder: Recorder, clock: Callable[[], int], *, interval: float = INTERVAL
+    ) -> None:
+        """*interval*: seconds between two scrapes."""
+        self._recorder = recorder
+        self._clock = clock
+        self._interval_ms = max(1, round(interval * 1000))
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mm2slo-recorder", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Stop recording, after storing the current step."""
+        self._stopping.set()
+        self._recorder.end()
+        self._thread.join(_STOP_TIMEOUT)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._recorder.run_once()
+            except Exception:  # a failed round must not end the thread
+                log.exception("a recording round failed unexpectedly")
+            # At multiples of the interval, so that a step that ended is stored at once.
+            left = self._interval_ms - self._clock() % self._interval_ms
+            self._stopping.wait(left / 1000)
+        self._recorder.close()

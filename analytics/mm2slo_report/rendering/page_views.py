@@ -1,18 +1,19 @@
-"""Flows, groups, audits and latencies shown on the status page.
+"""Flows, groups, audits and latencies as the status page shows them.
 
-None means unknown, never zero. Times are epoch ms.
+None means unknown, never zero. Times are epoch ms. Audits are made from rows of the results store.
 """
 
-from __future__ import annotations
-
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.topology import Flow
-    from mm2slo_store.audit_rows import StoredEvidence
+from mm2slo_core.audit.unit_outcome import FAULTS, Verdict, count_latencies
+from mm2slo_core.catalogue.service_metrics import LatencyMeasure
+from mm2slo_core.topology import Flow
+from mm2slo_report.flow_audit_figures import flow_latency, percentiles
+from mm2slo_report.rendering.report_text import moment_text
+from mm2slo_store.audit_rows import Run, StoredEvidence, StoredUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class ThroughputView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlowView:
+class FlowStatusView:
     """Current state of a flow, from its exporter."""
 
     flow: Flow
@@ -110,3 +111,51 @@ class LatencyView:
     origin: str
     records: int
     percentiles: tuple[PercentileView, ...]
+
+
+def audit_view(
+    run: Run, units: Iterable[StoredUnit], evidence: Iterable[StoredEvidence] = ()
+) -> AuditView:
+    """The view of a run with its *units* and the *evidence* to show."""
+    counts: Counter[Verdict] = Counter()
+    problems = []
+    for unit in units:
+        counts.update(unit.counts)
+        if unit.not_audited is not None:
+            reason = f"{unit.not_audited.reason.value}: {unit.not_audited.detail}"
+            problems.append(f"{unit.key.target_topic} ({reason.removesuffix(': ')})")
+    return AuditView(
+        id=run.header.id,
+        flows=run.header.flows,
+        start=run.header.window.start,
+        end=run.header.window.end,
+        state=run.state.value,
+        verdict=run.verdict_line or "",
+        complete_up_to=run.complete_up_to,
+        sample_rate=run.header.sample_rate,
+        counts={verdict.value: number for verdict, number in counts.items() if number},
+        faults=sum(counts[each] for each in FAULTS),
+        problems=tuple(problems),
+        evidence=tuple(evidence),
+    )
+
+
+def latency_view(run: Run, flow: Flow, units: Sequence[StoredUnit]) -> LatencyView | None:
+    """End-to-end latency of *flow* from the units of *run* that only it feeds; None without any.
+
+    A topic fed by several flows has one histogram for all of them.
+    """
+    cells = flow_latency(flow, units, LatencyMeasure.END_TO_END)
+    found = [
+        PercentileView(q=q, lower=lower, upper=upper)
+        for q, (lower, upper) in percentiles(cells, run).items()
+    ]
+    if not found:
+        return None
+    start, end = (moment_text(at, UTC) for at in (run.header.window.start, run.header.window.end))
+    return LatencyView(
+        flow=flow,
+        origin=f"audit of {start} to {end}",
+        records=count_latencies(cells),
+        percentiles=tuple(found),
+    )

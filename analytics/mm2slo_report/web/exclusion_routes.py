@@ -1,68 +1,115 @@
 """`/exclusions`: planned maintenance; changes need a token with the scope write."""
 
-from __future__ import annotations
-
 import secrets
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Any, Final, Self
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.config_document import suggest
+from mm2slo_core.objectives import exclusion
 from mm2slo_core.objectives.exclusion import (
     MAX_EXCLUSION_MS,
-    MIN_EXCLUSION_MS,
-    Exclusion,
-    ExclusionState,
-    find_overlap,
-)
-from mm2slo_core.objectives.exclusion_document import (
     MAX_REASON_LENGTH,
     MAX_TIMESTAMP_MS,
+    MIN_EXCLUSION_MS,
+    Exclusion,
+    ExclusionMark,
+    ExclusionState,
+    exclusion_document,
     exclusion_id,
+    find_overlap,
     matching_flows,
 )
-from mm2slo_report.web import http_responses, query_parameters
-from mm2slo_report.web.exclusion_models import (
-    ChangedExclusion,
-    ExclusionList,
-    ExclusionRequest,
+from mm2slo_report.access_tokens import AccessToken
+from mm2slo_report.rendering.report_models import Instant, MaybeInstant, ResponseModel
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_report.web import http_responses, request_checks
+from mm2slo_report.web.http_responses import (
+    ProblemError,
+    ResponseBody,
+    describe_responses,
+    invalid_parameter,
+    not_found,
 )
-from mm2slo_report.web.exclusion_models import Exclusion as ExclusionModel
-from mm2slo_report.web.http_responses import Body
-from mm2slo_report.web.problem_details import ProblemError, invalid_parameter, not_found
-from mm2slo_report.web.report_service import service_of
-from mm2slo_report.web.request_guard import TOKEN, require_write_scope
-from mm2slo_report.web.response_docs import describe_responses
-
-if TYPE_CHECKING:
-    from mm2slo_report.web.report_service import ReportService
-    from mm2slo_report.web.service_ports import Effects
-    from mm2slo_report.web.tokens import Token
+from mm2slo_report.web.report_service import Effects, ReportService, service_of
+from mm2slo_report.web.request_checks import TOKEN, require_write_scope
 
 router = APIRouter(tags=["planned maintenance"])
 
 _BODY_FORMAT: Final = (
     '{"flows": ["us->eu"], "from": TIME, "to": TIME, "reason": TEXT, "silence": true}'
 )
+
 _VALUE_ERRORS: Final = frozenset(
     {"bool_type", "string_too_long", "string_too_short", "string_type", "too_long", "too_short",
      "tuple_type"}
 )  # fmt: skip
 """Errors of the value of a known member."""
+
 _REFUSALS: Final = (
     HTTPStatus.FORBIDDEN,
     HTTPStatus.CONFLICT,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )
+
+
+class ExclusionRequest(BaseModel):
+    """Planned maintenance to add."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    flows: Annotated[
+        tuple[Annotated[str, Field(max_length=200)], ...],
+        Field(min_length=1, max_length=100, description="Patterns of labels."),
+    ]
+    start: Annotated[str, Field(alias="from", json_schema_extra={"format": "date-time"})]
+    end: Annotated[str, Field(alias="to", json_schema_extra={"format": "date-time"})]
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON_LENGTH)]
+    silence: Annotated[
+        bool | None,
+        Field(
+            description="Whether to create a silence in Alertmanager; default: "
+            "alerting.maintenance.silence."
+        ),
+    ] = None
+
+
 _BODY: Final = {
     "requestBody": {
         "required": True,
         "content": {"application/json": {"schema": ExclusionRequest.model_json_schema()}},
     }
 }
+
+
+class ExclusionResponse(ResponseModel):
+    id: str
+    state: ExclusionState
+    flows: Annotated[tuple[str, ...], Field(description="Patterns of labels.")]
+    start: Annotated[Instant, Field(alias="from")]
+    end: Annotated[Instant, Field(alias="to")]
+    reason: str
+    added_by: str
+    added_at: Instant
+    removed_by: str | None
+    removed_at: MaybeInstant
+    mark: Annotated[
+        ExclusionMark | None,
+        Field(description="Why reports and burn rules exclude different times."),
+    ]
+    silence: Annotated[str | None, Field(description="Id in Alertmanager.")]
+
+    @classmethod
+    def of(cls, found: exclusion.Exclusion, now: int, **more: Any) -> Self:
+        """*more* are fields of a subclass."""
+        return cls.model_validate({**exclusion_document(found, now, utc_text), **more})
+
+
+class ExclusionList(ResponseModel):
+    exclusions: tuple[ExclusionResponse, ...]
 
 
 @router.get(
@@ -75,19 +122,30 @@ def exclusions(
     request: Request,
     flow: Annotated[str | None, Query(description="Only this flow, such as `us->eu`.")] = None,
     state: Annotated[
-        list[Annotated[str, WithJsonSchema(query_parameters.enum_schema(ExclusionState))]],
+        list[Annotated[str, WithJsonSchema(request_checks.enum_schema(ExclusionState))]],
         Query(description="Only these states; default: all."),
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """Sorted by start. `mark` is set where reports and burn rules exclude different times."""
     service = service_of(request)
-    selected = None if flow is None else query_parameters.parse_flows("flow", [flow], service.flows)
-    states = query_parameters.parse_enum("state", state, ExclusionState)
+    selected = None if flow is None else request_checks.parse_flows("flow", [flow], service.flows)
+    states = request_checks.parse_enum("state", state, ExclusionState)
     now = service.now
     found = service.records.exclusions(flow=selected[0] if selected else None)
     chosen = [each for each in found if not states or each.state(now) in states]
-    answer = ExclusionList(exclusions=tuple(ExclusionModel.of(each, now) for each in chosen))
-    return http_responses.respond(request, Body.json(answer), http_responses.REVALIDATE)
+    answer = ExclusionList(exclusions=tuple(ExclusionResponse.of(each, now) for each in chosen))
+    return http_responses.respond(request, ResponseBody.json(answer), http_responses.REVALIDATE)
+
+
+class ExclusionEffects(ResponseModel):
+    """Effects outside of reports, one sentence each."""
+
+    done: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+class ChangedExclusion(ExclusionResponse):
+    effects: ExclusionEffects
 
 
 @router.post(
@@ -104,7 +162,7 @@ async def add(request: Request) -> Response:
     If `alerting.maintenance.rules_file` is set, the rule file is written, and Prometheus reloads it
     if `alerting.links.prometheus` is set; otherwise run `mm2slo exclude write` on its host.
     """
-    token: Token | None = request.scope[TOKEN]
+    token: AccessToken | None = request.scope[TOKEN]
     require_write_scope(token)
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != http_responses.JSON:
@@ -128,7 +186,7 @@ def remove(
     request: Request, exclusion: Annotated[str, Path(description="Exclusion id.", max_length=200)]
 ) -> Response:
     """Running maintenance ends now; events of past maintenance count again, and it is marked."""
-    token: Token | None = request.scope[TOKEN]
+    token: AccessToken | None = request.scope[TOKEN]
     require_write_scope(token)
     service = service_of(request)
     known = {each.id: each for each in service.records.exclusions()}
@@ -179,15 +237,15 @@ def _add(service: ReportService, content: bytes, who: str) -> Response:
     )
 
 
-def _changed_body(exclusion: Exclusion, now: int, effects: Effects) -> Body:
-    return Body.json(ChangedExclusion.of(exclusion, now, effects=effects))
+def _changed_body(exclusion: Exclusion, now: int, effects: Effects) -> ResponseBody:
+    return ResponseBody.json(ChangedExclusion.of(exclusion, now, effects=effects))
 
 
 def _parse_exclusion(
     service: ReportService, request: ExclusionRequest, who: str, now: int
 ) -> Exclusion:
-    start = query_parameters.parse_instant("from", request.start)
-    end = query_parameters.parse_instant("to", request.end)
+    start = request_checks.parse_instant("from", request.start)
+    end = request_checks.parse_instant("to", request.end)
     if start >= MAX_TIMESTAMP_MS:
         raise invalid_parameter("from", "invalid start; expected a time before the year 9999")
     if not MIN_EXCLUSION_MS <= end - start <= MAX_EXCLUSION_MS:

@@ -1,39 +1,68 @@
 """`/flows`: flows with the status of their objectives, and failover readiness."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Collection
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Path, Request, Response
+from pydantic import Field
 
-from mm2slo_core.config.suggestion import suggest
-from mm2slo_report.rendering.entry_models import Entry
-from mm2slo_report.rendering.page_views import FlowView
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_report.web import http_responses
-from mm2slo_report.web.flow_models import (
-    CurrentState,
-    FlowDetail,
-    FlowList,
-    FlowSummary,
-    GroupReadiness,
-    Readiness,
-    Throughput,
+from mm2slo_core.config.config_document import suggest
+from mm2slo_core.objectives.error_budget import Status
+from mm2slo_core.reporting import report_entry
+from mm2slo_core.reporting.report_entry import count_by_status, headline
+from mm2slo_core.topology import Flow
+from mm2slo_report.flow_audit_figures import AuditFigures
+from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, ThroughputView
+from mm2slo_report.rendering.report_models import (
+    Count,
+    Figure,
+    FlowNames,
+    Headline,
+    Instant,
+    ObjectiveEntry,
+    ResponseModel,
 )
-from mm2slo_report.web.http_responses import Body
-from mm2slo_report.web.objective_routes import At  # noqa: TC001 - FastAPI reads it
-from mm2slo_report.web.problem_details import ProblemError, not_found
-from mm2slo_report.web.report_service import respond_cached, service_of
-from mm2slo_report.web.response_docs import describe_responses
-
-if TYPE_CHECKING:
-    from mm2slo_core.topology import Flow
-    from mm2slo_report.web.report_service import ReportService
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_report.web import http_responses
+from mm2slo_report.web.http_responses import (
+    ProblemError,
+    ResponseBody,
+    describe_responses,
+    not_found,
+)
+from mm2slo_report.web.objective_routes import At
+from mm2slo_report.web.report_service import ReportService, respond_cached, service_of
 
 router = APIRouter(tags=["flows"])
-
 Slug = Annotated[str, Path(description="Slug of the flow, such as `us-to-eu`.", max_length=200)]
+
+
+class FlowSummary(ResponseModel):
+    name: str
+    slug: str
+    source: str
+    target: str
+    status: Annotated[Status, Field(description="The worst of its objectives.")]
+    headline: Headline
+    objectives: Annotated[tuple[str, ...], Field(description="Ids.")]
+
+    @classmethod
+    def of(cls, flow: Flow, entries: Collection[report_entry.Entry]) -> Self:
+        counts = count_by_status(entries)
+        return cls.model_validate(
+            {
+                **FlowNames.model_validate(flow).model_dump(),
+                "status": next((each for each in counts if counts[each]), Status.NO_DATA),
+                "headline": headline(entries),
+                "objectives": [each.id for each in entries],
+            }
+        )
+
+
+class FlowList(ResponseModel):
+    as_of: Instant
+    flows: tuple[FlowSummary, ...]
 
 
 @router.get("/flows", summary="All flows", response_model=FlowList, responses=describe_responses())
@@ -42,17 +71,87 @@ def flows(request: Request, at: At = None) -> Response:
     service = service_of(request)
     as_of = service.instant(at)
 
-    def make() -> Body:
+    def make() -> ResponseBody:
         report = service.report(as_of)
         found = [
             FlowSummary.of(flow, [each for each in report.entries if each.objective.flow == flow])
             for flow in service.flows
         ]
-        return Body.json(FlowList(as_of=utc(as_of), flows=tuple(found)))
+        return ResponseBody.json(FlowList(as_of=utc_text(as_of), flows=tuple(found)))
 
     return respond_cached(
         request, (as_of,), make, service.freshness(at, as_of), charged=at is not None
     )
+
+
+class FlowThroughput(ResponseModel):
+    """Between two readings of the exporter, which are a minute apart or more."""
+
+    between_readings_seconds: Figure
+    source_records_per_second: Figure
+    replicated_records_per_second: Figure
+    source_bytes_per_second: Annotated[
+        Figure, Field(description="Uncompressed: records per second times the record size.")
+    ]
+    replicated_bytes_per_second: Figure
+    record_size_bytes: Annotated[
+        Figure,
+        Field(description="Mean size of key, value and headers in the flow's newest audit."),
+    ]
+    record_size_age_seconds: Annotated[
+        Figure, Field(description="Time since the end of the audited window.")
+    ]
+
+    @classmethod
+    def of(cls, view: ThroughputView, audit: AuditFigures | None, now: int) -> Self:
+        size = None if audit is None else audit.record_size
+        age = None if audit is None else (now - audit.run.header.window.end) / 1000
+
+        def in_bytes(records: float | None) -> float | None:
+            return None if records is None or size is None else records * size
+
+        return cls(
+            between_readings_seconds=view.seconds,
+            source_records_per_second=view.source,
+            replicated_records_per_second=view.replicated,
+            source_bytes_per_second=in_bytes(view.source),
+            replicated_bytes_per_second=in_bytes(view.replicated),
+            record_size_bytes=size,
+            record_size_age_seconds=None if size is None else age,
+        )
+
+
+class CurrentState(ResponseModel):
+    """As last reported by the exporter."""
+
+    state: str | None
+    lag_records: Count
+    lag_seconds: Figure
+    headroom_seconds: Annotated[
+        Figure, Field(description="Time until retention removes unreplicated records.")
+    ]
+    throughput: Annotated[FlowThroughput | None, Field(description="Null before a second reading.")]
+
+    @classmethod
+    def of(cls, view: FlowStatusView, throughput: FlowThroughput | None) -> Self:
+        return cls.model_validate(
+            {
+                "state": view.state,
+                "lag_records": view.lag_records,
+                "lag_seconds": view.lag_seconds,
+                "headroom_seconds": view.headroom_seconds,
+                "throughput": throughput,
+            }
+        )
+
+
+class FlowDetail(ResponseModel):
+    as_of: Instant
+    source: str
+    flow: FlowSummary
+    now: Annotated[CurrentState | None, Field(description="Null if no exporter reports it.")]
+    entries: tuple[ObjectiveEntry, ...]
+    warnings: tuple[str, ...]
 
 
 @router.get(
@@ -64,17 +163,17 @@ def one(request: Request, slug: Slug, at: At = None) -> Response:
     flow = _find_flow(service, slug)
     as_of = service.instant(at)
 
-    def make() -> Body:
+    def make() -> ResponseBody:
         report = service.report(as_of)
         entries = [each for each in report.entries if each.objective.flow == flow]
         references = service.settings.references
-        return Body.json(
+        return ResponseBody.json(
             FlowDetail(
-                as_of=utc(as_of),
+                as_of=utc_text(as_of),
                 source=report.source,
                 flow=FlowSummary.of(flow, entries),
                 now=_current_state(service, flow),
-                entries=tuple(Entry.of(each, references) for each in entries),
+                entries=tuple(ObjectiveEntry.of(each, references) for each in entries),
                 warnings=report.warnings,
             )
         )
@@ -84,10 +183,85 @@ def one(request: Request, slug: Slug, at: At = None) -> Response:
     )
 
 
+class Unreplicated(ResponseModel):
+    """What would be missing on the target if the source never came back."""
+
+    records: Annotated[Count, Field(validation_alias="unreplicated_records")]
+    seconds: Annotated[Figure, Field(validation_alias="unreplicated_seconds")]
+
+
+class UnreplicatedSince(Unreplicated):
+    age_seconds: Annotated[Figure, Field(validation_alias="unreplicated_age")]
+
+
+class RecordBounds(ResponseModel):
+    lower: Annotated[Count, Field(validation_alias="redelivery_lower")]
+    upper: Annotated[Count, Field(validation_alias="redelivery_upper")]
+
+
+class SkippedBounds(ResponseModel):
+    """Records that the group would never read; null if it would skip none."""
+
+    lower: Annotated[Count, Field(validation_alias="skipped_lower")]
+    upper: Annotated[Count, Field(validation_alias="skipped_upper")]
+
+
+class RecordLagResponse(ResponseModel):
+    records: Count
+    seconds: Annotated[Figure, Field(description="Age of the oldest record.")]
+
+
+class GroupLagResponse(ResponseModel):
+    source: Annotated[RecordLagResponse, Field(validation_alias="source_lag")]
+    target: Annotated[RecordLagResponse, Field(validation_alias="target_lag")]
+
+
+class GroupReadinessResponse(ResponseModel):
+    """Of a consumer group, if it failed over now."""
+
+    group: str
+    ready: bool | None
+    reasons: tuple[str, ...]
+    checkpoint_lag_records: Count
+    redelivery_records: RecordBounds
+    skipped_records: SkippedBounds
+    commits_age_seconds: Figure
+    unreplicated: Unreplicated
+    lag: GroupLagResponse
+
+    @classmethod
+    def of(cls, view: GroupView) -> Self:
+        return cls.model_validate(
+            {
+                "group": view.group,
+                "ready": view.ready,
+                "reasons": view.reasons,
+                "checkpoint_lag_records": view.checkpoint_lag,
+                "redelivery_records": view,
+                "skipped_records": view,
+                "commits_age_seconds": view.commits_age,
+                "unreplicated": view,
+                "lag": view,
+            }
+        )
+
+
+class FailoverReadiness(ResponseModel):
+    """Groups that are not ready come first."""
+
+    flow: str
+    slug: str
+    as_of: Instant
+    groups: int
+    ready: int
+    unreplicated: UnreplicatedSince
+    readiness: tuple[GroupReadinessResponse, ...]
+
+
 @router.get(
     "/flows/{slug}/readiness",
     summary="Failover readiness of consumer groups",
-    response_model=Readiness,
+    response_model=FailoverReadiness,
     responses=describe_responses(),
 )
 def readiness(request: Request, slug: Slug) -> Response:
@@ -95,9 +269,11 @@ def readiness(request: Request, slug: Slug) -> Response:
     service = service_of(request)
     flow = _find_flow(service, slug)
     found = [each for each in service.group_views() if each.flow == flow]
-    view = next((each for each in service.flow_views() if each.flow == flow), FlowView(flow=flow))
+    view = next(
+        (each for each in service.flow_views() if each.flow == flow), FlowStatusView(flow=flow)
+    )
     ordered = sorted(found, key=lambda each: (each.ready is not False, each.ready, each.group))
-    answer = Readiness.model_validate(
+    answer = FailoverReadiness.model_validate(
         {
             "flow": flow.label,
             "slug": flow.slug,
@@ -105,10 +281,10 @@ def readiness(request: Request, slug: Slug) -> Response:
             "groups": len(ordered),
             "ready": sum(each.ready is True for each in ordered),
             "unreplicated": view,
-            "readiness": [GroupReadiness.of(each) for each in ordered],
+            "readiness": [GroupReadinessResponse.of(each) for each in ordered],
         }
     )
-    return http_responses.respond(request, Body.json(answer), http_responses.CURRENT)
+    return http_responses.respond(request, ResponseBody.json(answer), http_responses.CURRENT)
 
 
 def _find_flow(service: ReportService, slug: str) -> Flow:
@@ -132,5 +308,5 @@ def _current_state(service: ReportService, flow: Flow) -> CurrentState | None:
     throughput = None
     if view.throughput is not None:
         audit = service.audits.figures_of([flow]).get(flow)
-        throughput = Throughput.of(view.throughput, audit, service.now)
+        throughput = FlowThroughput.of(view.throughput, audit, service.now)
     return CurrentState.of(view, throughput)

@@ -1,15 +1,16 @@
-"""Current state of flows and consumer groups, from the exporters' `/metrics`."""
-
-from __future__ import annotations
+"""Current state, throughput and consumer groups of flows, from the exporters' `/metrics`."""
 
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple, TypeAlias
 
-from mm2slo_core.catalogue import (
+from prometheus_client.samples import Sample
+
+from mm2slo_core.catalogue.flow_metrics import (
     CHECKPOINT_LAG_RECORDS,
     FAILOVER_BLOCKED,
     FAILOVER_COMMITS_AGE_SECONDS,
@@ -31,15 +32,9 @@ from mm2slo_core.catalogue import (
     SOURCE_RECORDS_TOTAL,
 )
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView, ThroughputView
-from mm2slo_report.sample_line import parse_sample
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_report.web.throughput_meter import ThroughputMeter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from prometheus_client.samples import Sample
+from mm2slo_report.recording.scraped_counters import parse_sample
+from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, LagView, ThroughputView
+from mm2slo_report.sli_source import SliSourceError
 
 _FAMILIES: Final = tuple(
     each.name
@@ -52,6 +47,7 @@ _FAMILIES: Final = tuple(
         REPLICATED_RECORDS_TOTAL, RETENTION_HEADROOM_SECONDS, SOURCE_RECORDS_TOTAL,
     )
 )  # fmt: skip
+
 _OF_GROUP: Final = frozenset(
     each.name
     for each in (
@@ -62,6 +58,7 @@ _OF_GROUP: Final = frozenset(
 )
 _BOUNDED: Final = frozenset({FAILOVER_REDELIVERY_RECORDS.name, FAILOVER_SKIPPED_RECORDS.name})
 _GROUP_LAGS: Final = frozenset({GROUP_LAG_RECORDS.name, GROUP_LAG_SECONDS.name})
+
 _STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
 """If replicas disagree on a flow's state, the first of these wins."""
 
@@ -82,7 +79,7 @@ class ExporterFlowStatus:
         self._fetch = fetch
         self._meters = {address: ThroughputMeter(clock) for address in addresses}
 
-    def flows(self) -> tuple[FlowView, ...]:
+    def flows(self) -> tuple[FlowStatusView, ...]:
         pages = self._pages()
         throughput: dict[Flow, ThroughputView] = {}
         for address, samples in pages.items():
@@ -119,7 +116,7 @@ def parse_samples(lines: Iterable[str]) -> Iterator[Sample]:
                 yield sample
 
 
-def flow_views(found: Iterable[Sample]) -> tuple[FlowView, ...]:
+def flow_views(found: Iterable[Sample]) -> tuple[FlowStatusView, ...]:
     """Flows in *found*, sorted."""
     states: defaultdict[Flow, set[str]] = defaultdict(set)
     lags: dict[str, dict[Flow, float]] = {name: {} for name in _FAMILIES}
@@ -134,7 +131,7 @@ def flow_views(found: Iterable[Sample]) -> tuple[FlowView, ...]:
         else:
             lags[each.name][flow] = max(each.value, lags[each.name].get(flow, each.value))
     return tuple(
-        FlowView(
+        FlowStatusView(
             flow=flow,
             state=next((each for each in _STATE_PRECEDENCE if each in seen), None),
             lag_records=lags[FLOW_LAG_RECORDS.name].get(flow),
@@ -220,3 +217,61 @@ def _group_lags(
 def _flow(sample: Sample) -> Flow | None:
     source, target = sample.labels.get("source"), sample.labels.get("target")
     return Flow(source, target) if source and target else None
+
+
+THROUGHPUT_COUNTERS: Final = (SOURCE_RECORDS_TOTAL.name, REPLICATED_RECORDS_TOTAL.name)
+
+_LEAST_SECONDS: Final = 60.0
+"""Between two readings: some polls of the exporter."""
+
+_Counters: TypeAlias = "dict[tuple[Flow, str, str], float]"
+"""By flow, metric and topic."""
+
+
+class _Reading(NamedTuple):
+    at: float
+    counters: _Counters
+
+
+class ThroughputMeter:
+    """The throughput of the flows of one exporter between its last two readings."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last: _Reading | None = None
+        self._found: dict[Flow, ThroughputView] = {}
+
+    def read(self, samples: Iterable[Sample]) -> dict[Flow, ThroughputView]:
+        """Throughput by flow, of readings that are a minute apart or more; else none."""
+        now, last = self._clock(), self._last
+        if last is not None and now - last.at < _LEAST_SECONDS:
+            return self._found
+        counters: _Counters = {
+            (Flow(each.labels["source"], each.labels["target"]), each.name, topic): each.value
+            for each in samples
+            if each.name in THROUGHPUT_COUNTERS
+            for topic in (each.labels.get("topic", ""),)
+        }
+        self._last = _Reading(now, counters)
+        if last is not None:
+            self._found = _throughput(last.counters, counters, now - last.at)
+        return self._found
+
+
+def _throughput(before: _Counters, after: _Counters, seconds: float) -> dict[Flow, ThroughputView]:
+    """Topics that are new, or whose counter was reset by a restart, do not count."""
+    grown: defaultdict[Flow, dict[str, float]] = defaultdict(dict)
+    for (flow, name, topic), value in after.items():
+        records = value - before.get((flow, name, topic), value)
+        if (flow, name, topic) in before and records >= 0:
+            grown[flow][name] = grown[flow].get(name, 0.0) + records
+    return {
+        flow: ThroughputView(
+            seconds,
+            *(
+                None if name not in records else records[name] / seconds
+                for name in THROUGHPUT_COUNTERS
+            ),
+        )
+        for flow, records in grown.items()
+    }

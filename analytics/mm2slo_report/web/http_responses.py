@@ -1,23 +1,22 @@
-"""Responses with cache headers (RFC 9110, 9111)."""
+"""Responses with cache headers (RFC 9110, 9111), and errors as problem documents (RFC 9457).
+
+The last part describes them for the OpenAPI document: problems and formats beside the models.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from http import HTTPStatus
+from typing import Annotated, Any, Final
 
-from fastapi import Response
+from fastapi import Request, Response
+from pydantic import Field
 
-from mm2slo_report.web.problem_details import MEDIA as PROBLEM
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fastapi import Request
-
-    from mm2slo_report.rendering.response_model import ResponseModel
-    from mm2slo_report.web.problem_details import ProblemError
+from mm2slo_report.rendering.report_models import ResponseModel
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -25,7 +24,7 @@ _NOT_MODIFIED: Final = 304
 
 
 @dataclass(frozen=True)
-class Body:
+class ResponseBody:
     """A response body; identical for identical requests."""
 
     content: bytes
@@ -33,11 +32,11 @@ class Body:
     headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def json(cls, answer: ResponseModel) -> Body:
+    def json(cls, answer: ResponseModel) -> ResponseBody:
         return cls(answer.model_dump_json(by_alias=True).encode(), JSON)
 
     @classmethod
-    def text(cls, text: str, media: str, headers: Mapping[str, str] | None = None) -> Body:
+    def text(cls, text: str, media: str, headers: Mapping[str, str] | None = None) -> ResponseBody:
         """UTF-8 text of the type *media*."""
         return cls(text.encode(), f"{media}; charset=utf-8", tuple((headers or {}).items()))
 
@@ -60,19 +59,22 @@ class Freshness:
 
 CURRENT: Final = Freshness(15)
 """For the current minute."""
+
 PAST: Final = Freshness(3_600)
 """For the past. Limited, because maintenance may be added and audits may run later."""
 REVALIDATE: Final = Freshness(0)
 
 
-def respond(request: Request, body: Body, freshness: Freshness, *, vary: str = "") -> Response:
+def respond(
+    request: Request, body: ResponseBody, freshness: Freshness, *, vary: str = ""
+) -> Response:
     """*body*, or 304 if the client has it already."""
     headers = {
         "ETag": body.etag,
         "Cache-Control": freshness.header(),
         "Vary": ", ".join(filter(None, ("Authorization", vary))),
     }
-    if _matches(request.headers.get("if-none-match"), body.etag):
+    if _matches_etag(request.headers.get("if-none-match"), body.etag):
         return Response(status_code=_NOT_MODIFIED, headers=headers)
     return Response(
         body.content,
@@ -81,7 +83,7 @@ def respond(request: Request, body: Body, freshness: Freshness, *, vary: str = "
     )
 
 
-def _matches(header: str | None, etag: str) -> bool:
+def _matches_etag(header: str | None, etag: str) -> bool:
     """Weak comparison (RFC 9110, 13.1.2)."""
     if header is None:
         return False
@@ -96,6 +98,125 @@ class ProblemResponse(Response):
         super().__init__(
             problem.body(),
             status_code=problem.status,
-            media_type=PROBLEM,
+            media_type=PROBLEM_JSON,
             headers={"Cache-Control": "no-store", **problem.headers},
         )
+
+
+PROBLEM_JSON: Final = "application/problem+json"
+_PROBLEM_TYPE: Final = "urn:mm2slo:problem:"
+
+
+class ProblemDocument(ResponseModel):
+    type: Annotated[str, Field(pattern=f"^{_PROBLEM_TYPE}")]
+    title: str
+    status: int
+    detail: str
+    near: Annotated[tuple[str, ...], Field(description="Similar names.")] = ()
+    parameter: str | None = None
+    accepted: Annotated[tuple[str, ...], Field(description="Valid examples.")] = ()
+    existing: Annotated[str | None, Field(description="Id of what it conflicts with.")] = None
+
+
+class ProblemError(Exception):
+    """A failed request; *detail* is a sentence for people, without secrets.
+
+    *kind* is the last part of the problem type. *more* are extension members, such as `near`
+    (similar ids) and `accepted` (valid values).
+    """
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        kind: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.kind = kind
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.more = more
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "type": f"{_PROBLEM_TYPE}{self.kind}",
+            "title": self.status.phrase,
+            "status": self.status.value,
+            "detail": self.detail,
+            **{name: value for name, value in self.more.items() if value},
+        }
+
+    def body(self) -> bytes:
+        # Request text may hold lone surrogates, which UTF-8 cannot encode; ASCII escapes can.
+        return json.dumps(self.document(), indent=2).encode() + b"\n"
+
+
+def not_found(what: str, wanted: str, near: tuple[str, ...] = ()) -> ProblemError:
+    """404: unknown name *wanted* of a *what*."""
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ProblemError(
+        HTTPStatus.NOT_FOUND, "not-found", f"unknown {what} {wanted!r}{hint}", near=list(near)
+    )
+
+
+def invalid_parameter(parameter: str, detail: str, *accepted: str) -> ProblemError:
+    """422: invalid value of *parameter*; *accepted* are examples of valid ones."""
+    return ProblemError(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "invalid-parameter",
+        detail,
+        parameter=parameter,
+        accepted=list(accepted),
+    )
+
+
+_PROBLEM_SCHEMA: Final = {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"}
+_TEXT_SCHEMA: Final = {"type": "string"}
+
+_PROBLEMS: Final = {
+    HTTPStatus.UNAUTHORIZED: "A token is required.",
+    HTTPStatus.NOT_FOUND: "Unknown name; `near` lists similar ones.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is too large.",
+    HTTPStatus.MISDIRECTED_REQUEST: "Unknown host name.",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid parameter; `accepted` lists valid examples.",
+    HTTPStatus.TOO_MANY_REQUESTS: "Rate limit exceeded; see Retry-After.",
+    HTTPStatus.BAD_GATEWAY: "The SLI source returned an error or an unexpected response.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "A required component is unavailable.",
+    HTTPStatus.GATEWAY_TIMEOUT: "The SLI source timed out.",
+}
+
+_MORE_PROBLEMS: Final = {
+    HTTPStatus.FORBIDDEN: "The token lacks the scope write, or is not for all affected flows.",
+    HTTPStatus.NOT_ACCEPTABLE: "No supported format matches Accept.",
+    HTTPStatus.CONFLICT: "Conflicts with the current state.",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "The body is not JSON.",
+}
+
+
+def describe_responses(
+    *problems: HTTPStatus,
+    status: HTTPStatus = HTTPStatus.OK,
+    formats: Mapping[str, Mapping[str, str]] | None = None,
+) -> dict[int | str, dict[str, Any]]:
+    """Problems of any route and *problems*, and the success *status* with other *formats*."""
+    content = {media: {"schema": dict(schema)} for media, schema in (formats or {}).items()}
+    described = {**_PROBLEMS, **{each: _MORE_PROBLEMS[each] for each in problems}}
+    return {
+        status.value: {"description": "Success.", "content": content},
+        **({304: {"description": "Not modified."}} if status is HTTPStatus.OK else {}),
+        **{
+            status.value: {
+                "description": text,
+                "content": {PROBLEM_JSON: {"schema": _PROBLEM_SCHEMA}},
+            }
+            for status, text in described.items()
+        },
+    }
+
+
+def text_formats(*media: str) -> dict[str, Mapping[str, str]]:
+    return dict.fromkeys(media, _TEXT_SCHEMA)

@@ -1,34 +1,39 @@
-"""`/slo/report`: all objectives over one period, in the requested format."""
+"""`/slo/report` and `/`: all objectives over one period in any format, and the status page."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Final, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse
 
-from mm2slo_core.reporting.incidents import costliest
-from mm2slo_report.rendering.report_models import ObjectiveIncident, Report
-from mm2slo_report.web import query_parameters
-from mm2slo_report.web.content_negotiation import MEDIA, ReportFormat, negotiate_format
-from mm2slo_report.web.http_responses import Body
-from mm2slo_report.web.objective_routes import At, Period  # noqa: TC001 - FastAPI reads them
-from mm2slo_report.web.report_service import respond_cached, service_of
-from mm2slo_report.web.response_docs import describe_responses, text_formats
-from mm2slo_report.web.status_page import details
+from mm2slo_core.objectives.error_budget import Status
+from mm2slo_core.reporting import slo_report
+from mm2slo_core.reporting.slo_report import EntryDetail, Report, costliest
+from mm2slo_core.user_errors import UserError
+from mm2slo_report.rendering.page_views import AuditView, LatencyView
+from mm2slo_report.rendering.report_models import ObjectiveIncident, ObjectiveReport
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_report.web import request_checks
+from mm2slo_report.web.http_responses import (
+    ProblemError,
+    ResponseBody,
+    describe_responses,
+    text_formats,
+)
+from mm2slo_report.web.objective_routes import At, Period
+from mm2slo_report.web.report_service import ReportService, respond_cached, service_of
+from mm2slo_report.web.request_checks import MEDIA_OF_FORMAT, ReportFormat, negotiate_format
 
-if TYPE_CHECKING:
-    from mm2slo_core.reporting import slo_report
-    from mm2slo_report.web.report_service import ReportService
-
-router = APIRouter(tags=["reports"])
+report_router = APIRouter(tags=["reports"])
 
 
-@router.get(
+@report_router.get(
     "/slo/report",
     summary="Report",
-    response_model=Report,
+    response_model=ObjectiveReport,
     responses=describe_responses(
         HTTPStatus.NOT_ACCEPTABLE, formats=text_formats("text/csv", "text/markdown", "text/html")
     ),
@@ -50,16 +55,16 @@ def report(
         if requested_format is None
         else requested_format
     )
-    flows = query_parameters.parse_flows("flow", flow, service.flows)
+    flows = request_checks.parse_flows("flow", flow, service.flows)
     as_of = service.instant(at)
     service.check_period(period, as_of)
 
-    def make() -> Body:
+    def make() -> ResponseBody:
         found = service.report(as_of, period)
         if flows:
             chosen = tuple(each for each in found.entries if each.objective.flow in flows)
             found = replace(found, entries=chosen)
-        return _rendered(service, found, chosen_format)
+        return _render_report(service, found, chosen_format)
 
     return respond_cached(
         request,
@@ -71,23 +76,115 @@ def report(
     )
 
 
-def _rendered(service: ReportService, found: slo_report.Report, format_: ReportFormat) -> Body:
+def _render_report(
+    service: ReportService, found: slo_report.Report, format_: ReportFormat
+) -> ResponseBody:
     # Imported on first use to keep the start fast.
-    from mm2slo_report import rendering
+    from mm2slo_report.rendering import report_exports, report_html
 
     references = service.settings.references
     costs = costliest(service.costly_details(found))
     if format_ is ReportFormat.JSON:
         incidents = [ObjectiveIncident.of(each) for each in costs]
-        return Body.json(Report.of(found, references, incidents=incidents))
+        return ResponseBody.json(ObjectiveReport.of(found, references, incidents=incidents))
     if format_ is ReportFormat.CSV:
         name = f"slo-{found.window.name if found.window else 'report'}.csv"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Body.text(rendering.as_csv(found, costs), MEDIA[format_], headers)
+        return ResponseBody.text(
+            report_exports.as_csv(found, costs), MEDIA_OF_FORMAT[format_], headers
+        )
     if format_ is ReportFormat.MARKDOWN:
-        return Body.text(rendering.as_markdown(found, costs), MEDIA[format_])
-    return Body.text(
-        rendering.as_html(found, details(service, found), costs, references=references),
-        MEDIA[format_],
-        {"Content-Security-Policy": rendering.CONTENT_SECURITY_POLICY},
+        return ResponseBody.text(report_exports.as_markdown(found, costs), MEDIA_OF_FORMAT[format_])
+    return ResponseBody.text(
+        report_html.as_html(found, worst_details(service, found), costs, references=references),
+        MEDIA_OF_FORMAT[format_],
+        {"Content-Security-Policy": report_html.CONTENT_SECURITY_POLICY},
     )
+
+
+_T = TypeVar("_T")
+page_router = APIRouter(tags=["page"])
+_HTML: Final = "text/html"
+
+_MAX_DETAILED: Final = 4
+"""Objectives with details; each one reads its minutes."""
+_DETAILED_STATUSES: Final = frozenset({Status.BREACHED, Status.AT_RISK})
+_SHOWN_AUDITS: Final = 5
+_SHOWN_EVIDENCE: Final = 20
+
+
+@page_router.get(
+    "/", summary="Status page", response_class=HTMLResponse, responses=describe_responses()
+)
+def home(request: Request) -> Response:
+    """Flows, objectives, spent budgets, failover readiness and audits; HTML without scripts."""
+    service = service_of(request)
+    as_of = service.instant(None)
+    return respond_cached(
+        request, (as_of,), lambda: _status_page(service, as_of), service.freshness(None, as_of)
+    )
+
+
+def worst_details(service: ReportService, report: Report) -> tuple[EntryDetail, ...]:
+    """Details of the worst objectives; those that cannot be read are left out."""
+    over = None if report.window is None else report.window.name
+    found: list[EntryDetail] = []
+    for entry in report.entries:
+        if (
+            entry.status in _DETAILED_STATUSES
+            and entry.counts.bad > 0
+            and len(found) < _MAX_DETAILED
+        ):
+            try:
+                found.append(service.detail(entry.id, report.as_of, over))
+            except SliSourceError:
+                continue
+    return tuple(found)
+
+
+def _status_page(service: ReportService, as_of: int) -> ResponseBody:
+    # Imported on first use to keep the start fast.
+    from mm2slo_report.rendering import report_html
+
+    problems: list[str] = []
+    report = service.report(as_of)
+    show = service.shown
+    audits, latencies = _try_section(lambda: _audit_views(service), problems, show) or ((), ())
+    text = report_html.status_page_html(
+        report,
+        _try_section(service.flow_views, problems, show) or (),
+        _try_section(service.group_views, problems, show) or (),
+        audits,
+        latencies=latencies,
+        details=worst_details(service, report),
+        references=service.settings.references,
+        problems=tuple(dict.fromkeys(problems)),
+    )
+    return ResponseBody.text(
+        text, _HTML, {"Content-Security-Policy": report_html.CONTENT_SECURITY_POLICY}
+    )
+
+
+def _try_section(
+    read: Callable[[], _T], problems: list[str], show: Callable[[str], str]
+) -> _T | None:
+    """The data of one section; on failure None, with the reason added to *problems*."""
+    try:
+        return read()
+    except (ProblemError, SliSourceError, UserError) as problem:
+        problems.append(show(str(problem)))
+        return None
+
+
+def _audit_views(service: ReportService) -> tuple[Sequence[AuditView], Sequence[LatencyView]]:
+    from mm2slo_report.rendering.page_views import audit_view, latency_view
+
+    # A run may be needed several times: as a recent run and as the newest of its flows.
+    units = cache(lambda run_id: service.records.units(run_id=run_id))
+    views = []
+    for run in service.records.runs(limit=_SHOWN_AUDITS):
+        evidence = service.records.evidence(run_id=run.header.id, limit=_SHOWN_EVIDENCE)
+        views.append(audit_view(run, units(run.header.id), evidence))
+    newest = service.records.newest_finished(service.flows)
+    found = (latency_view(run, flow, units(run.header.id)) for flow, run in newest.items())
+    return views, [each for each in found if each is not None]

@@ -4,21 +4,18 @@ Clopper-Pearson assumes only independent draws, which sampling by hash gives for
 sampled whole, so per-record rates of the key stratum are bootstrapped over keys.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from typing import Final
 
 CONFIDENCE: Final = 0.95
 _Z: Final = 1.959963984540054
 _HALVINGS: Final = 100
 _RELATIVE: Final = 1e-12
+
 _CLUSTERS: Final = 2_000
 """Clusters that are resampled; more are first merged into this many groups."""
 

@@ -7,13 +7,11 @@ before. Payload is compared and never stored.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from mm2slo_core.audit.record_identity import Identity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from mm2slo_core.audit.fingerprint import Identity
 
 RARE: Final = 0.05
 """A difference in a smaller share of the pairs is no transformation: rather altered records."""

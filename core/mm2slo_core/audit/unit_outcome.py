@@ -1,21 +1,67 @@
-"""Audit results per partition and per unit: counts, latency, affinity and evidence."""
+"""Audit results per partition and unit: verdicts, counts, latency, affinity and evidence.
 
-from __future__ import annotations
+Latency histograms have 16 buckets per doubling and are accurate to 4.4 %. A bucket is ceil(16 *
+log2(max(ms, 1))), upper-inclusive as in Prometheus' native histograms of schema 4; bucket 0 holds
+all up to 1 ms, and lower bounds below zero. Latencies are whole milliseconds, so a bucket is
+described by its smallest and largest whole number; up to 23 ms a bucket holds at most one number,
+without loss.
 
-from collections import Counter
+A latency is a bracket (lower, upper), and so are derived values: the percentile of the lower bounds
+is a lower bound of the percentile, that of the upper bounds an upper bound.
+
+Cells of keys: keys with equal numbers share a cell without loss. A cell holds totals, so cells of
+several outcomes can be added. Distinct sizes are usually few (n records have at most about
+sqrt(2n)). Beyond a limit, keys with similar numbers share a cell, and a resample draws their mean.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from enum import StrEnum
+from typing import Final
 
-from mm2slo_core.audit.record_verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from mm2slo_core.audit.audit_scope import UnitScope
-    from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.audit_scope import UnitScope
+from mm2slo_core.audit.confidence_bounds import order_statistic_ranks
+from mm2slo_core.records.timeline_record import Side
 
 EVIDENCE_CAP: Final = 100
 """Evidence that is kept per unit and verdict, unless stated otherwise."""
+
+
+class Verdict(StrEnum):
+    """One per source record, and one per surplus target record."""
+
+    MATCHED = "matched"
+    """The source record has its copy in the expected partition."""
+    LATE = "late"
+    """Matched, but lost or overdue in an earlier run of the same window."""
+    PENDING = "pending"
+    """Not replicated yet: beyond the position, younger than `max_pending`."""
+    OVERDUE = "overdue"
+    """Not replicated yet: beyond the position, older than `max_pending`."""
+    LOST = "lost"
+    """The position passed the record, and the target has no copy."""
+    EXPIRED = "expired-unreplicated"
+    """Removed from the source before replication. Counted from offsets."""
+    UNAUDITABLE = "unauditable"
+    """The counterpart is gone, or the record precedes what is known of the flow."""
+    MOVED = "moved"
+    """The copy is in another partition."""
+    ALTERED = "altered"
+    """The copy has the same key and timestamp and other content."""
+    UNMASKED = "unmasked"
+    """A part that the flow must change arrived unchanged; an additional verdict on the record."""
+    DUPLICATE = "duplicate"
+    """An additional copy of a record."""
+    REPLAY = "replay"
+    """A duplicate in a block that was replicated again, as after a crash."""
+    EXTRA = "extra"
+    """A target record without a source record, from another producer."""
+    OUT_OF_ORDER = "out-of-order"
+    """A copy that precedes the copy of an earlier record of its source partition."""
+
+
 _RANK: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
@@ -164,3 +210,216 @@ class UnitOutcome:
         for each in self.partitions:
             total.update(each.counts)
         return total
+
+
+FAULTS: Final = frozenset(
+    {
+        Verdict.OVERDUE,
+        Verdict.LOST,
+        Verdict.EXPIRED,
+        Verdict.MOVED,
+        Verdict.ALTERED,
+        Verdict.UNMASKED,
+    }
+)
+"""Verdicts that make a run exit with code 1. Duplicates, replays, extra and out-of-order records do
+not: MirrorMaker 2 delivers at least once, and other producers may be intended."""
+
+ADDITIONAL: Final = frozenset({Verdict.OUT_OF_ORDER, Verdict.UNMASKED})
+"""Verdicts on records that have another one as well."""
+
+UNREMARKABLE: Final = frozenset({Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE})
+"""Verdicts that are no anomalies and have no evidence."""
+
+EVIDENCED: Final = frozenset(Verdict) - UNREMARKABLE - {Verdict.EXPIRED}
+"""Verdicts with evidence; expired records are only counted."""
+
+SURPLUS: Final = frozenset({Verdict.DUPLICATE, Verdict.REPLAY, Verdict.EXTRA})
+"""Verdicts on target records; unauditable is on both sides, all others on source records."""
+PER_DOUBLING: Final = 16
+PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999)
+_ERROR: Final = 0.05
+
+
+def latency_bucket(ms: int) -> int:
+    """Return the index of the bucket of *ms*. Spark: `ceil(16 * log2(greatest(ms, 1)))`.
+
+    Spark's `log2` is inexact at 2^29, 2^31 and 2^39 ms (6 days and more), one bucket too high.
+    """
+    return math.ceil(PER_DOUBLING * math.log2(max(ms, 1)))
+
+
+def upper_bound_ms(index: int) -> int:
+    """Return the largest whole number of milliseconds in a bucket."""
+    return math.floor(math.pow(2.0, index / PER_DOUBLING))
+
+
+def lower_bound_ms(index: int) -> int:
+    """Return the smallest whole number of milliseconds in a bucket; 0 for the first."""
+    return upper_bound_ms(index - 1) + 1 if index > 0 else 0
+
+
+def minimum_n(q: float) -> int:
+    """Return the observations needed for a 95 % upper bound of the q-quantile: q^n <= 5 %.
+
+    p95 59, p99 299, p99.9 2995.
+    """
+    return math.ceil(math.log(_ERROR) / math.log(q))
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyBracket:
+    """Bounds of a latency in ms."""
+
+    lower: float | None
+    """None: not known."""
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoodRecords:
+    """The good records of *total*: at least and at most."""
+
+    good_min: int
+    good_max: int
+    total: int
+
+
+def percentile_name(q: float) -> str:
+    """Format as `p99`, `p99.9`."""
+    return f"p{q * 100:.3f}".rstrip("0").rstrip(".")
+
+
+def merge_latencies(parts: Iterable[LatencyCells]) -> LatencyCells:
+    cells: Counter[tuple[int | None, int]] = Counter()
+    negative = total_upper = total_lower = 0
+    for part in parts:
+        cells.update(part.cells)
+        negative += part.negative
+        total_upper += part.total_upper_ms
+        total_lower += part.total_lower_ms
+    return LatencyCells(cells, negative, total_upper, total_lower)
+
+
+def count_latencies(latency: LatencyCells) -> int:
+    """Return the number of records in the cells."""
+    return sum(latency.cells.values())
+
+
+def latency_percentile(
+    latency: LatencyCells, q: float, *, sampled: bool = False
+) -> LatencyBracket | None:
+    """Return the q-quantile by nearest rank; None below `minimum_n(q)` records.
+
+    *sampled* widens it by the 95 % order-statistic interval, so that it encloses the quantile of
+    all records, not only of the sample. Also None if no rank of the sample is high enough (p99:
+    below 368); lower is None if none is low enough.
+    """
+    n = count_latencies(latency)
+    if n < minimum_n(q):
+        return None
+    rank = math.ceil(q * n - 1e-9)  # 0.57 * 100 is slightly more than 57
+    low, high = order_statistic_ranks(n, q) if sampled else (rank, rank)
+    upper = _at_rank(((each, count) for (_, each), count in latency.cells.items()), high)
+    if upper is None:
+        return None
+    lower = _at_rank(((each, count) for (each, _), count in latency.cells.items()), low)
+    return LatencyBracket(None if lower is None else lower_bound_ms(lower), upper_bound_ms(upper))
+
+
+def average_latency(latency: LatencyCells) -> LatencyBracket | None:
+    """Return the mean of the records in the cells, or None; unknown lower bounds count as 0."""
+    n = count_latencies(latency)
+    if n == 0:
+        return None
+    return LatencyBracket(latency.total_lower_ms / n, latency.total_upper_ms / n)
+
+
+def records_within(
+    latency: LatencyCells, threshold_ms: int, *, bad: int = 0, unknown: int = 0
+) -> GoodRecords:
+    """Return the share of records that arrived within *threshold_ms*.
+
+    *bad* records did not arrive (lost, overdue) and are never good. *unknown* records arrived at a
+    time that the timeline does not cover and count in `good_max` only, as do records with
+    inconsistent clocks (`negative`) and buckets that contain the threshold.
+    """
+    good_min = good_max = 0
+    for (lower, upper), count in latency.cells.items():
+        if upper_bound_ms(upper) <= threshold_ms:
+            good_min += count
+        if lower is None or lower_bound_ms(lower) <= threshold_ms:
+            good_max += count
+    undecided = unknown + latency.negative
+    return GoodRecords(good_min, good_max + undecided, count_latencies(latency) + undecided + bad)
+
+
+def _at_rank(cells: Iterable[tuple[int | None, int]], rank: int | None) -> int | None:
+    """Return the bucket of the rank-th smallest record; unknown ones are the smallest."""
+    if rank is None:
+        return None
+    passed = 0
+    for index, count in sorted(cells, key=lambda each: -1 if each[0] is None else each[0]):
+        passed += count
+        if passed >= rank:
+            return index
+    return None
+
+
+MAX_CELLS: Final = 512
+
+_FINEST: Final = 1 / 16
+"""Doublings per bucket: numbers in one bucket are within 4.4 % of each other."""
+
+_WIDENINGS: Final = 12
+"""After this many widenings all numbers except zero share one bucket: 16 cells."""
+_PerKey = tuple[float, ...]
+
+
+def pool_key_cells(cells: Iterable[KeyCell], limit: int = MAX_CELLS) -> tuple[KeyCell, ...]:
+    """Return at most *limit* cells (16 or more) with the same totals, sorted.
+
+    If equal keys alone need more cells, keys whose records, copies, moved and overtaking records
+    are each in the same bucket share one. Zero has its own bucket, so the number of keys with an
+    event stays exact, as all totals do. Buckets are 16 per doubling, then double in width until
+    there are few enough cells.
+    """
+    exact = _merged(cells, _mean_of_cell)
+    found = exact
+    for widening in range(_WIDENINGS):
+        if len(found) <= limit:
+            break
+        found = _merged(exact, _bucketed(_FINEST * 2**widening))
+    return tuple(sorted(found))
+
+
+def _merged(cells: Iterable[KeyCell], trait: Callable[[KeyCell], _PerKey]) -> list[KeyCell]:
+    groups: defaultdict[_PerKey, list[KeyCell]] = defaultdict(list)
+    for cell in cells:
+        groups[trait(cell)].append(cell)
+    return [
+        KeyCell(
+            keys=sum(each.keys for each in alike),
+            records=sum(each.records for each in alike),
+            copies=sum(each.copies for each in alike),
+            moved=sum(each.moved for each in alike),
+            overtook=sum(each.overtook for each in alike),
+        )
+        for alike in groups.values()
+    ]
+
+
+def _mean_of_cell(cell: KeyCell) -> _PerKey:
+    """Return the mean numbers per key of a cell."""
+    totals = (cell.records, cell.copies, cell.moved, cell.overtook)
+    return tuple(total / cell.keys for total in totals)
+
+
+def _bucketed(doublings: float) -> Callable[[KeyCell], _PerKey]:
+    def bucket(cell: KeyCell) -> _PerKey:
+        return tuple(
+            math.floor(math.log2(number) / doublings) if number else -1.0
+            for number in _mean_of_cell(cell)
+        )
+
+    return bucket

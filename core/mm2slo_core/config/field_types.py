@@ -1,14 +1,28 @@
-"""Field types that several sections share, and the base class of sections."""
+"""Field types that several sections share, the base class of sections, and `Secret`.
+
+Texts that appear in labels, receivers and messages never need escaping.
+"""
+
+from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
+from urllib.parse import SplitResult, quote, urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    Strict,
+)
+from pydantic_core import PydanticCustomError, core_schema
 
-from mm2slo_core.config.invalid_value import InvalidValueError
-from mm2slo_core.java_regex import compile_java
-from mm2slo_core.secret import Secret
+from mm2slo_core.java_values import compile_java
+from mm2slo_core.quantity_text import InvalidValueError
 
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 _ALIAS: Final = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
@@ -93,5 +107,174 @@ TopicName = Annotated[str, AfterValidator(_topic_name)]
 Alias = Annotated[str, AfterValidator(_alias)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(split_list)]
+
+
+class Secret:
+    """A password, key or token; only `reveal()` returns its value."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the value, only to pass it to a client."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Secret({MASK!r})"
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    @classmethod
+    def _validate(cls, value: object) -> Secret:
+        if isinstance(value, Secret):
+            return value
+        if isinstance(value, str):
+            return cls(value)
+        # The message omits the value: a password written as a number is still a password.
+        raise PydanticCustomError("string_type", "expected text")
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls._validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
+        )
+
+
 # Passed through to a client. Any of them may be a password, so all are secret.
 Properties = Mapping[str, Annotated[Secret, BeforeValidator(_property)]]
+_MAX_LENGTH: Final = 80
+_NAME: Final = re.compile(r"[^\W_](?:[\w ./@#+-]*[\w+])?")
+_NAME_CHARACTERS: Final = "letters, digits, spaces and . / @ # + - _"
+
+# URLs without a query and without characters that are special in YAML, Go templates or Slack.
+_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._~:/\[\]%@#!+,;=-]+", re.ASCII)
+_PATTERN: Final = re.compile(r"[A-Za-z0-9._*?-]+(?:->[A-Za-z0-9._*?-]+)?", re.ASCII)
+
+# A webhook URL is a secret, even if it is misplaced.
+_URL_MARK: Final = "://"
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _name(value: str) -> str:
+    if len(value) > _MAX_LENGTH:
+        raise InvalidValueError(
+            f"has {len(value):,} characters",
+            expected=f"a name of up to {_MAX_LENGTH} characters",
+            hides_value=_URL_MARK in value,
+        )
+    if not _NAME.fullmatch(value):
+        invalid = sorted({each for each in value if not _NAME.fullmatch(f"a{each}a")})
+        what = "starts or ends with a special character"
+        if invalid:
+            what = f"contains {', '.join(map(repr, invalid))}"
+        raise InvalidValueError(
+            f"{what}, but is used in labels and chat messages",
+            expected=f"{_NAME_CHARACTERS}; a letter or digit first and last",
+            next_step="remove characters that are special in YAML, templates or Slack markup",
+            hides_value=_URL_MARK in value,
+        )
+    return value
+
+
+def _channel_name(value: str) -> str:
+    _name(value.removeprefix("#"))
+    return value
+
+
+def _flow_pattern(value: str) -> str:
+    if not _PATTERN.fullmatch(value):
+        raise InvalidValueError(
+            "is not a flow pattern",
+            expected="source->target, with * for any text and ? for any character, or *",
+            next_step="write us->eu, us->* or *, for example",
+            hides_value=_URL_MARK in value,
+        )
+    return value
+
+
+def _address(value: str) -> str:
+    try:
+        parts = urlsplit(value) if _ADDRESS.fullmatch(value) else None
+    except ValueError:
+        parts = None  # an unclosed bracket
+    if parts is None or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidValueError(
+            "is not a base URL",
+            expected="http://host/path or https://host/path without a query",
+            next_step="remove ? or # and what follows",
+            hides_value="@" in value,
+        )
+    if "@" in value:  # a password with / is no part of what a parser takes for credentials
+        raise InvalidValueError(
+            "contains a user name or password, but appears in messages",
+            expected="a URL without credentials",
+            next_step="remove everything before the @, and the @",
+            hides_value=True,
+        )
+    return value.rstrip("/")
+
+
+def _secret_file(value: str) -> str:
+    if _URL_MARK in value:
+        raise InvalidValueError(
+            "is a URL, and webhook URLs are secrets",
+            expected="the path of a file that contains the URL",
+            next_step="write the URL to a file that only Alertmanager can read",
+            hides_value=True,
+        )
+    return _file(value)
+
+
+def _file(value: str) -> str:
+    if not value.strip() or _CONTROL.search(value):
+        raise InvalidValueError(
+            "is empty or contains control characters", expected="the path of a file, on one line"
+        )
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+ChannelName = Annotated[str, AfterValidator(_channel_name)]
+FlowPattern = Annotated[str, AfterValidator(_flow_pattern)]
+Address = Annotated[str, AfterValidator(_address)]
+FilePath = Annotated[str, AfterValidator(_file)]
+SecretFile = Annotated[str, AfterValidator(_secret_file)]
+MASK: Final = "***"
+_CREDENTIALS: Final = re.compile(r"\A(?P<scheme>[^:/?#]+://)(?P<pair>[^:/?#]*:.*)@", re.DOTALL)
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def escape_credentials(url: str) -> str:
+    """*url* with user and password, which end at the last `@`, percent-encoded where they are not.
+
+    Parsers of URLs end a password at the first `@` or `/`, and take the rest for the host.
+    """
+    return _CREDENTIALS.sub(
+        lambda match: f"{match['scheme']}{quote(match['pair'], safe=':%')}@", url
+    )
+
+
+def may_carry_secrets(url: SplitResult) -> bool:
+    """Whether requests to *url* cannot be read on the network: https, or http on loopback."""
+    is_local = url.scheme == "http" and url.hostname in _LOOPBACK
+    return bool(url.hostname) and (url.scheme == "https" or is_local)

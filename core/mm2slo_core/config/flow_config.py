@@ -1,32 +1,53 @@
-"""`flows:`, the replication flows: MirrorMaker 2's settings, and how to observe them."""
+"""`clusters:` and `flows:`, with their `canary:` and `audit:`.
+
+A flow has MirrorMaker 2's settings, and how to observe them.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from pydantic import Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    model_validator,
+)
 
-from mm2slo_core.config.audit_config import FlowAuditConfig
-from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
-from mm2slo_core.config.durations import Duration, SlowInterval
+from mm2slo_core.audit.audit_conclusion import MAX_DUPLICATE_RATIO
+from mm2slo_core.audit.fingerprint import HEADER, Identity
+from mm2slo_core.config.client_security import Security, librdkafka_properties
 from mm2slo_core.config.field_types import (
     Flag,
     KafkaVersionText,
+    Name,
     Patterns,
+    Properties,
+    Secret,
     Section,
     Text,
     TopicName,
     Whole,
 )
-from mm2slo_core.config.invalid_value import InvalidValueError
-from mm2slo_core.config.text_fields import Name
-from mm2slo_core.internal_topics import OffsetSyncsLocation
-from mm2slo_core.offset_sync_store import keeps_offset_syncs
+from mm2slo_core.java_values import read_servers, split_list
+from mm2slo_core.offset_translation import keeps_offset_syncs
+from mm2slo_core.quantity_text import (
+    Duration,
+    Interval,
+    InvalidValueError,
+    Share,
+    SlowInterval,
+    duration_label,
+)
+from mm2slo_core.replication_policy import OffsetSyncsLocation
 from mm2slo_core.topology import Flow
 
 # Kafka's DefaultTopicFilter, DefaultGroupFilter and DefaultConfigPropertyFilter (4.3).
 DEFAULT_TOPICS_EXCLUDE: Final = (r"mm2.*\.internal", r".*\.replica", r"__.*")
 DEFAULT_GROUPS_EXCLUDE: Final = ("console-consumer-.*", "connect-.*", "__.*")
+
 DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
     r"follower\.replication\.throttled\.replicas",
     r"leader\.replication\.throttled\.replicas",
@@ -99,7 +120,7 @@ class ConnectConfig(Section):
     """Name of the heartbeat connector."""
 
 
-class FreshnessClass(Section):
+class FreshnessConfig(Section):
     """Topics with one data freshness objective; the first match applies."""
 
     name: Name = "default"
@@ -131,6 +152,91 @@ def _flow(value: object) -> Flow:
             what = "has the same source and target"
         expected = "source->target with two aliases from clusters, as in us->eu"
         raise InvalidValueError(what, expected=expected) from None
+
+
+class CanaryCarrier(StrEnum):
+    """The topic that carries the canary."""
+
+    HEARTBEATS = "heartbeats"
+    TOPIC = "topic"
+    OFF = "off"
+
+
+class CanaryConfig(Section):
+    """How the canary is sent, and its deadline."""
+
+    carrier: CanaryCarrier = CanaryCarrier.HEARTBEATS
+    """`heartbeats` needs no change in MirrorMaker 2; `topic` covers every task."""
+    topic: TopicName = "mm2slo.canary"
+    """Canary topic for `carrier: topic`."""
+    interval: Interval = 1.0
+    """Time between two canaries."""
+    deadline: Duration = 60.0
+    """A canary that arrives later is bad for availability."""
+    latency_tiers: Annotated[tuple[Duration, ...], Field(min_length=1)] = (10.0, 60.0)
+    """Thresholds of the latency SLI, ascending, at most `deadline`."""
+
+    @property
+    def tiers(self) -> dict[str, float]:
+        """Threshold in seconds by `tier` label, ascending: `{"10s": 10.0, "60s": 60.0}`."""
+        return {duration_label(seconds): seconds for seconds in self.latency_tiers}
+
+
+def _masked_part(value: str) -> str:
+    if value not in {"key", "value"} and (not value.startswith(HEADER) or value == HEADER):
+        raise InvalidValueError(
+            "is not a part of a record", expected="key, value, or header: and a name"
+        )
+    return value
+
+
+MaskedPart = Annotated[Text, AfterValidator(_masked_part)]
+
+
+class IdentityConfig(Section):
+    """The parts of a record that must arrive unchanged; disable what the flow changes."""
+
+    key: Flag = True
+    """Whether keys are compared."""
+    value: Flag = True
+    """Whether values are compared."""
+    headers: Flag = True
+    """Whether headers are compared, in order."""
+    timestamp: Flag = True
+    """Whether timestamps are compared."""
+    ignored_headers: tuple[Text, ...] = ()
+    """Headers that the flow adds, changes or removes."""
+    must_change: tuple[MaskedPart, ...] = ()
+    """Masked parts (`key`, `value`, `header:NAME`), not compared; an unchanged one is a fault."""
+    hmac_key: Secret | None = None
+    """Key for HMAC-SHA-256 fingerprints, for payloads that could be guessed."""
+
+    @property
+    def identity(self) -> Identity:
+        """The identity for the audit, with the key in plain text."""
+        masked = {part.removeprefix(HEADER) for part in self.must_change if part.startswith(HEADER)}
+        return Identity(
+            key=self.key and "key" not in self.must_change,
+            value=self.value and "value" not in self.must_change,
+            headers=self.headers,
+            timestamp=self.timestamp,
+            ignored_headers=tuple(sorted({*self.ignored_headers, *masked})),
+            must_change=self.must_change,
+            hmac_key=None if self.hmac_key is None else self.hmac_key.reveal().encode(),
+        )
+
+
+class FlowAuditConfig(Section):
+    """What an audit of this flow compares."""
+
+    topics: Patterns = (".*",)
+    """Source topics to audit, of those that the flow replicates."""
+    topics_exclude: Patterns = ()
+    """Source topics not to audit; takes precedence over `topics`."""
+    max_pending: Duration = 300.0
+    """Age from which an unreplicated record is overdue, which is a fault."""
+    identity: IdentityConfig = IdentityConfig()
+    """What identifies the copy of a record."""
 
 
 class FlowConfig(Section):
@@ -182,7 +288,7 @@ class FlowConfig(Section):
     """Names on Kafka Connect."""
     canary: CanaryConfig = CanaryConfig()
     """Records that mm2slo sends through the flow."""
-    freshness: Annotated[tuple[FreshnessClass, ...], Field(min_length=1)] = (FreshnessClass(),)
+    freshness: Annotated[tuple[FreshnessConfig, ...], Field(min_length=1)] = (FreshnessConfig(),)
     """Classes of the data freshness SLI; the last one must match all topics."""
     slice: SlowInterval = 15.0
     """Length of one time slice of the data freshness SLI."""
@@ -220,3 +326,74 @@ class FlowConfig(Section):
     def label(self) -> str:
         """The value of the `flow` label, as in `us->eu`."""
         return self.flow.label
+
+
+def _bootstrap_servers(value: object) -> str:
+    expected = 'host:port, or several separated by commas, as in "eu-1:9093,eu-2:9093"'
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        value = ",".join(value)
+    if not isinstance(value, str):
+        raise InvalidValueError("is not text", expected=expected)
+    servers = [each for each in split_list(value) if each]
+    for server in servers or [value]:
+        if read_servers(server) is None:
+            raise InvalidValueError(
+                f"contains the invalid server {server!r}",
+                expected=expected,
+                next_step="write IPv6 addresses in brackets, as in [::1]:9092",
+            )
+    return ",".join(each.rpartition("://")[2] for each in servers)
+
+
+class ClusterConfig(Section):
+    """One Kafka cluster, by its MirrorMaker 2 alias."""
+
+    bootstrap_servers: Annotated[str, BeforeValidator(_bootstrap_servers)]
+    """Bootstrap brokers: `host:port`, comma-separated or a list."""
+    security: Security = Security()
+    """Encryption and authentication."""
+    client: Properties = Field(default_factory=dict)
+    """Additional librdkafka properties, passed through unchanged; never shown."""
+
+    def librdkafka_properties(self) -> dict[str, str]:
+        """The connection properties of a librdkafka client, with secrets in plain text."""
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            **librdkafka_properties(self.security),
+            **{name: value.reveal() for name, value in self.client.items()},
+        }
+
+
+_DEFAULT_STORE: Final = Secret("sqlite:///mm2slo.db")
+
+
+class SparkConfig(Section):
+    """The Spark session of the audit."""
+
+    master: Text = "local[*]"
+    """Spark master; `spark-submit` takes precedence."""
+    driver_memory: Text | None = None
+    """Heap of a local Spark; null: 1g for fewer than 10 million records, else a
+    quarter of the memory, at most 4g."""
+    jars: Text | None = None
+    """Folder with the jars of the Kafka connector; null: resolved by Ivy."""
+    ivy_dir: Text | None = None
+    """Ivy cache; null: the cache of the user."""
+    conf: Properties = Field(default_factory=dict)
+    """Additional Spark properties, passed through unchanged."""
+
+
+class AuditConfig(Section):
+    """The audit: where it runs, what it reads, and where it stores its results."""
+
+    store: Secret = _DEFAULT_STORE
+    """Results store: an SQLAlchemy URL for SQLite or PostgreSQL."""
+    directory: Text = "mm2slo-audit"
+    """Folder for record detail (Parquet); any path that Spark can write."""
+    sample: Share = 0.01
+    """Share of the records to audit; `100%` is a census."""
+    max_duplicate_ratio: Share = MAX_DUPLICATE_RATIO
+    """Share of a topic's replicated records that were copied again, above which the verdict is
+    `duplicated`."""
+    spark: SparkConfig = SparkConfig()
+    """The Spark session of the audit."""

@@ -8,14 +8,18 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
-from mm2slo_core.config.durations import Duration
-from mm2slo_core.config.exporter_config import Listen, LogConfig, parse_listen
-from mm2slo_core.config.field_types import Flag, Section, Text, Whole
-from mm2slo_core.config.invalid_value import InvalidValueError
-from mm2slo_core.config.report_config import TlsFiles, Zone
-from mm2slo_core.config.section_checks import Finding
-from mm2slo_core.config.text_fields import Address, FilePath
-from mm2slo_core.secret import may_carry_secrets
+from mm2slo_core.config.field_types import (
+    Address,
+    FilePath,
+    Flag,
+    Section,
+    Text,
+    Whole,
+    may_carry_secrets,
+)
+from mm2slo_core.config.section_checks import SectionFinding
+from mm2slo_core.config.service_config import Listen, LogConfig, TlsFiles, Zone, parse_listen
+from mm2slo_core.quantity_text import Duration, InvalidValueError
 
 
 class LogFileFormat(StrEnum):
@@ -112,11 +116,11 @@ class LogshipConfig(Section):
     """Logging of the service."""
 
 
-def check_logship(logship: LogshipConfig) -> Iterator[Finding]:
+def check_logship(logship: LogshipConfig) -> Iterator[SectionFinding]:
     """The token is not sent in clear text, and no file is shipped twice."""
     for position, url in enumerate(logship.endpoints):
         if not may_carry_secrets(urlsplit(url)) and not logship.insecure_plain_http:
-            yield Finding(
+            yield SectionFinding(
                 ("endpoints", position), f"{url!r} would send the token in clear text",
                 "https://, or http:// to 127.0.0.1",
                 "use https://, or set insecure_plain_http: true for tests",
@@ -125,7 +129,7 @@ def check_logship(logship: LogshipConfig) -> Iterator[Finding]:
     for position, source in enumerate(logship.sources):
         for path in source.paths:
             if path in seen:
-                yield Finding(
+                yield SectionFinding(
                     ("sources", position, "paths"), f"{path!r} is in several sources",
                     "each file in one source",
                 )  # fmt: skip

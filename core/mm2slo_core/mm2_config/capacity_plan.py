@@ -5,18 +5,13 @@ request in flight per broker (`Worker.baseProducerConfigs`) with one batch per p
 (`RecordAccumulator.drain`). Client sizes suit the capacity, which is needed while catching up.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_core.topology import Flow
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
@@ -93,7 +88,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CapacityFigure:
     """A figure of the plan; a setting if it has a *key*, that of dedicated mode."""
 
     name: str
@@ -107,13 +102,13 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    figures: tuple[Figure, ...]
+class CapacityPlan:
+    figures: tuple[CapacityFigure, ...]
     properties: dict[str, str]  # only those that differ from Kafka's defaults
     notes: tuple[str, ...]
 
 
-def plan_capacity(work: Workload, flow: Flow) -> Plan:
+def plan_capacity(work: Workload, flow: Flow) -> CapacityPlan:
     """Size *flow*. Raises UserError if it cannot keep up, or loses records in the outage."""
     prefixes = {
         "flow": f"{flow.label}.",
@@ -127,11 +122,11 @@ def plan_capacity(work: Workload, flow: Flow) -> Plan:
         key = prefixes[scope] + name if scope in prefixes else None
         kafka = float(default) if key and default else None
         bound = "" if key else bound
-        figures.append(Figure(name, values[name], unit, bound, formula, source, key, kafka))
+        figures.append(CapacityFigure(name, values[name], unit, bound, formula, source, key, kafka))
     changed = {f.key: f"{f.value:.0f}" for f in figures if f.key and f.value != f.default}
     # Without it, workers that are not the leader lose changes of their tasks (KIP-710).
     changed["dedicated.mode.enable.internal.rest"] = "true"
-    return Plan(tuple(figures), changed, tuple(_notes(work, flow, values)))
+    return CapacityPlan(tuple(figures), changed, tuple(_notes(work, flow, values)))
 
 
 def _tasks_and_workers(work: Workload, task_rate: float) -> tuple[int, int]:

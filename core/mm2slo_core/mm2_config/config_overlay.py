@@ -1,33 +1,74 @@
-"""Clusters and flows for mm2slo.yaml, from MirrorMaker 2's own configuration."""
+"""Clusters and flows for mm2slo.yaml, from MirrorMaker 2's own configuration.
+
+Security: defaults and rules as Kafka's `SslConfigs`, `SaslConfigs` and `DefaultSslEngineFactory`,
+the OAuth handlers of Apache (KIP-768, KIP-1139) and Strimzi, and aws-msk-iam-auth. What librdkafka
+cannot do is refused by name; no finding shows a password or the value of a JAAS option.
+
+Stores: the format is recognised by content, as Java does: many files named `.jks` are PKCS12. PEM
+as Kafka's `DefaultSslEngineFactory` reads it (KIP-651), also when it was written on one line.
+"""
 
 from __future__ import annotations
 
+import base64
 import re
+import shlex
+import textwrap
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final, TypeVar
 
-from mm2slo_core.config.config_layers import BaseConfig, own_keys
-from mm2slo_core.config.config_problems import Path, Problem
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
+from pydantic import ValidationError
+
+from mm2slo_core.config.client_security import (
+    AWS_HANDLER,
+    LOGIN_MODULES,
+    OAUTH_HANDLER,
+    Mechanism,
+    OAuth,
+    Protocol,
+    Sasl,
+    Security,
+    Tls,
+)
+from mm2slo_core.config.config_document import Path, Problem
+from mm2slo_core.config.config_loader import BaseConfig, own_keys
+from mm2slo_core.config.field_types import Secret
 from mm2slo_core.java_values import share_servers
-from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.flow_settings import flow_section
-from mm2slo_core.mm2_config.java_security import read_security
-from mm2slo_core.mm2_config.provider_references import MirrorFiles, resolve_settings
-
-if TYPE_CHECKING:
-    from collections import defaultdict
-    from collections.abc import Mapping, Sequence
-
-    from mm2slo_core.mm2_config.mirror_setup import (
-        MirrorCluster,
-        MirrorFlow,
-        MirrorSetup,
-        Setting,
-        Settings,
-    )
+from mm2slo_core.mm2_config.mirror_setup import (
+    Finding,
+    FindingSeverity,
+    MirrorCluster,
+    MirrorFlow,
+    MirrorSetup,
+    Origin,
+    Setting,
+    Settings,
+)
+from mm2slo_core.mm2_config.provider_references import (
+    JaasError,
+    MirrorFiles,
+    UnresolvedReferenceError,
+    parse_jaas,
+    resolve_settings,
+)
 
 _SERVERS: Final = "bootstrap.servers"
 _NOTHING: Final = re.compile(r"(?!)")
+
 # Settings of connectors and workers that do not matter to flows and may refer to secrets.
 _NOT_OF_FLOWS: Final = re.compile(
     r"bootstrap\.servers$|(?:^|\.)(?:sasl|ssl)\.|^(?:transforms|predicates)\.|converter"
@@ -96,7 +137,7 @@ class _Builder:
         """Recommend an own principal, once for all clusters."""
         if self.principals:
             self.findings.append(Finding(
-                "own-principal", Severity.WARNING, next(iter(self.principals.values())),
+                "own-principal", FindingSeverity.WARNING, next(iter(self.principals.values())),
                 f"mm2slo uses MirrorMaker 2's principal on {', '.join(self.principals)}",
                 "it can write to every replicated topic, and mm2slo only reads them",
                 "set clusters.<alias>.security to an own principal with the permissions of "
@@ -135,7 +176,7 @@ class _Builder:
         first = Origin(*self.origins.setdefault(path, astuple(servers.origin)))
         if not share_servers(known, servers.value):
             self.findings.append(Finding(
-                "conflicting-clusters", Severity.ERROR, servers.origin,
+                "conflicting-clusters", FindingSeverity.ERROR, servers.origin,
                 f"the cluster {alias!r} has the bootstrap servers {servers.value!r}, but {known!r} "
                 f"in {first}",
                 "an alias is one cluster",
@@ -146,7 +187,7 @@ class _Builder:
         first = self.origins.setdefault(("flows", flow.flow.label), astuple(flow.origin))
         if flow.flow.label in self.flows:
             self.findings.append(Finding(
-                "duplicate-flow", Severity.ERROR, flow.origin,
+                "duplicate-flow", FindingSeverity.ERROR, flow.origin,
                 f"the flow {flow.flow.label!r} is already enabled in {Origin(*first)}",
                 "two of the same flow replicate each record twice",
                 "leave out one of the files, or disable the flow in one of them",
@@ -168,3 +209,310 @@ class _Builder:
         resolved, findings = resolve_settings(chosen, setup.providers, self.files)
         self.findings += findings
         return {**settings, **resolved}
+
+
+_WHY: Final = "mm2slo connects to the clusters as MirrorMaker 2 does"
+_OWN: Final = "set clusters.<alias>.security in mm2slo.yaml to what mm2slo can use"
+_ELSE: Final = ", or set clusters.<alias>.security in mm2slo.yaml"
+_STRIMZI_HANDLER: Final = "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"
+_PACKAGE: Final = OAUTH_HANDLER.rpartition(".")[0]
+_LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
+
+_CLASSES: Final = frozenset(
+    {
+        # Kafka 3.1 to 3.3 had Apache's handler in the package `secured`.
+        OAUTH_HANDLER, OAUTH_HANDLER.replace(_PACKAGE, f"{_PACKAGE}.secured"), _STRIMZI_HANDLER,
+        f"{_PACKAGE}.DefaultJwtRetriever", f"{_PACKAGE}.ClientCredentialsJwtRetriever", AWS_HANDLER,
+    }
+)  # fmt: skip
+
+# Fields of `OAuth` as client properties (`sasl.oauthbearer.*`, first) and JAAS options: those of
+# Apache, and of Strimzi (`oauth.*`); without these prefixes.
+_OAUTH_OPTIONS: Final = {
+    "token_endpoint": ("token.endpoint.url", "token.endpoint.uri"),
+    "client_id": ("client.credentials.client.id", "clientId", "client.id"),
+    "client_secret": ("client.credentials.client.secret", "clientSecret", "client.secret"),
+    "scope": ("scope",),
+    "audience": ("audience",),
+}
+_OAUTH_PREFIX: Final = "sasl.oauthbearer."
+_EXTENSION: Final = re.compile(r"(?:extension_|sasl\.extension\.)(.+)")
+
+_REFUSED_OPTIONS: Final = (
+    "tokenauth", "awsProfileName", "oauth.access.token", "oauth.access.token.location",
+    "oauth.refresh.token", "oauth.refresh.token.location", "oauth.client.assertion",
+    "oauth.client.assertion.location", "oauth.password.grant.username",
+    "oauth.client.credentials.grant.type",
+)  # fmt: skip
+_AWS_REGION: Final = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.")
+_BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
+_Part = TypeVar("_Part")
+
+
+def read_security(
+    client: Settings, files: MirrorFiles
+) -> tuple[Security | None, tuple[Finding, ...]]:
+    """Return the security of *client* (resolved values) with PEM content; None if it has errors."""
+    reader = _Reader(client, files)
+    security = reader.read()
+    errors = any(finding.is_error for finding in reader.findings)
+    return None if errors else security, tuple(reader.findings)
+
+
+class _Reader:
+    def __init__(self, client: Settings, files: MirrorFiles) -> None:
+        self._client = client
+        self._values = {key: setting.value for key, setting in client.items()}
+        self._files = files
+        self.findings: list[Finding] = []
+
+    def read(self) -> Security | None:
+        protocol = self._part("security.protocol", self._protocol)
+        if protocol is None:
+            return None
+        sasl = self._part("sasl.jaas.config", self._sasl) if protocol.has_sasl else None
+        return Security(protocol=protocol, sasl=sasl, tls=self._tls() if protocol.has_tls else None)
+
+    def _part(self, key: str, read: Callable[[], _Part]) -> _Part | None:
+        """Read a part; None if it cannot be used, which is reported at *key*."""
+        try:
+            return read()
+        except UnusableStoreError as error:
+            self._report(FindingSeverity.ERROR, key, error)
+        except UnresolvedReferenceError as error:
+            action = "map the files of MirrorMaker 2's machine with --path FROM=TO"
+            self._report(
+                FindingSeverity.ERROR, key, UnusableStoreError("store-missing", str(error), action)
+            )
+        return None
+
+    def _report(self, severity: FindingSeverity, key: str, error: UnusableStoreError) -> None:
+        # A missing setting is reported at the one that requires it.
+        keys = (error.key or key, "sasl.mechanism", "security.protocol", *self._client)
+        origin = next(self._client[each].origin for each in keys if each in self._client)
+        self.findings.append(Finding(error.check, severity, origin, error.what, _WHY, error.action))
+
+    def _text(self, key: str) -> str:
+        return self._values.get(key, "").strip()
+
+    def _protocol(self) -> Protocol:
+        name = self._text("security.protocol").upper() or Protocol.PLAINTEXT
+        if name not in set(Protocol):
+            expected = f"use one of {', '.join(Protocol)}"
+            raise UnusableStoreError(
+                "security-protocol", f"unknown security.protocol {name}", expected
+            )
+        return Protocol(name)
+
+    def _sasl(self) -> Sasl:
+        self._check_classes("sasl.")
+        # GSSAPI is Kafka's default.
+        name = self._text("sasl.mechanism") or "GSSAPI"
+        if name not in set(Mechanism):
+            what = f"mm2slo cannot use sasl.mechanism {name}"
+            raise UnusableStoreError("unsupported-mechanism", what, _OWN, "sasl.mechanism")
+        mechanism = Mechanism(name)
+        options = self._options(mechanism)
+        if mechanism is Mechanism.OAUTHBEARER:
+            return Sasl(mechanism=mechanism, oauth=self._oauth(options))
+        if mechanism is Mechanism.AWS_MSK_IAM:
+            region = _AWS_REGION.search(self._text(_BOOTSTRAP_SERVERS))
+            if region is None:
+                what = "mm2slo finds no AWS region in bootstrap.servers"
+                raise UnusableStoreError("unsupported-region", what, _OWN, _BOOTSTRAP_SERVERS)
+            role = options.get("awsRoleArn")
+            return Sasl(mechanism=mechanism, aws_region=region[1], aws_role_arn=role)
+        if not (options.get("username") and options.get("password")):
+            raise _bad_jaas("has no username or no password", 'add username="..." password="..."')
+        user, password = options["username"], Secret(options["password"])
+        return Sasl(mechanism=mechanism, username=user, password=password)
+
+    def _options(self, mechanism: Mechanism) -> Mapping[str, str]:
+        try:
+            module = parse_jaas(self._values.get("sasl.jaas.config", ""))
+        except JaasError as error:
+            raise _bad_jaas(str(error), 'write CLASS required name="value" ...;') from None
+        if module.name not in LOGIN_MODULES.values():
+            what = f"mm2slo cannot use the login module {module.name}"
+            raise UnusableStoreError("unsupported-class", what, _OWN)
+        if module.name != LOGIN_MODULES[mechanism]:
+            raise _bad_jaas(f"has the login module {module.name}", f"use that of {mechanism}")
+        for name in _REFUSED_OPTIONS:
+            if name in module.options:
+                what = f"mm2slo cannot use {name} of sasl.jaas.config"
+                raise UnusableStoreError("unsupported-option", what, _OWN)
+        return module.options
+
+    def _oauth(self, options: Mapping[str, str]) -> OAuth:
+        if not self._text(_LOGIN_HANDLER):
+            what = f"OAUTHBEARER without {_LOGIN_HANDLER} uses unsecured tokens"
+            raise UnusableStoreError("class", what, f"set it to {OAUTH_HANDLER}", _LOGIN_HANDLER)
+        given = {name.removeprefix("oauth."): value for name, value in options.items()}
+        extensions = {
+            match[1]: value for name, value in given.items() if (match := _EXTENSION.match(name))
+        }
+        given |= {
+            name.removeprefix(_OAUTH_PREFIX): value if name.endswith("secret") else value.strip()
+            for name, value in self._values.items()
+            if name.startswith(_OAUTH_PREFIX)
+        }
+        ca = to_pem(self._store(given, "ssl.truststore.").certificates)
+        fields = {
+            field: next((given[name] for name in names if given.get(name)), None)
+            for field, names in _OAUTH_OPTIONS.items()
+        }
+        try:
+            return OAuth.model_validate({**fields, "ca": ca, "extensions": extensions})
+        except ValidationError as invalid:
+            field = str(invalid.errors()[0]["loc"][0])
+            what = f"the {field.replace('_', ' ')} is missing or not supported"
+            action = "set client id, client secret and the http(s) URL of the token endpoint"
+            raise UnusableStoreError("oauth-option", what, action) from None
+
+    def _tls(self) -> Tls:
+        self._part("security.protocol", lambda: self._check_classes("ssl."))
+        trust, own = (
+            self._part(f"{prefix}location", partial(self._store, self._values, prefix))
+            or CertificateStore()
+            for prefix in ("ssl.truststore.", "ssl.keystore.")
+        )
+        if trust.certificates and not trust.roots:
+            what = "ssl.truststore.* has no root CA, without which librdkafka trusts no certificate"
+            warning = UnusableStoreError("trust-store-without-root", what, "add the root CA")
+            self._report(FindingSeverity.WARNING, "ssl.truststore.location", warning)
+        if own.certificates and own.key is None:
+            kind = "only CA certificates" if own.certificates == own.roots else "no private key"
+            what = f"ssl.keystore.* has {kind}"
+            action = "use the client's certificate with its key; CAs belong in ssl.truststore.*"
+            error = UnusableStoreError("key-store-without-key", what, action)
+            self._report(FindingSeverity.ERROR, "ssl.keystore.location", error)
+        encrypted = "ENCRYPTED" in (own.key or "")
+        # An empty algorithm disables the verification of host names.
+        algorithm = self._values.get("ssl.endpoint.identification.algorithm", "https")
+        return Tls(
+            ca=to_pem(trust.certificates),
+            certificate=to_pem(own.chain),
+            key=Secret(own.key) if own.key else None,
+            key_password=Secret(self._values["ssl.key.password"]) if encrypted else None,
+            verify_hostname=bool(algorithm.strip()),
+        )
+
+    def _store(self, values: Mapping[str, str], prefix: str) -> CertificateStore:
+        key_password = self._values.get("ssl.key.password")
+        parts = ("certificates", "certificate.chain", "key")
+        inline = "\n".join(values.get(f"{prefix}{part}", "") for part in parts).strip()
+        if inline:
+            return read_pem(inline, f"{prefix}*", key_password)
+        path = values.get(f"{prefix}location", "").strip()
+        if not path:
+            return CertificateStore()
+        password = values.get(f"{prefix}password")
+        return read_store(self._files.content(path), path, password, key_password)
+
+    def _check_classes(self, prefix: str) -> None:
+        for key in self._values:
+            name = self._text(key)
+            if key.startswith(prefix) and key.endswith(".class") and name not in {"", *_CLASSES}:
+                what = f"mm2slo cannot use {key}={name}"
+                raise UnusableStoreError("unsupported-class", what, _OWN, key)
+
+
+def _bad_jaas(what: str, action: str) -> UnusableStoreError:
+    return UnusableStoreError("sasl-jaas-config", f"sasl.jaas.config {what}", f"{action}{_ELSE}")
+
+
+_PEM: Final = re.compile(r"-----BEGIN\s+([A-Z0-9 ]+?)-+\s*([A-Za-z0-9+/=\s]+?)-+END\s+\1-+")
+_JKS: Final = b"\xfe\xed\xfe\xed"
+
+
+class UnusableStoreError(ValueError):
+    """Settings that cannot be used: name of the check, what, what to do, and the setting."""
+
+    def __init__(self, check: str, what: str, action: str, key: str | None = None) -> None:
+        super().__init__(check, what, action)
+        self.check, self.what, self.action, self.key = check, what, action, key
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateStore:
+    """All certificates; a private key as PEM, if any; its certificate and the issuers of it."""
+
+    certificates: Sequence[x509.Certificate] = ()
+    key: str | None = field(default=None, repr=False)
+    chain: Sequence[x509.Certificate] = ()
+
+    @property
+    def roots(self) -> list[x509.Certificate]:
+        return [each for each in self.certificates if each.subject == each.issuer]
+
+
+def to_pem(certificates: Sequence[x509.Certificate]) -> str | None:
+    """The PEM text of *certificates*; None without any."""
+    return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates) or None
+
+
+def read_store(
+    content: bytes, path: str, password: str | None, key_password: str | None
+) -> CertificateStore:
+    """Read the bytes that were found at *path*; raises UnusableError."""
+    if b"-----BEGIN" in content:
+        return read_pem(content.decode("utf-8", "replace"), path, key_password)
+    if content.startswith(_JKS):
+        source, target = shlex.quote(path), shlex.quote(f"{path.removesuffix('.jks')}.p12")
+        action = f"convert it: keytool -importkeystore -srckeystore {source} -srcstoretype JKS"
+        action += f" -destkeystore {target} -deststoretype PKCS12"
+        raise UnusableStoreError(
+            "unsupported-store", f"{path} is a JKS store, which only Java reads", action
+        )
+    try:
+        found = pkcs12.load_pkcs12(content, password.encode() if password else None)
+    except (ValueError, UnsupportedAlgorithm):
+        how = "with its password" if password else "without a password"
+        what = f"{path} cannot be read as PKCS12 {how}, and is not PEM"
+        action = "check the password of the store, and that the file is a PKCS12 or PEM store"
+        raise UnusableStoreError("store-unreadable", what, action) from None
+    entries = ([] if found.cert is None else [found.cert]) + found.additional_certs
+    return _certificate_store([each.certificate for each in entries], found.key, None, path)
+
+
+def read_pem(text: str, place: str, key_password: str | None) -> CertificateStore:
+    """Read PEM blocks; an encrypted key stays encrypted. Raises UnusableError."""
+    certificates, key, encrypted = [], None, None
+    what = "a damaged certificate"
+    try:
+        for label, body in _PEM.findall(text):
+            content = textwrap.fill("".join(body.split()), 64)
+            if label == "CERTIFICATE":
+                certificates.append(x509.load_der_x509_certificate(base64.b64decode(content)))
+            elif label.endswith("PRIVATE KEY") and key is None:
+                what = f"a key that cannot be read {'with' if key_password else 'without'} password"
+                pem = f"-----BEGIN {label}-----\n{content}\n-----END {label}-----\n"
+                password = key_password.encode() if key_password else None
+                key = load_pem_private_key(pem.encode(), password)
+                encrypted = pem if key_password else None
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        action = "replace the certificate or key; set ssl.key.password if, and only if, it is "
+        raise UnusableStoreError(
+            "store-unreadable", f"{place} has {what}", f"{action}encrypted"
+        ) from None
+    return _certificate_store(certificates, key, encrypted, place)
+
+
+def _certificate_store(
+    certificates: Sequence[x509.Certificate], key: PrivateKeyTypes | None,
+    encrypted: str | None, place: str,
+) -> CertificateStore:  # fmt: skip
+    public = None if key is None else key.public_key()
+    found = next((each for each in certificates if public in (None, each.public_key())), None)
+    if found is None:
+        what = "no certificate" if key is None else "a private key without its certificate"
+        raise UnusableStoreError("store-without-certificate", f"{place} has {what}", "add it")
+    if key is None:
+        return CertificateStore(certificates)
+    chain = []
+    while found is not None:
+        chain.append(found)
+        issuers = (each for each in certificates if each.subject == chain[-1].issuer)
+        found = next((each for each in issuers if each not in chain), None)
+    plain = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return CertificateStore(certificates, encrypted or plain.decode(), chain)

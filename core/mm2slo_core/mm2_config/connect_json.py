@@ -5,37 +5,33 @@ and `PUT /connectors/NAME/config`, and the response of `GET /connectors?expand=i
 topics and the group are the worker's: `connect-distributed.properties`.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mm2slo_core.config.yaml_document import parse_document
+from mm2slo_core.config.config_document import Path, parse_document
+from mm2slo_core.file_syntax import PropertiesError, parse_properties
 from mm2slo_core.java_values import share_servers
-from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.mirror_setup import (
     WORKER_NAMES,
     Connector,
     ConnectorKind,
+    Finding,
+    FindingSeverity,
     Form,
     MirrorCluster,
     MirrorFlow,
     MirrorSetup,
+    Origin,
     Setting,
+    Settings,
     Worker,
 )
 from mm2slo_core.mm2_config.provider_references import read_providers
-from mm2slo_core.properties_text import PropertiesError, parse_properties
 from mm2slo_core.topology import Flow
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from mm2slo_core.config.config_problems import Path
-    from mm2slo_core.mm2_config.mirror_setup import Settings
-
-    Connectors = dict[ConnectorKind, Connector]
+Connectors = dict[ConnectorKind, Connector]
 
 # Connect also accepts a class without its package, and without the suffix.
 _KINDS: Final = {
@@ -45,6 +41,7 @@ _KINDS: Final = {
 }
 _DEFAULT_TARGET: Final = "target"  # MirrorConnectorConfig.TARGET_CLUSTER_ALIAS_DEFAULT
 _CLIENT_KEYS: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
+
 # Why each finding matters and what to do; those without a severity of their own are errors.
 _CHECKS: Final = {
     "not-connect-json": (
@@ -63,7 +60,10 @@ _CHECKS: Final = {
     "missing-worker": ("the names of Kafka Connect's group and topics have no defaults",
         "add --worker FILE: the connect-distributed.properties of the distributed worker"),
 }  # fmt: skip
-_SEVERITIES: Final = {"other-connector": Severity.INFO, "no-source-connector": Severity.WARNING}
+_SEVERITIES: Final = {
+    "other-connector": FindingSeverity.INFO,
+    "no-source-connector": FindingSeverity.WARNING,
+}
 
 
 def read_connect_json(
@@ -92,7 +92,7 @@ def read_connect_json(
 
 
 def _finding(check: str, origin: Origin, what: str) -> Finding:
-    severity = _SEVERITIES.get(check, Severity.ERROR)
+    severity = _SEVERITIES.get(check, FindingSeverity.ERROR)
     return Finding(check, severity, origin, what, *_CHECKS[check])
 
 

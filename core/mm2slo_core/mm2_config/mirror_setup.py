@@ -2,22 +2,20 @@
 
 Every reader returns a `MirrorSetup`; configuration, lint, diff and render start from it. Settings
 have the keys and values that Kafka's connectors and workers see, after all rules of precedence of
-the form, with the place where each was written. Values contain provider references (`${env:X}`)
-as written: `provider_references` resolves them.
+the form, with the place where each was written. Values contain provider references (`${env:X}`) as
+written: `provider_references` resolves them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_core.java_values import read_boolean, read_integer, trim
-
-if TYPE_CHECKING:
-    from mm2slo_core.mm2_config.findings import Finding, Origin
-    from mm2slo_core.topology import Flow
+from mm2slo_core.topology import Flow
 
 
 class Form(StrEnum):
@@ -58,7 +56,6 @@ class Setting:
 
 # Effective keys, as a connector, worker or Java client has them, without any prefix.
 Settings = Mapping[str, Setting]
-
 
 WORKER_NAMES: Final = {
     "group_id": "group.id",
@@ -172,3 +169,62 @@ class MirrorSetup:
     @property
     def enabled_flows(self) -> tuple[MirrorFlow, ...]:
         return tuple(flow for flow in self.flows if flow.enabled)
+
+
+class FindingSeverity(StrEnum):
+    """How much a finding matters; an error means that the file cannot be used as it is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Origin:
+    """Where a setting was written; *line* counts from 1."""
+
+    file: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding. *check* is its stable name, as in `unknown-key`; no text shows a secret."""
+
+    check: str
+    severity: FindingSeverity
+    origin: Origin
+    what: str
+    why: str
+    action: str
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity is FindingSeverity.ERROR
+
+    def __str__(self) -> str:
+        return f"{self.origin}: {self.severity}: {self.what} ({self.action}) [{self.check}]"
+
+
+class FileForm(StrEnum):
+    """What a file contains; the value is its key in `mm2:` of mm2slo.yaml."""
+
+    STRIMZI = "strimzi"
+    CONNECT = "connect"
+    PROPERTIES = "properties"
+    WORKER = "worker"
+
+
+def file_form(content: bytes) -> FileForm | None:
+    text = content.decode(errors="replace").removeprefix("\ufeff")
+    patterns = {
+        FileForm.STRIMZI: r"""(?:^|[-{,])\s*["']?apiVersion["']?\s*:""",
+        FileForm.CONNECT: r"\A\s*[\[{]",
+        FileForm.PROPERTIES: r"^[ \t]*clusters[ \t]*[=: \t]",
+        FileForm.WORKER: r"^[ \t]*(?:group\.id|offset\.storage\.topic)[ \t]*[=: \t]",
+    }
+    found = (form for form, each in patterns.items() if re.search(each, text, re.MULTILINE))
+    return next(found, None)

@@ -1,29 +1,29 @@
 """Reads the properties file of MirrorMaker 2's dedicated mode (`connect-mirror-maker.sh`)."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from itertools import permutations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.config_document import suggest
+from mm2slo_core.file_syntax import PropertiesError, PropertyLine, parse_properties
 from mm2slo_core.java_values import read_boolean, split_list
-from mm2slo_core.mm2_config import connector_keys, mirror_setup
-from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
-from mm2slo_core.mm2_config.flow_precedence import (
+from mm2slo_core.mm2_config import connector_settings, mirror_setup
+from mm2slo_core.mm2_config.connector_settings import (
     WORKER_PREFIXES,
     DedicatedSettings,
     client_settings,
 )
-from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, MirrorSetup, Setting
+from mm2slo_core.mm2_config.mirror_setup import (
+    Finding,
+    FindingSeverity,
+    MirrorFlow,
+    MirrorSetup,
+    Origin,
+    Setting,
+)
 from mm2slo_core.mm2_config.provider_references import read_providers
-from mm2slo_core.properties_text import PropertiesError, parse_properties
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mm2slo_core.properties_text import PropertyLine
 
 _MOST_BYTES: Final = 1 << 20
 _MOST_CLUSTERS: Final = 50  # each pair of clusters has a herder
@@ -31,23 +31,29 @@ _MOST_UNREAD: Final = 100
 _ALIAS: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _OTHER_FORMAT: Final = re.compile(r"(?:apiVersion|kind|spec|flows|---)$|[{<\[\"]|-----BEGIN")
+
 # Other lines are not shown: they may be a part of a secret without a backslash at the line's end.
 _SHOWN_KEY: Final = re.compile(r"[\w-]{1,50}(?:(?:\.|->)[\w-]{1,50}){1,12}", re.ASCII)
+
 # One backslash before a character that no escape of properties files has.
 _LOST_BACKSLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\tnrfu :=#!]")
 _REGEX_KEY: Final = re.compile(r"(?:^|\.)(?:topics|groups|config\.properties)(?:\.\w+)?$")
+_TOP_LEVEL: Final = {
+    "clusters",
+    *connector_settings.TOP_LEVEL_KEYS,
+    *connector_settings.CLIENT_KEYS,
+}
+_OF_CLUSTERS: Final = connector_settings.WORKER_KEYS | connector_settings.CLIENT_KEYS
 
-_TOP_LEVEL: Final = {"clusters", *connector_keys.TOP_LEVEL_KEYS, *connector_keys.CLIENT_KEYS}
-_OF_CLUSTERS: Final = connector_keys.WORKER_KEYS | connector_keys.CLIENT_KEYS
 # Read by MirrorMaker itself and its REST server.
 _OF_PROCESS: Final = (
     *("dedicated.mode.", "plugin.", "listeners", "admin.listeners", "rest.", "access.control."),
     *("response.http.", "ssl.client.auth"),
 )
 _READ_PREFIXES: Final = (*_OF_PROCESS, "config.providers", *map("{}.".format, WORKER_PREFIXES))
-
 _STOPS: Final = "MirrorMaker 2 does not start with it"
 _IGNORED: Final = "MirrorMaker 2 ignores the line"
+
 # Checks with why they matter and what to do, unless a finding has its own action.
 _ERRORS: Final = {
     "not-properties": (_STOPS, "give the properties file of MirrorMaker 2"),
@@ -56,6 +62,7 @@ _ERRORS: Final = {
     "no-bootstrap-servers": (_STOPS, ""),
     "no-flow": ("nothing is replicated", ""),
 }
+
 _WARNINGS: Final = {
     "not-boolean": ("the flow is off", "write true or false, and comments on lines of their own"),
     "duplicate-key": ("only the last one applies", "remove the others"),
@@ -101,7 +108,7 @@ class _File:
         self._name = name
 
     def report(self, check: str, place: str | Origin, what: str, action: str = "") -> None:
-        severity = Severity.ERROR if check in _ERRORS else Severity.WARNING
+        severity = FindingSeverity.ERROR if check in _ERRORS else FindingSeverity.WARNING
         why, usual_action = (_ERRORS | _WARNINGS)[check]
         if isinstance(place, str):
             setting = self.properties.get(place)
@@ -209,11 +216,11 @@ class _File:
             action = f"did you mean {meant}.{rest}?" if meant else ""
             self.report("unknown-alias", setting.origin, what, action)
             return
-        meant = connector_keys.suggest_connector_key(key)
+        meant = connector_settings.suggest_connector_key(key)
         action = f"did you mean {meant}?" if meant and meant not in self.properties else ""
         if _is_cluster_key(key):
             action = f"write {aliases[-1]}.{key}, with the alias of the cluster"
-        elif labels and connector_keys.connector_key(key):
+        elif labels and connector_settings.connector_key(key):
             action = f"write {labels[0]}.{key}, with the flow"
         what = f"{key if action else _shown(key)} is not a setting that MirrorMaker 2 reads"
         self.report("ignored-key", setting.origin, what, action)
@@ -225,12 +232,12 @@ def _shown(key: str) -> str:
 
 def _is_cluster_key(key: str) -> bool:
     of_clients = key.startswith(("producer.", "consumer.", "admin."))
-    return key in _OF_CLUSTERS or (of_clients and not connector_keys.unknown_client_key(key))
+    return key in _OF_CLUSTERS or (of_clients and not connector_settings.unknown_client_key(key))
 
 
 def _scope(key: str) -> tuple[str, str]:
     """Split a key with the prefix of a flow or cluster that does not exist; else ("", key)."""
     splits = [(key[: dot.start()], key[dot.end() :]) for dot in re.finditer(r"\.", key)]
-    is_known = connector_keys.connector_key if "->" in key else _is_cluster_key
+    is_known = connector_settings.connector_key if "->" in key else _is_cluster_key
     otherwise = splits[0] if "->" in key and splits else ("", key)
     return next((split for split in splits if is_known(split[1])), otherwise)

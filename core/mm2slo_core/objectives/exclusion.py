@@ -7,15 +7,14 @@ removed after its end. If the two differ, reports show a mark.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mm2slo_core.topology import Flow
+from mm2slo_core.topology import Flow
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,7 +43,7 @@ class ExclusionState(StrEnum):
     """Excludes nothing: removed before its start or after its end."""
 
 
-class Mark(StrEnum):
+class ExclusionMark(StrEnum):
     """Why reports and recording rules exclude different times."""
 
     ADDED_LATE = "added late"
@@ -95,11 +94,11 @@ class Exclusion:
         return _span(max(self.start, self.added_at), end)
 
     @property
-    def mark(self) -> Mark | None:
+    def mark(self) -> ExclusionMark | None:
         """Why reports and recording rules differ; None if they do not."""
         if self.in_reports == self.in_rules:
             return None
-        return Mark.REMOVED_LATE if self.in_reports is None else Mark.ADDED_LATE
+        return ExclusionMark.REMOVED_LATE if self.in_reports is None else ExclusionMark.ADDED_LATE
 
     def state(self, now: int) -> ExclusionState:
         """The state at *now* (epoch ms). An exclusion that was ended early is past."""
@@ -160,5 +159,43 @@ def _span(start: int, end: int) -> Span | None:
 
 MIN_EXCLUSION_MS: Final = 60_000
 """Recording rules are evaluated every 30 s and could miss a shorter exclusion."""
+
 MAX_EXCLUSION_MS: Final = 7 * 86_400_000
 """A quarter of the default window: excluding more makes an objective over 28 days meaningless."""
+MAX_REASON_LENGTH: Final = 200
+MAX_NAME_LENGTH: Final = 80
+
+MAX_TIMESTAMP_MS: Final = 253_370_764_800_000
+"""Start of the year 9999 (epoch ms): earlier timestamps are valid dates in any time zone."""
+
+
+def exclusion_id(start: int, suffix: str) -> str:
+    """An id that sorts by the date of *start* (epoch ms) and is valid in URL paths."""
+    return f"{datetime.fromtimestamp(start / 1000, UTC):%Y%m%d}-{suffix}"
+
+
+def matching_flows(patterns: tuple[str, ...], flows: Iterable[Flow]) -> tuple[Flow, ...]:
+    """The *flows* that match one of *patterns*."""
+    probe = Exclusion(id="", flows=patterns, start=0, end=1, reason="", who="", added_at=0)
+    return tuple(flow for flow in flows if probe.covers(flow))
+
+
+def exclusion_document(
+    exclusion: Exclusion, now: int, moment: Callable[[int], str]
+) -> dict[str, Any]:
+    """*exclusion* at *now* as JSON types; *moment* formats times."""
+    mark, removed = exclusion.mark, exclusion.removed_at
+    return {
+        "id": exclusion.id,
+        "state": exclusion.state(now).value,
+        "flows": list(exclusion.flows),
+        "from": moment(exclusion.start),
+        "to": moment(exclusion.end),
+        "reason": exclusion.reason,
+        "added_by": exclusion.who,
+        "added_at": moment(exclusion.added_at),
+        "removed_by": exclusion.removed_by,
+        "removed_at": None if removed is None else moment(removed),
+        "mark": None if mark is None else mark.value,
+        "silence": exclusion.silence,
+    }

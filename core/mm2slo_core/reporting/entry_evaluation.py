@@ -1,49 +1,61 @@
-"""Evaluates counts to report entries."""
+"""Evaluates counts to report entries: coverage, burning pairs, confirmation by audits."""
 
-from __future__ import annotations
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import accumulate
+from typing import Final
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from mm2slo_core.catalogue import LONG_WINDOWS, WINDOW_SECONDS
-from mm2slo_core.objectives.error_budget import Budget, Counts, allowed_ratio, burn_rate
-from mm2slo_core.objectives.exclusion import Mark, Span
-from mm2slo_core.objectives.slo_ids import slo_id
-from mm2slo_core.objectives.slo_status import (
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import ADDITIONAL, FAULTS, Verdict
+from mm2slo_core.catalogue.prometheus_series import LONG_WINDOWS, WINDOW_SECONDS
+from mm2slo_core.indicators.sli_counters import Sli
+from mm2slo_core.objectives.error_budget import (
     MIN_COVERAGE,
+    Budget,
+    Counts,
     Reason,
     Status,
     StatusResult,
+    allowed_ratio,
+    burn_rate,
     evaluate_status,
 )
-from mm2slo_core.objectives.traffic_limits import live_pairs
+from mm2slo_core.objectives.exclusion import ExclusionMark, Span
+from mm2slo_core.objectives.objective import Objective, live_pairs, slo_id
 from mm2slo_core.reporting.report_entry import (
     BudgetReading,
-    Comparison,
+    Confirmation,
     Coverage,
     Entry,
     PairReading,
     PairState,
+    PeriodComparison,
+    ReportWindow,
     WindowKind,
 )
-from mm2slo_core.reporting.report_query import BEFORE, RECENT, WINDOW, count_minutes
-from mm2slo_core.reporting.step_counts import Indicator, SpanCounts
-from mm2slo_core.reporting.window_coverage import coverage, expected_minutes
-from mm2slo_core.sli_counters import Sli
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.objectives import Objective
-    from mm2slo_core.reporting.report_entry import Confirmation, ReportWindow
-    from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.reporting.report_query import (
+    BEFORE,
+    RECENT,
+    WINDOW,
+    ReportQuery,
+    clip_spans,
+    count_minutes,
+)
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, SpanCounts, StepCounts
 
 _SLICED: Final = frozenset({Sli.DATA_FRESHNESS, Sli.CHECKPOINT_FRESHNESS})
 """Indicators that count time slices: their budget in minutes is exact."""
 _NOTHING: Final = SpanCounts()
+
 _MARKED: Final = {
-    Mark.ADDED_LATE: "was added late: recording rules counted events that this report excludes",
-    Mark.REMOVED_LATE: "was removed late: recording rules excluded events that this report counts",
+    ExclusionMark.ADDED_LATE: "was added late: recording rules counted events that this "
+    "report excludes",
+    ExclusionMark.REMOVED_LATE: "was removed late: recording rules excluded events that this "
+    "report counts",
 }
 
 
@@ -60,7 +72,9 @@ class IndicatorData:
     """Why there are no counts, or empty."""
 
 
-def entries(query: ReportQuery, data: Mapping[Indicator, IndicatorData]) -> tuple[Entry, ...]:
+def evaluate_entries(
+    query: ReportQuery, data: Mapping[Indicator, IndicatorData]
+) -> tuple[Entry, ...]:
     """One entry per objective, in the order of the query."""
     return tuple(
         _Evaluation(query, each, data[Indicator(each.flow, each.key)]).entry()
@@ -208,11 +222,11 @@ class _Evaluation:
             )
         return tuple(found)
 
-    def _before(self, span: Span, counts: SpanCounts) -> Comparison | None:
+    def _before(self, span: Span, counts: SpanCounts) -> PeriodComparison | None:
         remaining = self._budget(span, counts).remaining
         if remaining is None:
             return None
-        return Comparison(
+        return PeriodComparison(
             start=span.start,
             end=span.end,
             ratio=counts.good / counts.total,
@@ -274,3 +288,176 @@ def _length(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
     return f"{seconds / 60:.0f} min"
+
+
+def expected_minutes(whole: Span, excluded: Sequence[Span], known_since: int | None) -> int:
+    """The minutes of *whole* that steps should have measured: those of whole steps.
+
+    Without planned maintenance and without the time before the first step; if *whole* ends before
+    it, all.
+    """
+    start = whole.start if known_since is None else max(whole.start, known_since)
+    if start >= whole.end:
+        start = whole.start
+    observed = Span(start, whole.end)
+    minutes = count_minutes([observed]) - count_minutes(clip_spans(excluded, observed))
+    return minutes - minutes % (STEP_MS // MINUTE_MS)
+
+
+def coverage(counts: SpanCounts, expected: int) -> float | None:
+    """The share of *expected* minutes with a sample, times the known share of events.
+
+    None if no minutes were expected, because of planned maintenance.
+    """
+    if expected <= 0:
+        return None
+    seen = min(counts.minutes / expected, 1.0)
+    events = counts.total + counts.unknown
+    return seen * (counts.total / events) if events > 0 else seen
+
+
+def burning_since(
+    pair: PairReading, target: float, steps: Iterable[StepCounts], span: Span
+) -> int | None:
+    """The first instant (epoch ms) from which both windows exceeded in every minute of *span*.
+
+    *steps* are those of *span* with a sample. None if the pair burned in every minute whose long
+    window is within *span*, so that the start is earlier.
+    """
+    whole = (span.end - span.start) // MINUTE_MS
+    bad, total, measured = ([0.0] * (whole + 1) for _ in range(3))
+    for each in steps:
+        place = -(-(each.end - span.start) // MINUTE_MS)
+        bad[place], total[place], measured[place] = each.total - each.good, each.total, each.minutes
+    bad, total, measured = (list(accumulate(each)) for each in (bad, total, measured))
+    long, short = (
+        round(seconds * 1000) // MINUTE_MS for seconds in (pair.long_seconds, pair.short_seconds)
+    )
+
+    def exceeds(length: int, end: int) -> bool:
+        start = end - length
+        counts = Counts(bad[end] - bad[start], total[end] - total[start])
+        share = (measured[end] - measured[start]) / length if length == long else 1.0
+        return (burn_rate(counts, target) or 0.0) * share > pair.factor
+
+    for end in range(whole, long - 1, -1):
+        if not (exceeds(short, end) and exceeds(long, end)):
+            # At the end itself it is known to burn, by counts that may be finer.
+            return span.start + min(end + 1, whole) * MINUTE_MS
+    return None
+
+
+_OPEN: Final = {Verdict.PENDING, Verdict.OVERDUE}
+_EVER: Final = Window(0, 1 << 62)
+_CENSUS: Final = Sample(1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedUnit:
+    """One topic in one audit of one flow. Times in epoch ms."""
+
+    run_id: str
+    complete_up_to: int | None
+    counts: Mapping[Verdict, int]
+    loss_below: float | None = None
+    """With 95 % confidence; None for a census."""
+    topic: str = ""
+    started_at: int = 0
+    window: Window = _EVER
+    sample: Sample = _CENSUS
+    oldest_open: int | None = None
+    """Timestamp of the oldest pending or overdue record."""
+    overdue_since: int | None = None
+    """When the oldest overdue record became overdue."""
+
+    def contains(self, start: int, end: int, sample: Sample) -> bool:
+        """Whether it judged all records of *sample* from *start* to *end*."""
+        nested = self.sample.salt == sample.salt and self.sample.rate >= sample.rate
+        return (
+            self.window.start <= start and end <= self.window.end and (nested or self.sample.census)
+        )
+
+
+def confirmation(units: Iterable[AuditedUnit], until: float = math.inf) -> Confirmation | None:
+    """The summary of *units*; None without any.
+
+    What a later audit judged again counts as that audit found it: records that arrived since are no
+    faults any more. A record that became overdue at *until* or later is none yet. The bound is the
+    weakest of all samples, because each applies to its own records only.
+    """
+    by_topic: defaultdict[str, list[AuditedUnit]] = defaultdict(list)
+    for unit in sorted(units, key=lambda each: (each.started_at, each.run_id)):
+        by_topic[unit.topic].append(unit)
+    if not by_topic:
+        return None
+    known = [each for of_topic in by_topic.values() for each in _judged_last(of_topic)]
+    counts: Counter[Verdict] = Counter()
+    due: list[int] = []
+    for unit in known:
+        counts.update(unit.counts)
+        if unit.overdue_since is not None and unit.overdue_since >= until:
+            counts[Verdict.OVERDUE] -= unit.counts[Verdict.OVERDUE]
+        elif unit.overdue_since is not None:
+            due.append(unit.overdue_since)
+    faults = {each.value: counts[each] for each in Verdict if each in FAULTS and counts[each]}
+    bounds = [each.loss_below for each in known if each.loss_below is not None]
+    up_to = _complete_up_to(known)
+    judged = counts[Verdict.MATCHED] + counts[Verdict.LATE]
+    judged += sum(counts[each] for each in FAULTS - ADDITIONAL)
+    below = max(bounds) if bounds else None
+    return Confirmation(
+        audited_up_to=up_to,
+        records=judged,
+        faults=faults,
+        loss_below=below,
+        sentence=_sentence(up_to, judged, faults, min(due, default=None), below),
+        run_ids=tuple(dict.fromkeys(each.run_id for each in known)),
+    )
+
+
+def _judged_last(units: Sequence[AuditedUnit]) -> Iterator[AuditedUnit]:
+    """*units* of one topic, oldest run first, without what later ones judged again."""
+    for number, unit in enumerate(units):
+        later = units[number + 1 :]
+        start, end = unit.window.start, unit.window.end
+        is_faulty = any(unit.counts.get(each) for each in FAULTS)
+        if is_faulty and any(each.contains(start, end, unit.sample) for each in later):
+            continue
+        opened = unit.oldest_open
+        if opened is not None and any(each.contains(opened, end, unit.sample) for each in later):
+            counts = {each: n for each, n in unit.counts.items() if each not in _OPEN}
+            unit = replace(  # noqa: PLW2901 - the same unit, as far as it still counts
+                unit, counts=counts, oldest_open=None, overdue_since=None
+            )
+        yield unit
+
+
+def _complete_up_to(units: Iterable[AuditedUnit]) -> int | None:
+    """Where the audits of all topics have come to, at most to the oldest open record."""
+    reached: dict[str, int | None] = {}
+    opened = [each.oldest_open for each in units if each.oldest_open is not None]
+    for unit in units:
+        before = reached.get(unit.topic)
+        known = [each for each in (before, unit.complete_up_to) if each is not None]
+        reached[unit.topic] = max(known, default=None)
+    ends = [each for each in reached.values() if each is not None]
+    return min(ends + opened) if len(ends) == len(reached) else None
+
+
+def _sentence(
+    up_to: int | None,
+    judged: int,
+    faults: Mapping[str, int],
+    due: int | None,
+    below: float | None,
+) -> str:
+    when = "audited" if up_to is None else f"audited up to {_minute(up_to)}"
+    since = {} if due is None else {Verdict.OVERDUE.value: f" since {_minute(due)}"}
+    named = (f"{count:,} {name}{since.get(name, '')}" for name, count in faults.items())
+    found = ", ".join(named) or "0 lost"
+    bound = "" if below is None else f", loss below {below * 100:.2g} % with 95 % confidence"
+    return f"{when}: {found} of {judged:,}{bound}"
+
+
+def _minute(epoch_ms: int) -> str:
+    return f"{datetime.fromtimestamp(epoch_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"

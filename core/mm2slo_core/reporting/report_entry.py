@@ -1,24 +1,19 @@
-"""One entry of a report: the state of an objective at one instant.
+"""One entry of a report: the state of an objective at one instant; the order of entries.
 
 Values are neither clamped nor rounded; None means unknown or not applicable. Times are epoch ms,
 lengths seconds.
 """
 
-from __future__ import annotations
-
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Final, NamedTuple
 
+from mm2slo_core.objectives.error_budget import MIN_COVERAGE, Reason, Status
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.objectives.slo_status import MIN_COVERAGE, Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.objectives import Objective
-    from mm2slo_core.objectives.slo_status import Status
-    from mm2slo_core.reporting.step_counts import SpanCounts
+from mm2slo_core.objectives.objective import Objective
+from mm2slo_core.reporting.step_counts import SpanCounts
 
 
 class WindowKind(StrEnum):
@@ -122,7 +117,7 @@ class Confirmation:
     run_ids: tuple[str, ...] = ()
 
 
-class Day(NamedTuple):
+class BudgetPart(NamedTuple):
     """The budget spent by the part [start, end) of a window, usually a day."""
 
     start: int
@@ -150,7 +145,7 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class PeriodComparison:
     """The period before: of the same length if rolling, or the previous calendar period."""
 
     start: int
@@ -192,7 +187,7 @@ class Entry:
     projected_remaining: float | None
     pairs: tuple[PairReading, ...]
     coverage: Coverage
-    before: Comparison | None
+    before: PeriodComparison | None
     """None without events."""
     confirmation: Confirmation | None
     warnings: tuple[str, ...] = ()
@@ -205,3 +200,36 @@ class Entry:
 
 
 _UNSEEN = frozenset({Reason.NO_SAMPLES})
+
+_ORDER: Final = (
+    Status.BREACHED,
+    Status.AT_RISK,
+    Status.NO_DATA,
+    Status.MET,
+    Status.IDLE,
+)
+
+
+def worst_first(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Sort by status, remaining budget and id."""
+    return tuple(sorted(entries, key=_badness))
+
+
+def count_by_status(entries: Iterable[Entry]) -> Mapping[Status, int]:
+    """The number of entries by status; all statuses, the worst first."""
+    found = Counter(each.status for each in entries)
+    return {status: found[status] for status in _ORDER}
+
+
+def headline(entries: Collection[Entry]) -> dict[str, int]:
+    """The number of objectives, of each status, and of verdicts that are not current."""
+    return {
+        "objectives": len(entries),
+        **{status.value: number for status, number in count_by_status(entries).items()},
+        "stale": sum(not each.is_current and each.status is not Status.NO_DATA for each in entries),
+    }
+
+
+def _badness(entry: Entry) -> tuple[int, float, str]:
+    remaining = entry.budget.remaining
+    return (_ORDER.index(entry.status), 1.0 if remaining is None else remaining, entry.id)

@@ -1,24 +1,19 @@
-"""The query of a report: objectives, instant and window, and the spans to count."""
+"""The query of a report: objectives, instant and window, and the periods to choose from."""
 
-from __future__ import annotations
-
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mm2slo_core.catalogue import WINDOW_SECONDS
-from mm2slo_core.objectives.exclusion import Span, excluded_from_reports
-from mm2slo_core.reporting.report_periods import before, rolling
+from mm2slo_core.catalogue.prometheus_series import WINDOW_SECONDS
+from mm2slo_core.objectives.exclusion import Exclusion, Span, excluded_from_reports
+from mm2slo_core.objectives.objective import Objective
+from mm2slo_core.quantity_text import parse_shorthand, shorthand
+from mm2slo_core.reporting.report_entry import ReportWindow, WindowKind
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, whole_minute
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import tzinfo
-
-    from mm2slo_core.objectives import Objective
-    from mm2slo_core.objectives.exclusion import Exclusion
-    from mm2slo_core.reporting.report_entry import ReportWindow
-    from mm2slo_core.topology import Flow
+from mm2slo_core.topology import Flow
 
 HOUR: Final = 3_600.0
 
@@ -64,7 +59,7 @@ class ReportQuery:
     def excluded(self, objective: Objective, span: Span) -> tuple[Span, ...]:
         """The parts of *span* that exclusions of the flow remove, in whole steps."""
         excluded = self._excluded_by_flow[objective.flow]
-        return clip(excluded, span) if excluded else ()
+        return clip_spans(excluded, span) if excluded else ()
 
     def spans_by_name(self, objective: Objective) -> Mapping[str, Span]:
         """The window, the window before and the burn windows, by name."""
@@ -80,7 +75,7 @@ class ReportQuery:
     def _own_windows(self) -> Mapping[float, ReportWindow]:
         """Windows of objectives by length."""
         lengths = dict.fromkeys(each.window for each in self.objectives)
-        return {length: rolling(length, self.as_of) for length in lengths}
+        return {length: rolling_window(length, self.as_of) for length in lengths}
 
     @cached_property
     def _spans_by_window(self) -> Mapping[float, Mapping[str, Span]]:
@@ -93,7 +88,7 @@ class ReportQuery:
         return {
             length: {
                 WINDOW: Span(each.start, each.end),
-                BEFORE: before(each, self.zone),
+                BEFORE: preceding_span(each, self.zone),
                 RECENT: self.recent,
                 **burns,
             }
@@ -109,11 +104,12 @@ class ReportQuery:
 WINDOW: Final = "window"
 BEFORE: Final = "before"
 RECENT: Final = "recent"
+
 _RECENT_MS: Final = 15 * MINUTE_MS
 """Two steps of five minutes, and a late evaluation."""
 
 
-def clip(parts: Iterable[Span], whole: Span) -> tuple[Span, ...]:
+def clip_spans(parts: Iterable[Span], whole: Span) -> tuple[Span, ...]:
     """The *parts* (in order, without overlaps) within *whole*, extended to whole steps."""
     widened: list[Span] = []
     for each in parts:
@@ -129,3 +125,189 @@ def clip(parts: Iterable[Span], whole: Span) -> tuple[Span, ...]:
 def count_minutes(spans: Sequence[Span]) -> int:
     """The total number of whole minutes in *spans*."""
     return sum((each.end - each.start) // MINUTE_MS for each in spans)
+
+
+ACCEPTED: Final = "28d, 2026, 2026-Q3, 2026-07, 2026-W30 or 2026-07-14"
+"""One example of each format."""
+
+_STEP_SECONDS: Final = STEP_MS / 1000
+"""Of a history; shorter or odd periods would share their steps with other periods."""
+_LONGEST_ROLLING: Final = 366 * 86_400.0
+
+_FIRST_YEAR: Final = 1970
+"""Earlier years have no data, and are close to the limits of `date` in some time zones."""
+_YEAR: Final = re.compile(r"(\d{4})", re.ASCII)
+_QUARTER: Final = re.compile(r"(\d{4})-Q([1-4])", re.ASCII)
+_MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
+_WEEK: Final = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
+_DAY: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dates:
+    """The dates [start, end) of a period, and the start of the period before."""
+
+    start: date
+    end: date
+    before: date
+
+
+def rolling_window(seconds: float, as_of: int) -> ReportWindow:
+    """The last *seconds* before *as_of* (epoch ms), in whole minutes."""
+    end = whole_minute(as_of)
+    return ReportWindow(
+        kind=WindowKind.ROLLING,
+        name=shorthand(seconds),
+        start=end - round(seconds * 1000),
+        end=end,
+        seconds=seconds,
+    )
+
+
+def parse_period(text: str, as_of: int, zone: tzinfo) -> ReportWindow:
+    """The part of the period *text* before *as_of* (epoch ms).
+
+    Calendar periods start at midnight in *zone*; weeks are ISO 8601 weeks. Raises ValueError for an
+    invalid period and for one in the future.
+    """
+    seconds = parse_shorthand(text)
+    if seconds is not None:
+        if seconds > _LONGEST_ROLLING:
+            raise ValueError(f"period {text!r} is longer than 366d; expected {ACCEPTED}")
+        if over := seconds % _STEP_SECONDS:
+            near = [at for at in (seconds - over, seconds - over + _STEP_SECONDS) if at]
+            expected = " or ".join(map(shorthand, near))
+            raise ValueError(f"period {text!r} is no multiple of 5m; expected {expected}")
+        return rolling_window(seconds, as_of)
+    dates = _dates(text)
+    if dates.start.year < _FIRST_YEAR:
+        raise ValueError(f"period {text!r} is before {_FIRST_YEAR}; expected {ACCEPTED}")
+    start, whole_end = _midnight(dates.start, zone), _midnight(dates.end, zone)
+    end = min(whole_end, whole_minute(as_of))
+    if end <= start:
+        raise ValueError(f"period {text!r} is in the future; expected a current one, as in 28d")
+    return ReportWindow(
+        kind=WindowKind.CALENDAR,
+        name=text,
+        start=start,
+        end=end,
+        seconds=(whole_end - start) / 1000,
+    )
+
+
+def preceding_span(window: ReportWindow, zone: tzinfo) -> Span:
+    """The period before *window*, of the same length if it is rolling."""
+    if window.kind is WindowKind.ROLLING:
+        return Span(2 * window.start - window.end, window.start)
+    return Span(_midnight(_dates(window.name).before, zone), window.start)
+
+
+def day_spans(window: ReportWindow, zone: tzinfo) -> tuple[Span, ...]:
+    """The days of *window* in *zone*; the first and the last may be shorter."""
+    day = datetime.fromtimestamp(window.start / 1000, zone).date()
+    found = []
+    start = window.start
+    while start < window.end:
+        day += timedelta(days=1)
+        end = min(_midnight(day, zone), window.end)
+        if end > start:
+            found.append(Span(start, end))
+            start = end
+    return tuple(found)
+
+
+def _dates(text: str) -> _Dates:
+    for pattern, read in _FORMS:
+        match = pattern.fullmatch(text)
+        if match is not None:
+            try:
+                return read(*map(int, match.groups()))
+            except (ValueError, OverflowError) as error:
+                raise ValueError(f"period {text!r}: {error}; expected {ACCEPTED}") from None
+    raise ValueError(f"unknown period {text!r}; expected {ACCEPTED}")
+
+
+def _year(year: int) -> _Dates:
+    return _Dates(date(year, 1, 1), date(year + 1, 1, 1), date(year - 1, 1, 1))
+
+
+def _quarter(year: int, quarter: int) -> _Dates:
+    return _months(year, 3 * quarter - 2, 3)
+
+
+def _month(year: int, month: int) -> _Dates:
+    return _months(year, month, 1)
+
+
+def _months(year: int, first: int, count: int) -> _Dates:
+    number = 12 * year + first - 1
+    start, end, earlier = (
+        date(each // 12, each % 12 + 1, 1) for each in (number, number + count, number - count)
+    )
+    return _Dates(start, end, earlier)
+
+
+def _week(year: int, week: int) -> _Dates:
+    start = date.fromisocalendar(year, week, 1)
+    return _Dates(start, start + timedelta(days=7), start - timedelta(days=7))
+
+
+def _day(year: int, month: int, day: int) -> _Dates:
+    start = date(year, month, day)
+    return _Dates(start, start + timedelta(days=1), start - timedelta(days=1))
+
+
+_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[..., _Dates]], ...]] = (
+    (_YEAR, _year),
+    (_QUARTER, _quarter),
+    (_MONTH, _month),
+    (_WEEK, _week),
+    (_DAY, _day),
+)
+
+
+def _midnight(day: date, zone: tzinfo) -> int:
+    """The start of *day* (epoch ms); its first instant if a clock change skips midnight."""
+    return round(datetime.combine(day, time(), zone).timestamp() * 1000)
+
+
+def resolve_relative_period(text: str, as_of: int, zone: tzinfo) -> str:
+    """Replace a relative period at *as_of* (epoch ms): `last-month` is `2026-06` in July 2026.
+
+    Any other text is returned unchanged.
+    """
+    name = _RELATIVE.get(text)
+    if name is None:
+        return text
+    return name(datetime.fromtimestamp(as_of / 1000, UTC).astimezone(zone).date())
+
+
+def _yesterday(today: date) -> str:
+    return f"{today - timedelta(days=1)}"
+
+
+def _last_week(today: date) -> str:
+    year, week, _ = (today - timedelta(days=7)).isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+def _last_month(today: date) -> str:
+    return f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
+
+
+def _last_quarter(today: date) -> str:
+    number = 4 * today.year + (today.month - 1) // 3 - 1
+    return f"{number // 4:04}-Q{number % 4 + 1}"
+
+
+def _last_year(today: date) -> str:
+    return f"{today.year - 1:04}"
+
+
+_RELATIVE: Final[dict[str, Callable[[date], str]]] = {
+    "yesterday": _yesterday,
+    "last-week": _last_week,
+    "last-month": _last_month,
+    "last-quarter": _last_quarter,
+    "last-year": _last_year,
+}

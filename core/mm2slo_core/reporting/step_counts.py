@@ -6,16 +6,14 @@ A step belongs to the span that it ends in. Steps that were not measured are omi
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.sli_counters import SliKey
-    from mm2slo_core.topology import Flow
+from mm2slo_core.indicators.sli_counters import SliKey
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.topology import Flow
 
 MINUTE_MS: Final = 60_000
 STEP_MS: Final = 5 * MINUTE_MS
@@ -123,7 +121,7 @@ def step_ending_at(
     return StepCounts(start, good, total, unknown, end - start, STEP_MS // MINUTE_MS)
 
 
-def counted(steps: Sequence[StepCounts], span: Span) -> SpanCounts:
+def count_span(steps: Sequence[StepCounts], span: Span) -> SpanCounts:
     """The sum of the *steps* (ascending) that end in *span*, that is after its start."""
     first, end = (bisect_right(steps, at, key=_END) for at in (span.start, span.end))
     within = steps[first:end]

@@ -1,16 +1,22 @@
-"""One flow's arrivals on the target."""
+"""Reads the copies of all carrier topics on one target, in one thread with one consumer.
+
+At the start, the canaries that an earlier process of this replica sent are read on the source.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mm2slo_core.canary_record import CanaryRecord, is_canary_heartbeat
-from mm2slo_core.records import DecodeError, Heartbeat, Tombstone
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_core.indicators.canary_rules import CanaryRecord, is_canary_heartbeat
+from mm2slo_core.records.mirror_records import DecodeError, Heartbeat, Tombstone
+from mm2slo_exporter.canary.canary_messages import (
     Arrived,
+    CanarySpec,
     EarlierCanary,
+    EventOutbox,
     HeartbeatSeen,
     InstanceNamed,
     Malformed,
@@ -20,25 +26,61 @@ from mm2slo_exporter.canary.canary_events import (
     StageSucceeded,
     TargetReadRestarted,
 )
-from mm2slo_exporter.collection_health import Stage
-from mm2slo_kafka.shared_tail import TakenOffsets
-from mm2slo_kafka.tailed_topic import TailState
+from mm2slo_exporter.collection_health import CollectionStage
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.tailed_topic import TailBatch, TailedTopic, TailRecord, TailState
+from mm2slo_kafka.topic_tail import SharedTail, TailGroup, TakenOffsets, TopicTail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from mm2slo_kafka.cluster_client import ClusterClient
 
-    from mm2slo_exporter.canary.canary_spec import CanarySpec
-    from mm2slo_exporter.canary.event_outbox import Outbox
-    from mm2slo_kafka.kafka_errors import KafkaOperationError
-    from mm2slo_kafka.tailed_topic import Batch, TailedTopic, TailRecord
 
-_REPORT_SECONDS = 0.5
+_ARRIVAL_BATCH = 1000
+_ARRIVAL_POLL_SECONDS = 0.2
+
+
+class ArrivalReader:
+    """Receivers are added in any thread, and read from then on."""
+
+    def __init__(self, target: ClusterClient) -> None:
+        self._target = target
+        self._shared: SharedTail[CopyStream] = SharedTail()
+        self._receivers: list[CanaryReceiver] = []
+
+    def add(self, receiver: CanaryReceiver) -> None:
+        """Read the heartbeats of *receiver*."""
+        for stream in receiver.heartbeats:
+            self._shared.follow(stream)
+        self._receivers.append(receiver)
+
+    def add_canaries(self, receiver: CanaryReceiver) -> None:
+        """Read the canaries of *receiver*, whose earlier ones were reported."""
+        for stream in receiver.canaries:
+            self._shared.follow(stream)
+
+    def run(self, stopping: threading.Event) -> None:
+        # MirrorMaker 2 may use transactions: aborted records never arrived.
+        group = TailGroup(self._target, isolation="read_committed", headers=True)
+        self._shared.open(group)
+        try:
+            while not stopping.is_set():
+                self._shared.poll(_ARRIVAL_BATCH, _ARRIVAL_POLL_SECONDS)
+                at = time.time()
+                for receiver in list(self._receivers):
+                    receiver.report(at)
+        finally:
+            group.close()
+
+
+_READ_UP_TO_REPORT_SECONDS = 0.5
 
 
 class CopyStream:
     """One topic on the target, of whose records a flow takes the canaries or the heartbeats."""
 
-    def __init__(self, receiver: Receiver, topic: str, start: float, *, canaries: bool) -> None:
+    def __init__(
+        self, receiver: CanaryReceiver, topic: str, start: float, *, canaries: bool
+    ) -> None:
         self.topic = topic
         self.start = start
         self.canaries = canaries
@@ -56,7 +98,7 @@ class CopyStream:
             return False
         return self.tailed.caught_up or self.tailed.state is TailState.ABSENT
 
-    def take(self, tailed: TailedTopic, batch: Batch) -> None:
+    def take(self, tailed: TailedTopic, batch: TailBatch) -> None:
         self.tailed = tailed
         new = self._taken.new_of(tailed, batch)
         self.is_history |= new.restarted is not None
@@ -64,11 +106,11 @@ class CopyStream:
         self.is_history &= not tailed.caught_up
 
 
-class Receiver:
+class CanaryReceiver:
     """Reports one flow's arrivals, and once earlier ones were reported."""
 
     def __init__(
-        self, spec: CanarySpec, outbox: Outbox, *, instance: Callable[[], str | None]
+        self, spec: CanarySpec, outbox: EventOutbox, *, instance: Callable[[], str | None]
     ) -> None:
         """*instance*: the name of this replica, None while it has none."""
         self._spec = spec
@@ -76,7 +118,7 @@ class Receiver:
         self._instance = instance
         self._named: str | None = None
         self._restored = threading.Event()
-        self._reported: dict[Stage, float] = {}
+        self._reported: dict[CollectionStage, float] = {}
         self.since = time.time() - spec.restore_seconds
         self.copy_partitions: int = 0
         """How many partitions the copy has; 0 as long as it is not read."""
@@ -119,9 +161,9 @@ class Receiver:
 
     def report_unread(self, problem: KafkaOperationError) -> None:
         """Report why earlier canaries could not be read."""
-        self._report_failure(self._spec.source_alias, Stage.CANARY_SEND, problem)
+        self._report_failure(self._spec.source_alias, CollectionStage.CANARY_SEND, problem)
 
-    def receive(self, stream: CopyStream, batch: Batch, at: float) -> None:
+    def receive(self, stream: CopyStream, batch: TailBatch, at: float) -> None:
         """Report the arrivals of *batch*."""
         if stream.canaries and stream.tailed is not None:
             self.copy_partitions = len(stream.tailed.positions)
@@ -172,8 +214,11 @@ class Receiver:
         )
 
     def _report(self, stream: CopyStream, at: float) -> None:
-        stage, tailed = Stage.CANARY_RECEIVE if stream.canaries else Stage.HEARTBEATS, stream.tailed
-        if tailed is None or at - self._reported.get(stage, 0.0) < _REPORT_SECONDS:
+        stage, tailed = (
+            CollectionStage.CANARY_RECEIVE if stream.canaries else CollectionStage.HEARTBEATS,
+            stream.tailed,
+        )
+        if tailed is None or at - self._reported.get(stage, 0.0) < _READ_UP_TO_REPORT_SECONDS:
             return
         self._reported[stage] = at
         if tailed.problem is not None:
@@ -191,6 +236,59 @@ class Receiver:
         spec = self._spec
         self._outbox.put(Malformed(spec.flow, spec.target_alias, kind, str(reason)))
 
-    def _report_failure(self, alias: str, stage: Stage, problem: KafkaOperationError) -> None:
+    def _report_failure(
+        self, alias: str, stage: CollectionStage, problem: KafkaOperationError
+    ) -> None:
         flow, kind = self._spec.flow, problem.kind.value
         self._outbox.put(StageFailed(flow, alias, stage.value, kind, str(problem), time.time()))
+
+
+_EARLIER_POLL_SECONDS = 0.2
+_EARLIER_REPORT_SECONDS = 5.0
+
+
+class EarlierCanaries:
+    """Those of all flows that share the topic; it is read once."""
+
+    def __init__(
+        self,
+        source: ClusterClient,
+        topic: str,
+        receivers: Sequence[CanaryReceiver],
+        instance: Callable[[], str | None],
+    ) -> None:
+        """*instance*: the name of this replica, None while it has none."""
+        self._source = source
+        self._topic = topic
+        self._receivers = receivers
+        self._instance = instance
+
+    def report(self, stopping: threading.Event) -> bool:
+        """Report them to the receivers; False if *stopping* was set before the source answered.
+
+        That it denies the access is an answer. Going on without one would lose them.
+        """
+        while (name := self._instance()) is None:
+            if stopping.wait(_EARLIER_POLL_SECONDS):
+                return False
+        for receiver in self._receivers:
+            receiver.report_instance(name)
+        start = min(receiver.since for receiver in self._receivers)
+        tail = TopicTail(self._source, self._topic, start=start, headers=True)
+        report_at = 0.0
+        try:
+            while not stopping.is_set():
+                batch = tail.poll(max_records=1000, timeout=_EARLIER_POLL_SECONDS)
+                for receiver in self._receivers:
+                    receiver.take_earlier(batch.records)
+                if tail.caught_up or tail.state is TailState.ABSENT:
+                    return True
+                if batch.problem is not None and time.monotonic() >= report_at:
+                    report_at = time.monotonic() + _EARLIER_REPORT_SECONDS
+                    for receiver in self._receivers:
+                        receiver.report_unread(batch.problem)
+                    if batch.problem.kind is ErrorKind.AUTHORIZATION:
+                        return True
+        finally:
+            tail.close()
+        return False

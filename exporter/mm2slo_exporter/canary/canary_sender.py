@@ -1,13 +1,25 @@
-"""Sends one flow's canaries on the source."""
+"""Sends the canaries of all flows from one source, in one thread with one producer.
+
+A carrier topic on the source carries the canaries of one or more flows.
+"""
 
 from __future__ import annotations
 
+import heapq
+import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from itertools import count
+from typing import Protocol, TypeVar
 
-from mm2slo_core.canary_record import CanaryRecord
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_core.indicators.canary_rules import CanaryRecord
+from mm2slo_exporter.canary.canary_messages import (
+    CanarySpec,
+    EventOutbox,
     InstanceNamed,
+    LedgerState,
+    LedgerStates,
     Produced,
     ProduceFailed,
     Scheduled,
@@ -15,20 +27,55 @@ from mm2slo_exporter.canary.canary_events import (
     StageFailed,
     StageSucceeded,
 )
-from mm2slo_exporter.canary.carrier_topic import is_recreated
-from mm2slo_exporter.canary.ledger_state import LedgerState, LedgerStates
-from mm2slo_exporter.collection_health import Stage
-from mm2slo_kafka.record_producer import Delivered
+from mm2slo_exporter.collection_health import CollectionStage
+from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.cluster_metadata import TopicIdentity
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, call_in_background
+from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+_DELIVERY_TIMEOUT_SECONDS = 10.0
+_POLL_SECONDS = 0.2
 
-    from mm2slo_exporter.canary.canary_spec import CanarySpec
-    from mm2slo_exporter.canary.carrier_topic import CarrierTopic
-    from mm2slo_exporter.canary.event_outbox import Outbox
-    from mm2slo_kafka.kafka_errors import KafkaOperationError
-    from mm2slo_kafka.record_producer import DeliveryResult
-    from mm2slo_kafka.topic_metadata import TopicIdentity
+
+class SendLoop:
+    """Runs each step when it is due; steps never wait for the cluster."""
+
+    def __init__(
+        self,
+        handles: HandleFactory,
+        *,
+        producer: Callable[..., RecordProducer] = RecordProducer,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.producer = producer(handles, delivery_timeout_seconds=_DELIVERY_TIMEOUT_SECONDS)
+        self._clock = clock
+        self._senders: list[CanarySender] = []
+        self._agenda: list[tuple[float, int, Iterator[float]]] = []
+        """Steps by the time of the next one; numbers decide between equal times."""
+        self._number = count()
+
+    def add(self, steps: Iterator[float]) -> None:
+        """Run *steps*, each of which yields the time of the next one."""
+        heapq.heappush(self._agenda, (0.0, next(self._number), steps))
+
+    def add_sender(self, sender: CanarySender) -> None:
+        self._senders.append(sender)
+        self.add(sender.run())
+
+    def run(self, stopping: threading.Event) -> None:
+        """Send until *stopping* is set, then the final canaries."""
+        try:
+            while not stopping.is_set():
+                due, number, steps = self._agenda[0]
+                left = due - self._clock()
+                self.producer.poll(max(0.0, min(left, _POLL_SECONDS)))
+                if left <= 0:
+                    heapq.heapreplace(self._agenda, (next(steps), number, steps))
+            for sender in self._senders:
+                sender.finish()
+        finally:
+            self.producer.close()
+
 
 _RESTORE_TIMEOUT_SECONDS = 30.0
 _WAIT_SECONDS = 0.2
@@ -52,7 +99,7 @@ class CanaryProducer(Protocol):
         """Queue one record; its result follows."""
 
 
-class Sender:
+class CanarySender:
     """Sends one flow's canaries.
 
     Sequences start at the start time in milliseconds, so that they ascend over restarts without
@@ -64,7 +111,7 @@ class Sender:
         spec: CanarySpec,
         carrier: CarrierTopic,
         producer: CanaryProducer,
-        outbox: Outbox,
+        outbox: EventOutbox,
         *,
         ledger_states: LedgerStates,
         instance: Callable[[], str | None],
@@ -192,7 +239,9 @@ class Sender:
         if now - self._reported_at >= _REPORT_SECONDS:
             self._reported_at = now
             self._outbox.put(
-                StageSucceeded(flow, self._spec.source_alias, Stage.CANARY_SEND.value, now)
+                StageSucceeded(
+                    flow, self._spec.source_alias, CollectionStage.CANARY_SEND.value, now
+                )
             )
 
     def _failed(self, sequence: int, problem: KafkaOperationError) -> None:
@@ -206,9 +255,134 @@ class Sender:
             StageFailed(
                 spec.flow,
                 spec.source_alias,
-                Stage.CANARY_SEND.value,
+                CollectionStage.CANARY_SEND.value,
                 kind,
                 message,
                 self._clock(),
             )
         )
+
+
+T = TypeVar("T")
+_OWN_TOPIC_PARTITIONS = 4
+_VISIBLE_ATTEMPTS = 20
+_VISIBLE_RETRY_SECONDS = 0.1
+_REFRESH_SECONDS = 10.0
+_RETRY_SECONDS = 5.0
+
+_ANSWER_SECONDS = 0.05
+"""How late an answer is noticed."""
+
+
+class SourceTopics(Protocol):
+    """The part of a cluster client that describes and creates topics."""
+
+    def create_topic(
+        self, topic: str, *, partitions: int, config: Mapping[str, str] = ...
+    ) -> object:
+        """Create a topic unless it exists. Raises KafkaOperationError."""
+
+    def start_identify(self, topic: str) -> Future[TopicIdentity | None]:
+        """Describe a topic without waiting; None if it does not exist.
+
+        Raises KafkaOperationError, as the future does.
+        """
+
+
+class CarrierTopic:
+    """Creates the topic while it is missing, and describes it every 10 s."""
+
+    def __init__(
+        self,
+        spec: CanarySpec,
+        source: SourceTopics,
+        stopping: threading.Event,
+        *,
+        on_change: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """*spec* is that of any of the flows."""
+        self.identity: TopicIdentity | None = None
+        """The newest description; None while the topic does not exist, or is not known."""
+        self.problem: KafkaOperationError | None = None
+        """The last failure to create or describe it, a new object each time."""
+        self._spec = spec
+        self._source = source
+        self._stopping = stopping
+        self._on_change = on_change
+        self._clock = clock
+
+    def ensure(self) -> TopicIdentity:
+        """Describe the topic, which is created if it is missing. Raises KafkaOperationError."""
+        topic = self._spec.source_topic
+        # No permission to create the topic is needed if it exists.
+        found = self._source.start_identify(topic).result()
+        if found is None:
+            self._create()
+            for _ in range(_VISIBLE_ATTEMPTS):
+                found = self._source.start_identify(topic).result()
+                # A new topic becomes visible on brokers after a short delay.
+                if found is not None or self._stopping.wait(_VISIBLE_RETRY_SECONDS):
+                    break
+        if found is None:
+            raise KafkaOperationError(
+                ErrorKind.UNKNOWN_TOPIC,
+                cluster=self._spec.source_alias,
+                operation=f"describing topic {topic!r}",
+                detail="it was created, but is not visible yet",
+            )
+        return found
+
+    def run(self) -> Iterator[float]:
+        """Keep the topic and its description; yields the time of the next step."""
+        known: TopicIdentity | None = None
+        while True:
+            found: TopicIdentity | None = yield from self._ensured()
+            while found is not None:
+                if known not in (None, found):
+                    self._on_change()
+                self.identity = known = found
+                yield self._clock() + _REFRESH_SECONDS
+                found = yield from self._described(known)
+            self.identity = None
+            # Whoever deleted it may create it again, with other settings than ours.
+            yield self._clock() + _RETRY_SECONDS
+
+    def _ensured(self) -> Generator[float, None, TopicIdentity]:
+        while True:
+            try:
+                return (yield from self._answer(call_in_background(self.ensure, "carrier")))
+            except KafkaOperationError as problem:
+                self.problem = problem
+            yield self._clock() + _RETRY_SECONDS
+
+    def _described(self, known: TopicIdentity) -> Generator[float, None, TopicIdentity | None]:
+        try:
+            answer = self._source.start_identify(self._spec.source_topic)
+            return (yield from self._answer(answer))
+        except KafkaOperationError as problem:
+            self.problem = problem
+            return known
+
+    def _answer(self, answer: Future[T]) -> Generator[float, None, T]:
+        while not answer.done():
+            yield self._clock() + _ANSWER_SECONDS
+        found = answer.result()
+        self.problem = None
+        return found
+
+    def _create(self) -> None:
+        own = self._spec.carrier == "topic"
+        self._source.create_topic(
+            self._spec.source_topic,
+            partitions=_OWN_TOPIC_PARTITIONS if own else 1,
+            config={"retention.ms": "86400000"} if own else {"cleanup.policy": "compact"},
+        )
+
+
+def is_recreated(known: TopicIdentity, found: TopicIdentity) -> bool:
+    """Whether *found* is another topic of the same name.
+
+    Without topic ids (brokers before 2.8), it is recognized only by fewer partitions.
+    """
+    return found.topic_id != known.topic_id or found.partitions < known.partitions

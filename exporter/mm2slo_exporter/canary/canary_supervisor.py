@@ -4,29 +4,20 @@ Canaries run in a separate process because arrival times must not depend on the 
 while the exporter converts tens of thousands of offsets.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import multiprocessing
 import signal
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING
+from multiprocessing.connection import Connection
 
-from mm2slo_exporter.canary.canary_process import run
+from mm2slo_exporter.canary.canary_messages import CanaryEvent, CanarySpec, LedgerState
+from mm2slo_exporter.canary.canary_process import run_canary_process
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from multiprocessing.connection import Connection
-
-    from mm2slo_exporter.canary.canary_events import Event
-    from mm2slo_exporter.canary.canary_spec import CanarySpec
-    from mm2slo_exporter.canary.ledger_state import LedgerState
-
 logger = logging.getLogger(__name__)
-
 _JOIN_SECONDS = 10.0
 
 
@@ -42,14 +33,14 @@ class CanarySupervisor:
         *,
         on_failure: Callable[[Loop], None],
         on_start: Callable[[], None] = lambda: None,
-        serve: Callable[[Connection, Sequence[CanarySpec]], None] = run,
+        serve: Callable[[Connection, Sequence[CanarySpec]], None] = run_canary_process,
         restart_seconds: float = 2.0,
     ) -> None:
         self._specs = tuple(specs)
         self._on_start = on_start
         self._serve = serve
         self._restart_seconds = restart_seconds
-        self._events: list[Event] = []
+        self._events: list[CanaryEvent] = []
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._on_failure = on_failure
@@ -64,7 +55,7 @@ class CanarySupervisor:
     def start(self) -> None:
         self._thread.start()
 
-    def drain(self) -> list[Event]:
+    def drain(self) -> list[CanaryEvent]:
         """Remove and return all events, in order."""
         with self._lock:
             events, self._events = self._events, []

@@ -5,23 +5,21 @@ Values that are None (no render yet, no /proc) are not published.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import Granularity
-from mm2slo_exporter.exposition import Histogram
-from mm2slo_exporter.families.one_hot import one_hot
+from mm2slo_core.catalogue.metric import Granularity
+from mm2slo_exporter.exposition_family import Histogram
+from mm2slo_exporter.families.series_view import Series, one_hot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from mm2slo_exporter.collection_health import HealthReport
-    from mm2slo_exporter.families.flow_view import Series
 
 
-class ReloadResult(StrEnum):
+class ReloadOutcome(StrEnum):
     """The result of a configuration reload; values of the label `result`."""
 
     SUCCESS = "success"
@@ -37,7 +35,7 @@ class ExporterReport:
     process: Mapping[catalogue.Metric, Sequence[Series]]
     kafka_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """By cluster and API."""
-    reloads: Mapping[ReloadResult, int] = field(default_factory=dict)
+    reloads: Mapping[ReloadOutcome, int] = field(default_factory=dict)
     render_seconds: float | None = None
     cycle_seconds: float | None = None
 
@@ -106,7 +104,7 @@ def _cycle(own: ExporterReport, _granularity: Granularity) -> list[Series]:
 
 
 def _reloads(own: ExporterReport, _granularity: Granularity) -> list[Series]:
-    return [((str(result),), own.reloads.get(result, 0)) for result in ReloadResult]
+    return [((str(result),), own.reloads.get(result, 0)) for result in ReloadOutcome]
 
 
 def _process(metric: catalogue.Metric) -> ExporterSeriesOf:

@@ -1,64 +1,57 @@
-"""All families of an exposition in catalogue order; each metric once, for all flows."""
+"""All families of an exposition in catalogue order; each metric once, for all flows.
+
+Series of topics, and of groups by topic, are kept in blocks while their states are. Groups are
+hidden by configuration, or by the series limit.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from operator import is_
+from typing import Final
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import Granularity
-from mm2slo_exporter.exposition import Family, LimitedFamilies, count_series, limit_series
-from mm2slo_exporter.families import (
-    canary_series,
-    checkpoint_series,
-    connect_series,
-    drift_series,
-    failover_series,
-    flow_series,
-    group_series,
-    heartbeat_series,
-    lag_series,
-    offset_sync_series,
-    position_series,
-    retention_series,
-    sli_series,
-    stall_series,
-    throughput_series,
-    timeline_series,
+from mm2slo_core.catalogue.metric import Granularity, Metric
+from mm2slo_exporter.exposition_family import (
+    Family,
+    LimitedFamilies,
+    SeriesList,
+    count_series,
+    limit_series,
 )
+from mm2slo_exporter.families import canary_series, flow_series, group_series, replication_series
 from mm2slo_exporter.families.exporter_series import EXPORTER_TABLE, ExporterReport
-from mm2slo_exporter.families.flow_view import FlowView
-from mm2slo_exporter.families.hidden_groups import hide_groups_over_limit
-from mm2slo_exporter.families.label_cache import LabelCache
-from mm2slo_exporter.families.topic_blocks import STEADY, TopicBlocks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mm2slo_core.catalogue import Metric
-    from mm2slo_exporter.exposition import SeriesList
-    from mm2slo_exporter.families.flow_view import SeriesOf, SeriesTable
-    from mm2slo_exporter.state.flow_report import FlowReport
+from mm2slo_exporter.families.series_view import (
+    FlowSeriesView,
+    LabelCache,
+    Labels,
+    SeriesOf,
+    SeriesTable,
+)
+from mm2slo_exporter.state.flow_report import FlowReport
 
 FLOW_TABLES: Final[tuple[SeriesTable, ...]] = (
-    flow_series.SERIES,
-    heartbeat_series.SERIES,
-    canary_series.SERIES,
-    position_series.SERIES,
-    lag_series.SERIES,
-    stall_series.SERIES,
-    throughput_series.SERIES,
-    retention_series.SERIES,
-    drift_series.SERIES,
-    offset_sync_series.SERIES,
-    checkpoint_series.SERIES,
-    failover_series.SERIES,
-    group_series.SERIES,
-    connect_series.SERIES,
-    sli_series.SERIES,
-    timeline_series.SERIES,
+    flow_series.FLOW_SERIES,
+    canary_series.HEARTBEAT_SERIES,
+    canary_series.CANARY_SERIES,
+    replication_series.POSITION_SERIES,
+    replication_series.LAG_SERIES,
+    replication_series.STALL_SERIES,
+    replication_series.THROUGHPUT_SERIES,
+    replication_series.RETENTION_SERIES,
+    flow_series.DRIFT_SERIES,
+    replication_series.OFFSET_SYNC_SERIES,
+    group_series.CHECKPOINT_SERIES,
+    group_series.FAILOVER_SERIES,
+    group_series.GROUP_LAG_SERIES,
+    flow_series.CONNECT_SERIES,
+    canary_series.SLI_SERIES,
+    flow_series.TIMELINE_SERIES,
 )
+
 _FLOW_SERIES: Final[Mapping[Metric, SeriesOf]] = dict(
     chain.from_iterable(table.items() for table in FLOW_TABLES)
 )
@@ -77,22 +70,22 @@ BEFORE_READY: Final = frozenset(
         catalogue.SLI_EVENTS_TOTAL,
         catalogue.SLI_UNKNOWN_EVENTS_TOTAL,
         # Of an earlier process, while the source is unreadable.
-        *(failover_series.SERIES.keys() - failover_series.OF_READY_FLOWS),
+        *(group_series.FAILOVER_SERIES.keys() - group_series.READY_FLOW_METRICS),
     }
 )
 """Metrics published for a flow whose topics have not all been read yet."""
 
 NEEDS_MIRRORMAKER: Final = frozenset(
     {
-        *heartbeat_series.SERIES,
-        *(lag_series.SERIES.keys() - {catalogue.OPEN_TRANSACTION_RECORDS}),
-        *stall_series.SERIES,
-        *retention_series.SERIES,
-        *offset_sync_series.SERIES,
-        *checkpoint_series.SERIES,
-        *failover_series.SERIES,
-        *group_series.SERIES,
-        *connect_series.SERIES,
+        *canary_series.HEARTBEAT_SERIES,
+        *(replication_series.LAG_SERIES.keys() - {catalogue.OPEN_TRANSACTION_RECORDS}),
+        *replication_series.STALL_SERIES,
+        *replication_series.RETENTION_SERIES,
+        *replication_series.OFFSET_SYNC_SERIES,
+        *group_series.CHECKPOINT_SERIES,
+        *group_series.FAILOVER_SERIES,
+        *group_series.GROUP_LAG_SERIES,
+        *flow_series.CONNECT_SERIES,
         catalogue.FLOW_SETTING_OVERRIDDEN,
         catalogue.REPLICATED_PARTITIONS,
         catalogue.REPLICATED_SOURCE_OFFSET,
@@ -124,7 +117,7 @@ def families(
     A metric of topics has several families. *cache* keeps what has not changed between calls.
     """
     cache = SeriesCache() if cache is None else cache
-    views = [FlowView.of(report, cache.labels) for report in reports]
+    views = [FlowSeriesView.of(report, cache.labels) for report in reports]
     cache.labels.forget_unused()
     cache.blocks.update(views)
     found: list[Family] = []
@@ -168,7 +161,7 @@ def limited_families(
 
 
 def _series(
-    metric: Metric, views: Sequence[FlowView], own: ExporterReport, granularity: Granularity
+    metric: Metric, views: Sequence[FlowSeriesView], own: ExporterReport, granularity: Granularity
 ) -> SeriesList:
     of_own = EXPORTER_TABLE.get(metric)
     if of_own is not None:
@@ -178,7 +171,7 @@ def _series(
     return parts[0] if len(parts) == 1 else list(chain.from_iterable(parts))
 
 
-def _published(metric: Metric, views: Sequence[FlowView]) -> list[FlowView]:
+def _published(metric: Metric, views: Sequence[FlowSeriesView]) -> list[FlowSeriesView]:
     """The flows with series of *metric*."""
     early = metric in BEFORE_READY
     needs_mirrormaker = metric in NEEDS_MIRRORMAKER
@@ -193,3 +186,173 @@ def _with_size(found: list[Family], granularity: Granularity) -> list[Family]:
     """Add `mm2_exporter_series`, which includes itself, in catalogue order."""
     size = Family(catalogue.EXPORTER_SERIES, [((), count_series(found) + 1)], granularity)
     return sorted([*found, size], key=lambda family: _ORDER[family.metric])
+
+
+_PARTITIONS_PER_BLOCK = 1000
+
+
+def _by_topic(*tables: SeriesTable) -> dict[Metric, SeriesOf]:
+    return {
+        metric: series
+        for table in tables
+        for metric, series in table.items()
+        if "topic" in metric.labels
+    }
+
+
+_OF_GROUPS: Final = _by_topic(group_series.GROUP_LAG_SERIES, group_series.CHECKPOINT_SERIES)
+
+STEADY: Final[Mapping[Metric, SeriesOf]] = _OF_GROUPS | _by_topic(
+    replication_series.POSITION_SERIES,
+    replication_series.LAG_SERIES,
+    replication_series.STALL_SERIES,
+    replication_series.THROUGHPUT_SERIES,
+    replication_series.RETENTION_SERIES,
+    flow_series.DRIFT_SERIES,
+    replication_series.OFFSET_SYNC_SERIES,
+)
+"""Metrics with series per topic or partition that depend on states alone, not on the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What the series of a block depend on."""
+
+    states: tuple[object, ...]
+    source_readable: bool
+    target_readable: bool
+
+    def is_same(self, other: _Key) -> bool:
+        """Whether the states are the same objects: comparing their values would cost more."""
+        return (
+            len(self.states) == len(other.states)
+            and all(map(is_, self.states, other.states))
+            and self.source_readable == other.source_readable
+            and self.target_readable == other.target_readable
+        )
+
+
+class _Block:
+    """Some topics of one flow, or its groups, with their families at one granularity."""
+
+    def __init__(self, key: _Key, view: FlowSeriesView) -> None:
+        self.key = key
+        self.view = view
+        self._granularity: Granularity | None = None
+        self._families: dict[Metric, Family] = {}
+
+    def family(self, metric: Metric, granularity: Granularity) -> Family:
+        if granularity is not self._granularity:
+            self._granularity = granularity
+            self._families.clear()
+        found = self._families.get(metric)
+        if found is None:
+            series = STEADY[metric](self.view, granularity)
+            found = self._families[metric] = Family(metric, series, granularity)
+        return found
+
+
+class TopicBlocks:
+    """The blocks of all published flows. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._topics: dict[Labels, list[_Block]] = {}
+        self._groups: dict[Labels, list[_Block]] = {}
+
+    def update(self, views: Iterable[FlowSeriesView]) -> None:
+        """Take the newest views; blocks of unchanged topics and groups keep their families."""
+        topics, self._topics = self._topics, {}
+        groups, self._groups = self._groups, {}
+        for view in views:
+            of_topics = [
+                (part, tuple(topic.state for topic in part.topics))
+                for part in view.split(_PARTITIONS_PER_BLOCK)
+            ]
+            self._topics[view.labels] = _blocks(of_topics, topics.get(view.labels, []))
+            of_groups = [(view, _states_of_groups(view))]
+            self._groups[view.labels] = _blocks(of_groups, groups.get(view.labels, []))
+
+    def families(
+        self, metric: Metric, granularity: Granularity, view: FlowSeriesView
+    ) -> list[Family]:
+        """The families of a metric and flow that have series, one per block."""
+        blocks = (self._groups if metric in _OF_GROUPS else self._topics)[view.labels]
+        found = (block.family(metric, granularity) for block in blocks)
+        return [family for family in found if family.series]
+
+
+def _states_of_groups(view: FlowSeriesView) -> tuple[object, ...]:
+    """What the series of groups by topic consist of; later rounds have the same objects."""
+    return (
+        *(group.by_topic for group in view.group_lags()),
+        *(group.checkpoint_lag_by_topic for group in view.groups()),
+    )
+
+
+def _blocks(
+    wanted: Iterable[tuple[FlowSeriesView, tuple[object, ...]]], before: Sequence[_Block]
+) -> list[_Block]:
+    found = []
+    for number, (view, states) in enumerate(wanted):
+        key = _Key(states, view.report.source_readable, view.report.target_readable)
+        if number < len(before) and before[number].key.is_same(key):
+            before[number].view = view  # releases the report of an earlier round
+            found.append(before[number])
+        else:
+            found.append(_Block(key, view))
+    return found
+
+
+def hide_other_groups(report: FlowReport, shows: Callable[[str], bool]) -> FlowReport:
+    """The report with only the groups that *shows* accepts."""
+    hidden = frozenset(group for group in _readiness(report) if not shows(group))
+    return replace(report, hidden_groups=hidden) if hidden else report
+
+
+def hide_groups_over_limit(
+    reports: Sequence[FlowReport], families: Iterable[Family], series_limit: int
+) -> list[FlowReport]:
+    """Hide groups until *families*, made of *reports*, are within the limit or none is left.
+
+    Groups that are ready to fail over are hidden first, from the end of their names.
+    """
+    found = list(families)
+    excess = count_series(found) - series_limit
+    sizes = _series_per_group(found)
+    flows = {report.flow.label: set(report.hidden_groups) for report in reports}
+    shown = sorted(
+        (
+            (ready, group, report.flow.label)
+            for report in reports
+            for group, ready in _readiness(report).items()
+            if group not in report.hidden_groups
+        ),
+        reverse=True,
+    )
+    for _ready, group, flow in shown:
+        if excess <= 0:
+            break
+        flows[flow].add(group)
+        excess -= sizes[flow, group]
+    return [
+        replace(report, hidden_groups=frozenset(flows[report.flow.label])) for report in reports
+    ]
+
+
+def _readiness(report: FlowReport) -> dict[str, bool]:
+    """Whether each group is ready to fail over; groups without a verdict are not blocked."""
+    return {
+        **{each.group: True for each in report.group_lags},
+        **{each.group: each.readiness.ready for each in report.groups},
+    }
+
+
+def _series_per_group(families: Iterable[Family]) -> Counter[tuple[str, str]]:
+    """The number of series by flow label and group."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    for family in families:
+        names = family.metric.labels_at(family.granularity)
+        if family.metric.per_flow and "group" in names:
+            at = names.index("group")
+            sizes.update((labels[0], labels[at]) for labels, _ in family.series)
+    return sizes

@@ -1,4 +1,4 @@
-"""Reads one flow in rounds, in its own thread.
+"""Reads the end and start offsets of one flow in rounds, in its own thread.
 
 An unreachable cluster delays a round by its full timeout only now and then, so that data of the
 other side stays current.
@@ -9,20 +9,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Final, Protocol, TypeAlias
 
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.canary.canary_messages import CanaryEvent
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.flow_observation import (
+    ClusterView,
+    InternalsView,
+    Observation,
+    OffsetsRead,
+    TailProbe,
+)
 from mm2slo_exporter.flow_plan import FlowPlan, PartitionCache
-from mm2slo_exporter.observation import Observation
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from mm2slo_core.topology import TopicPartition
-    from mm2slo_exporter.canary.canary_events import Event
-    from mm2slo_exporter.observation import ClusterView, InternalsView, TailProbe
-    from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +48,7 @@ class FlowSources(Protocol):
     def probes(self) -> Mapping[TopicPartition, TailProbe]:
         """First records at positions that did not advance."""
 
-    def canary_events(self) -> tuple[Event, ...]:
+    def canary_events(self) -> tuple[CanaryEvent, ...]:
         """Events since the last call."""
 
 
@@ -139,3 +145,236 @@ class FlowReader:
             probes=self._sources.probes(),
             canary_events=self._sources.canary_events(),
         )
+
+
+READ_COMMITTED: Final = "read_committed"
+READ_UNCOMMITTED: Final = "read_uncommitted"
+Ends: TypeAlias = "Mapping[TopicPartition, int]"
+_UNREAD: Final = OffsetsRead()
+_SHORT_TIMEOUT_SECONDS = 1.0
+_FULL_TIMEOUT_EVERY_SECONDS = 30.0
+
+
+class OffsetSource(Protocol):
+    """The part of a cluster client that reads offsets."""
+
+    alias: str
+
+    def end_offsets(
+        self, partitions: Sequence[TopicPartition], isolation: Isolation = ..., timeout: float = ...
+    ) -> OffsetReading:
+        """High watermarks; last stable offsets for read_committed."""
+
+    def start_offsets(
+        self, partitions: Sequence[TopicPartition], timeout: float = ...
+    ) -> OffsetReading:
+        """Log start offsets."""
+
+
+class SideReader:
+    """End and start offsets of one side of a flow; start offsets are read less often."""
+
+    def __init__(
+        self,
+        client: OffsetSource,
+        health: CollectionHealth,
+        *,
+        starts_every: float,
+        observe_ends: Callable[[Ends, Ends], None] = lambda _before, _ends: None,
+        stable_ends: bool = False,
+        timeout: float = 5.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """*observe_ends* gets the preceding and the new end offsets of each successful round."""
+        self._client = client
+        self._observe_ends = observe_ends
+        self._health = health
+        self._starts_every = starts_every
+        self.stable_ends = stable_ends
+        """Whether the last stable offsets are read, too."""
+        self._timeout = timeout
+        self._clock = clock
+        self._starts_due = 0.0
+        self._starts: dict[TopicPartition, int] = {}
+        self._starts_read_at = 0.0
+        self._ends_failing = True
+        self._failing = False
+        self._full_timeout_at = 0.0
+        self.newest: OffsetsRead | None = None
+
+    @property
+    def readable(self) -> bool:
+        """Whether the newest round succeeded."""
+        return self.newest is not None and not self._failing
+
+    def read(self, partitions: Sequence[TopicPartition]) -> None:
+        """Read one round; on failure `newest` is kept and `readable` is False.
+
+        Start offsets are read before end offsets, so that none is greater in the same log.
+        """
+        if not partitions:
+            self.newest, self._starts, self._failing = self._empty(), {}, False
+            return
+        if self._clock() >= self._starts_due and not self._ends_failing:
+            # Recorded there; the ends decide about the round.
+            with suppress(KafkaOperationError):
+                self._starts = self._read_starts(partitions, is_full=True)
+        try:
+            self._read_ends(partitions)
+        except KafkaOperationError:
+            if not self._failing or self._clock() >= self._full_timeout_at:
+                self._full_timeout_at = self._clock() + _FULL_TIMEOUT_EVERY_SECONDS
+            self._failing = True
+        else:
+            self._failing = False
+
+    @property
+    def _current_timeout(self) -> float:
+        """A short timeout for a failing cluster, so that it does not delay the other side.
+
+        Every 30 s it gets the full timeout: it may be slow, not unreachable.
+        """
+        if not self._failing or self._clock() >= self._full_timeout_at:
+            return self._timeout
+        return min(self._timeout, _SHORT_TIMEOUT_SECONDS)
+
+    def _empty(self) -> OffsetsRead:
+        now = self._clock()
+        before = self.newest
+        return OffsetsRead(
+            requested_at=now,
+            answered_at=now,
+            previous_requested_at=None if before is None else before.requested_at,
+            previous_answered_at=None if before is None else before.answered_at,
+        )
+
+    def _read_ends(self, partitions: Sequence[TopicPartition]) -> None:
+        before = self.newest
+        last = _UNREAD if before is None else before
+        self._ends_failing = True
+        with self._health.stage(self._client.alias, CollectionStage.END_OFFSETS):
+            stable, reading = self._request_ends(partitions)
+            self._note(CollectionStage.END_OFFSETS, reading, is_full=True)
+        self._ends_failing = False
+        ends: Ends = reading.offsets
+        answered_at = reading.answered_at
+        replaced = _replaced(ends, stable, self._starts, last)
+        if replaced:
+            is_full = len(replaced) == len(partitions)
+            stable_again, again, answered_at = self._read_again(
+                replaced, ends, stable, answered_at, is_full=is_full
+            )
+            others = ends.keys() - replaced
+            ends = {p: end for p, end in ends.items() if p in others} | again
+            stable = {p: end for p, end in stable.items() if p in others} | stable_again
+        if not self._starts.keys() <= ends.keys():
+            # One that cannot be read may be another log when it can.
+            self._starts = {p: start for p, start in self._starts.items() if p in ends}
+        if not stable.keys() <= ends.keys():
+            # The topic was deleted between the two requests.
+            stable = {p: end for p, end in stable.items() if p in ends}
+        if last.ends == ends:
+            ends = last.ends  # only one is kept, and comparisons find the same object
+        self._observe_ends(last.ends, ends)
+        self.newest = OffsetsRead(
+            ends=ends,
+            starts=self._starts,
+            stable_ends=stable,
+            requested_at=reading.requested_at,
+            answered_at=answered_at,
+            previous_requested_at=None if before is None else before.requested_at,
+            previous_answered_at=None if before is None else before.answered_at,
+            starts_read_at=self._starts_read_at,
+        )
+
+    def _read_again(
+        self,
+        replaced: Sequence[TopicPartition],
+        ends: Ends,
+        stable: Ends,
+        answered_at: float,
+        *,
+        is_full: bool,
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int], float]:
+        """Starts, then ends again, of *replaced*: they are of one log unless it changed again.
+
+        Returns last stable offsets, high watermarks and the time of the answer. Partitions of
+        which nothing can be read, as of a topic that is being deleted, fail without the others.
+        """
+        try:
+            starts = self._read_starts(replaced, is_full=is_full)
+            with self._health.stage(self._client.alias, CollectionStage.END_OFFSETS):
+                stable_again, again = self._request_ends(replaced)
+        except KafkaOperationError:
+            if is_full:
+                raise
+            others = self._starts.keys() - replaced
+            self._starts = {p: start for p, start in self._starts.items() if p in others}
+            return {}, {}, answered_at
+        self._starts = self._starts | starts
+        before = OffsetsRead(ends, {}, stable)
+        replaced_again = set(_replaced(again.offsets, stable_again, self._starts, before))
+        self._starts = {p: at for p, at in self._starts.items() if p not in replaced_again}
+        stable = {p: at for p, at in stable_again.items() if p not in replaced_again}
+        return stable, again.offsets, again.answered_at
+
+    def _request_ends(self, partitions: Sequence[TopicPartition]) -> tuple[Ends, OffsetReading]:
+        """Last stable offsets, if they are read, and high watermarks, which are never less."""
+        stable: Ends = {}
+        if self.stable_ends:
+            stable = self._client.end_offsets(
+                partitions, READ_COMMITTED, self._current_timeout
+            ).offsets
+        return stable, self._client.end_offsets(partitions, READ_UNCOMMITTED, self._current_timeout)
+
+    def _read_starts(
+        self, partitions: Sequence[TopicPartition], *, is_full: bool
+    ) -> dict[TopicPartition, int]:
+        with self._health.stage(self._client.alias, CollectionStage.START_OFFSETS):
+            reading = self._client.start_offsets(partitions, self._current_timeout)
+            self._note(CollectionStage.START_OFFSETS, reading, is_full=is_full)
+        if is_full:
+            self._starts_read_at = self._clock()
+            self._starts_due = self._starts_read_at + self._starts_every
+        return reading.offsets
+
+    def _note(self, stage: CollectionStage, reading: OffsetReading, *, is_full: bool) -> None:
+        """Record partitions without an offset; the round succeeds as a whole.
+
+        Raises KafkaOperationError when all of the side (*is_full*) failed, as from a hanging or
+        unauthorized cluster.
+        """
+        alias = self._client.alias
+        kinds = Counter(reading.errors.values())
+        if is_full and not reading.offsets and kinds and kinds.keys() != {ErrorKind.UNKNOWN_TOPIC}:
+            kind, count = kinds.most_common(1)[0]
+            raise KafkaOperationError(
+                kind,
+                cluster=alias,
+                operation=f"reading {stage}",
+                detail=f"all {count} partitions failed",
+            )
+        failures = (
+            (kind, f"reading {stage} of {partition} on cluster {alias} failed ({kind})")
+            for partition, kind in reading.errors.items()
+        )
+        self._health.record_partial_failures(alias, stage, failures)
+
+
+def _replaced(ends: Ends, stable: Ends, starts: Ends, before: OffsetsRead) -> list[TopicPartition]:
+    """Partitions whose start or stable end may be of another log than their end.
+
+    A start is unknown or greater than an end, an end is lower than before, or the stable end, which
+    is read first, is beyond the other: the log was truncated or re-created in between.
+    """
+    if ends == before.ends and stable == before.stable_ends and starts is before.starts:
+        return []
+    ends_before, stable_before = before.ends, before.stable_ends
+    return [
+        partition
+        for partition, end in ends.items()
+        if (start := starts.get(partition)) is None
+        or end < start
+        or end < ends_before.get(partition, 0)
+        or not max(start, stable_before.get(partition, 0)) <= stable.get(partition, end) <= end
+    ]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.kafka_errors import ErrorKind
-from mm2slo_kafka.shared_tail import SharedTail, TakenOffsets
-from mm2slo_kafka.tail_group import TailGroup
-from mm2slo_kafka.tailed_topic import TailState
+from mm2slo_kafka.tailed_topic import Start, TailBatch, TailedTopic, TailRecord, TailState
+from mm2slo_kafka.topic_tail import SharedTail, TailGroup, TakenOffsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mm2slo_exporter.collection_health import Health, Stage
     from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.tailed_topic import Batch, Start, TailedTopic, TailRecord
+
 
 _BATCH = 5000
+
 _POLL_SECONDS = 0.5
 """How late a topic is followed; records do not wait."""
 _FETCH_WAIT_SECONDS = 2.0
@@ -32,7 +31,7 @@ class Subscription:
     def __init__(
         self,
         topic: str,
-        stage: Stage,
+        stage: CollectionStage,
         *,
         apply: Callable[[Sequence[TailRecord]], None],
         clear: Callable[[], None],
@@ -66,7 +65,7 @@ class Subscription:
         self._taken.clear()
         self._clear()
 
-    def take(self, tailed: TailedTopic, batch: Batch) -> None:
+    def take(self, tailed: TailedTopic, batch: TailBatch) -> None:
         """Take a batch; records that are read again for another flow are skipped."""
         new = self._taken.new_of(tailed, batch)
         if new.restarted is not None:
@@ -90,7 +89,7 @@ class InternalTopicsReader:
     A topic that is followed later does not affect the others.
     """
 
-    def __init__(self, client: ClusterClient, health: Health) -> None:
+    def __init__(self, client: ClusterClient, health: CollectionHealth) -> None:
         self._client = client
         self._health = health
         self._lock = threading.Lock()

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.observation import ProbeSpan, TailProbe
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.flow_observation import ProbeSpan, TailProbe
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
-from mm2slo_kafka.first_record import ReadFailure
+from mm2slo_kafka.first_records import FirstRecord, ReadFailure
 from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.partition_offsets import Isolation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.first_record import FirstRecord
-    from mm2slo_kafka.partition_offsets import Isolation
+
 
 _PER_ROUND = 500
 """Partitions per round; the rest follow in the next round."""
@@ -33,7 +32,7 @@ class ProbeReader:
         name: str,
         client: ClusterClient,
         isolation: Isolation,
-        health: Health,
+        health: CollectionHealth,
         *,
         every: float,
     ) -> None:
@@ -104,7 +103,7 @@ class ProbeReader:
         alias, denied = self._client.alias, ReadFailure.AUTHORIZATION
         self._health.record_partial_failures(
             alias,
-            Stage.TAIL_RECORDS,
+            CollectionStage.TAIL_RECORDS,
             (
                 (why, f"reading records of {partition} on cluster {alias} failed ({why})")
                 for partition, why in failures.items()
@@ -116,7 +115,7 @@ class ProbeReader:
         self, read: Callable[[], dict[TopicPartition, ReadFailure]]
     ) -> dict[TopicPartition, ReadFailure]:
         try:
-            with self._health.stage(self._client.alias, Stage.TAIL_RECORDS):
+            with self._health.stage(self._client.alias, CollectionStage.TAIL_RECORDS):
                 return read()
         except KafkaOperationError:
             return {}  # counted and logged by the stage; requested again in the next round

@@ -3,27 +3,20 @@
 Aliases with the same settings are one cluster.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
+from mm2slo_core.config.flow_config import ClusterConfig
+from mm2slo_core.config.service_config import ExporterConfig
+from mm2slo_core.topology import Flow
+from mm2slo_exporter.collection_health import CollectionHealth
+from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals, WatchScope
 from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader
-from mm2slo_exporter.service.cluster_writer import ClusterWriter
-from mm2slo_exporter.thread_shutdown import run_in_parallel
+from mm2slo_exporter.supervised_thread import run_in_parallel
 from mm2slo_exporter.timeline.arrival_poller import ArrivalPoller
+from mm2slo_exporter.timeline.flow_writer import ClusterWriter
 from mm2slo_kafka.cluster_client import ClusterClient
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from mm2slo_core.config.cluster_config import ClusterConfig
-    from mm2slo_core.config.exporter_config import ExporterConfig
-    from mm2slo_core.topology import Flow
-    from mm2slo_exporter.collection_health import Health
-    from mm2slo_exporter.readers.cluster_reader import WatchScope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +54,7 @@ class ClusterHandles:
         self,
         exporter: ExporterConfig,
         watch_scope: WatchScope,
-        health: Health,
+        health: CollectionHealth,
         requests: Mapping[tuple[str, str], int] | None = None,
     ) -> None:
         """*requests*: continue these counts of sent requests."""

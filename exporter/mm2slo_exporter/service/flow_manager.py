@@ -1,35 +1,28 @@
-"""Manages flows, their clusters and the canary process."""
+"""Manages flows, their clusters and the canary process.
 
-from __future__ import annotations
+A cluster's reader reads the topics and groups of the flows that run.
+"""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
-from mm2slo_core.config.flow_config import PolicyKind
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.flow_config import ClusterConfig, FlowConfig, PolicyKind
 from mm2slo_core.user_errors import UserError
+from mm2slo_exporter.canary.canary_messages import CanaryEvent, CanarySpec, LedgerState
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
+from mm2slo_exporter.collection_health import CollectionHealth
+from mm2slo_exporter.flow_observation import Observation
+from mm2slo_exporter.flow_plan import FlowPolicies, canary_spec
 from mm2slo_exporter.service.cluster_handles import ClusterHandles, FlowClusters, check_clients
-from mm2slo_exporter.service.flow_policies import FlowPolicies, canary_spec
 from mm2slo_exporter.service.flow_runner import FlowRunner
-from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
-from mm2slo_exporter.thread_shutdown import run_in_parallel
+from mm2slo_exporter.state.flow_report import FlowReport
+from mm2slo_exporter.supervised_thread import run_in_parallel
 from mm2slo_kafka.kafka_errors import KafkaOperationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from mm2slo_core.config import Config
-    from mm2slo_core.config.cluster_config import ClusterConfig
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_exporter.canary.canary_events import Event
-    from mm2slo_exporter.canary.canary_spec import CanarySpec
-    from mm2slo_exporter.canary.ledger_state import LedgerState
-    from mm2slo_exporter.collection_health import Health
-    from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.state.flow_report import FlowReport
-
 
 _STALE_ROUNDS = 3
 """A report older than this many polls no longer shows the current state."""
+
 _STALE_SECONDS = 15.0
 """At least: a round takes 10 s if both clusters time out."""
 
@@ -41,7 +34,7 @@ class FlowManager:
         self,
         config: Config,
         selected: Sequence[str],
-        health: Health,
+        health: CollectionHealth,
         deliver: Callable[[FlowRunner, Observation], bool],
         clock: Callable[[], float],
     ) -> None:
@@ -227,7 +220,7 @@ class FlowManager:
         for runner in self.running():
             runner.canary_process_started()
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: CanaryEvent) -> None:
         runner = self._runners.get(event.flow)
         if runner is not None:
             runner.take(event)
@@ -248,3 +241,50 @@ def _check(clusters: Mapping[str, ClusterConfig]) -> None:
         check_clients(clusters)
     except KafkaOperationError as problem:
         raise UserError(str(problem)) from None
+
+
+class FlowWatchScope:
+    """The topics and groups of the flows that are running at the time of the call."""
+
+    def __init__(
+        self,
+        runners: Callable[[], Iterable[FlowRunner]],
+        sharing: Callable[[str], AbstractSet[str]] = lambda alias: {alias},
+    ) -> None:
+        """*sharing*: the aliases of a cluster, by one of them."""
+        self._runners = runners
+        self._sharing = sharing
+
+    def topics_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
+        """Topics of the cluster's flows."""
+        existing_topics, aliases = set(existing), self._sharing(alias)
+        wanted: set[str] = set()
+        for runner in self._runners():
+            flow = runner.flow.flow
+            if aliases.isdisjoint({flow.source, flow.target}):
+                continue
+            running = runner.internals().connectors
+            pairs = runner.policies.plan(runner.clusters()[0].topics, running).pairs
+            if flow.source in aliases:
+                wanted.update(pair.source for pair in pairs)
+            if flow.target in aliases:
+                wanted.update(pair.target for pair in pairs)
+        return sorted(wanted & existing_topics)
+
+    def topics_changed(self, alias: str) -> None:
+        """Let the flows of the cluster read their topics at once."""
+        aliases = self._sharing(alias)
+        for runner in self._runners():
+            if not aliases.isdisjoint({runner.flow.flow.source, runner.flow.flow.target}):
+                runner.read_soon()
+
+    def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
+        """Groups that MirrorMaker 2 translates, on both clusters: where they would resume."""
+        wanted: set[str] = set()
+        existing_groups, aliases = set(existing), self._sharing(alias)
+        for runner in self._runners():
+            if aliases.isdisjoint({runner.flow.flow.source, runner.flow.flow.target}):
+                continue
+            groups = existing_groups | runner.internals().checkpoints.keys()
+            wanted.update(filter(runner.policies.wants_group, groups))
+        return sorted(wanted)

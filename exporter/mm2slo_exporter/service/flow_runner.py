@@ -1,42 +1,53 @@
-"""Runs one flow: its readers, its state, its timeline."""
+"""Runs one flow: its readers, its internal topics, its state, its timeline, its probes.
+
+Probed are the positions with lag that do not advance.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.config.flow_config import Isolation
+from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig, Isolation, SettingsSource
+from mm2slo_core.config.service_config import ExporterConfig
+from mm2slo_core.indicators.replication_lag import LagOrigin
+from mm2slo_core.mm2_config.flow_settings import SettingDifference
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.canary.canary_events import Malformed, StageFailed, StageSucceeded
-from mm2slo_exporter.canary.ledger_state import LedgerState
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
+from mm2slo_exporter.canary.canary_messages import (
+    CanaryEvent,
+    LedgerState,
+    Malformed,
+    StageFailed,
+    StageSucceeded,
+)
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.flow_observation import (
+    ClusterView,
+    InternalsView,
+    Observation,
+    ProbeSpan,
+    SavedState,
+    TailProbe,
+)
+from mm2slo_exporter.flow_plan import FlowPolicies
+from mm2slo_exporter.readers.flow_reader import Ends, FlowReader, SideReader, Sides
+from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader, Subscription
+from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_exporter.readers.probe_reader import ProbeReader
-from mm2slo_exporter.readers.side_reader import SideReader
-from mm2slo_exporter.service.flow_internals import FlowInternals
-from mm2slo_exporter.service.flow_writer import FlowWriter
-from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
+from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.thread_shutdown import run_in_parallel
-from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
+from mm2slo_exporter.supervised_thread import run_in_parallel
+from mm2slo_exporter.timeline.arrival_poller import FlowArrivals
+from mm2slo_exporter.timeline.flow_writer import FlowWriter
 from mm2slo_exporter.timeline.timeline_history import TimelineHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mm2slo_core.config.canary_config import CanaryCarrier
-    from mm2slo_core.config.exporter_config import ExporterConfig
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_core.mm2_config.observed_settings import SettingDifference
-    from mm2slo_exporter.canary.canary_events import Event
-    from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, TailProbe
-    from mm2slo_exporter.readers.side_reader import Ends
     from mm2slo_exporter.service.cluster_handles import ClusterHandle, FlowClusters
-    from mm2slo_exporter.service.flow_policies import FlowPolicies
-    from mm2slo_exporter.state.flow_report import FlowReport
 
 
 logger = logging.getLogger(__name__)
@@ -50,7 +61,7 @@ class FlowRunner:
         policies: FlowPolicies,
         flow_clusters: FlowClusters,
         exporter: ExporterConfig,
-        health: Health,
+        health: CollectionHealth,
         deliver: Callable[[FlowRunner, Observation], bool],
         *,
         carrier: CanaryCarrier,
@@ -64,7 +75,7 @@ class FlowRunner:
         self._exporter = exporter
         self._health = health
         self._deliver = deliver
-        self._events: list[Event] = []
+        self._events: list[CanaryEvent] = []
         self._events_lock = threading.Lock()
         started_at = time.time()
         self.tracker: FlowTracker = FlowTracker(
@@ -180,11 +191,11 @@ class FlowRunner:
         self.report = report
         return report
 
-    def take(self, event: Event) -> None:
+    def take(self, event: CanaryEvent) -> None:
         """Take an event of the canary process."""
         if isinstance(event, StageFailed):
             self._health.record_failure(
-                event.cluster, Stage(event.stage), event.kind, event.message
+                event.cluster, CollectionStage(event.stage), event.kind, event.message
             )
             with self._events_lock:
                 self._events.append(event)
@@ -192,7 +203,7 @@ class FlowRunner:
             self._health.record_malformed(event.cluster, event.kind, event.reason)
         else:
             if isinstance(event, StageSucceeded):
-                self._health.record_success(event.cluster, Stage(event.stage), event.at)
+                self._health.record_success(event.cluster, CollectionStage(event.stage), event.at)
             with self._events_lock:
                 self._events.append(event)
 
@@ -221,7 +232,7 @@ class FlowRunner:
         """First records at positions that did not advance."""
         return self._probes.answers
 
-    def canary_events(self) -> tuple[Event, ...]:
+    def canary_events(self) -> tuple[CanaryEvent, ...]:
         """Events since the last call."""
         with self._events_lock:
             events, self._events = self._events, []
@@ -292,3 +303,163 @@ class FlowRunner:
             self.tracker.topics.add_history(chunk.records)
             self._history_since = chunk.oldest or self._history_since
             self._history.proceed(self.tracker.topics.lacking_arrivals(report.topics))
+
+
+class _Followed(NamedTuple):
+    title: str
+    reader: InternalTopicsReader
+    subscription: Subscription
+
+
+class FlowInternals:
+    """Follows the topics of a flow; none for engines other than MirrorMaker 2."""
+
+    def __init__(
+        self,
+        policies: FlowPolicies,
+        clusters: FlowClusters,
+        state_topic: str,
+        health: CollectionHealth,
+        *,
+        shared_target: bool,
+    ) -> None:
+        flow, connect, internal = policies.flow, policies.flow.connect, policies.internal
+        target = clusters.target
+        self._store = InternalsStore(
+            flow_slug=flow.flow.slug,
+            source_alias=flow.flow.source,
+            source_connector=connect.source_connector,
+            connectors=frozenset(
+                {
+                    connect.source_connector,
+                    connect.checkpoint_connector,
+                    connect.heartbeat_connector,
+                }
+            ),
+            heartbeat_connector=policies.heartbeat_connector,
+            malformed=lambda kind, reason: health.record_malformed(
+                target.client.alias, kind.value, reason
+            ),
+            dense=not (shared_target or flow.exactly_once),
+            detects_transactions=flow.settings is SettingsSource.OBSERVED,
+            forgetful_connector=None if flow.keeps_offset_syncs else connect.checkpoint_connector,
+        )
+        self._state = self._followed(InternalTopic.STATE, target, state_topic)
+        self._first: list[_Followed] = []
+        self._later: list[_Followed] = []
+        """What is followed when the status topic was read: MirrorMaker 2 before Kafka 3.7.1."""
+        if not flow.by_mirrormaker:
+            return
+        on_source = internal.offset_syncs.cluster == flow.flow.source
+        syncs = self._followed(
+            InternalTopic.OFFSET_SYNCS,
+            clusters.source if on_source else target,
+            internal.offset_syncs.topic,
+        )
+        (self._first if flow.keeps_offset_syncs else self._later).append(syncs)
+        offsets = connect.offsets_topic or internal.connect_offsets.topic
+        status = connect.status_topic or internal.connect_status.topic
+        configs = connect.configs_topic or internal.connect_configs.topic
+        self._first += [
+            self._state,
+            self._followed(InternalTopic.CHECKPOINTS, target, internal.checkpoints.topic),
+            self._followed(InternalTopic.COMMITTED_OFFSETS, target, offsets),
+            self._followed(InternalTopic.STATUS, target, status),
+            self._followed(InternalTopic.CONNECTOR_CONFIGS, target, configs),
+            self._followed(
+                InternalTopic.HEARTBEAT_CONFIGS, clusters.source, policies.heartbeat_configs
+            ),
+        ]
+
+    def start(self) -> None:
+        for each in self._first:
+            each.reader.follow(each.subscription)
+
+    def stop(self) -> None:
+        for each in (*self._first, *self._later):
+            each.reader.unfollow(each.subscription)
+
+    def view(self) -> InternalsView:
+        """The current state, and the topics that have not been read to their end yet."""
+        state = self._state.subscription
+        # A denied state topic leaves losses pending; a new one has no earlier state.
+        optional = state if state.is_denied or state.was_absent else None
+        view = self._store.view(
+            tuple(
+                each.title
+                for each in (*self._first, *self._later)
+                if not (each.subscription.is_optional or each.subscription.is_complete)
+                and each.subscription is not optional
+            )
+        )
+        return view if state.is_complete else replace(view, saved=SavedState())
+
+    def _followed(self, kind: InternalTopic, cluster: ClusterHandle, topic: str) -> _Followed:
+        is_of_opposite = kind is InternalTopic.HEARTBEAT_CONFIGS
+        return _Followed(
+            f"{topic} on {cluster.client.alias}",
+            cluster.internals,
+            Subscription(
+                topic,
+                CollectionStage.CONNECTOR_CONFIGS
+                if is_of_opposite
+                else CollectionStage(kind.value),
+                apply=partial(self._store.apply, kind),
+                read_up_to=partial(self._store.read_up_to, kind),
+                clear=partial(self._store.clear, kind),
+                on_complete=self._follow_later if kind is InternalTopic.STATUS else lambda: None,
+                is_optional=is_of_opposite,
+            ),
+        )
+
+    def _follow_later(self) -> None:
+        for each in self._later:
+            each.reader.follow(each.subscription)
+
+
+SETTLED_SECONDS = 2.0
+"""A position that advanced more recently than this is not probed."""
+
+
+def wanted_probes(report: FlowReport, isolation: Isolation) -> Mapping[TopicPartition, ProbeSpan]:
+    """Ranges [next offset, end) to probe, by source partition.
+
+    Offsets without a record (markers, aborted batches, compaction) look like lag until a probe
+    finds their range empty.
+    """
+    wanted = {}
+    for topic in report.topics:
+        for state in () if topic.at_rest else topic.partitions:
+            if not state.lag_records or state.next_offset is None or state.source_end is None:
+                continue
+            is_settled = (
+                state.progressed_at is None or report.at - state.progressed_at >= SETTLED_SECONDS
+            )
+            if not is_settled and state.lag_origin is not LagOrigin.ABSENT:
+                continue
+            end = state.source_end
+            if isolation is Isolation.READ_COMMITTED and state.open_transaction_records:
+                end -= state.open_transaction_records
+            start = max(state.next_offset, state.source_start or 0)
+            if start < end:
+                wanted[TopicPartition(topic.pair.source, state.partition)] = ProbeSpan(
+                    start, end, state.log
+                )
+    return wanted
+
+
+def probes_in_use(
+    report: FlowReport, answers: Mapping[TopicPartition, TailProbe]
+) -> frozenset[TopicPartition]:
+    """Partitions whose lag depends on an answer: without it, their lag would reappear."""
+    topics = {partition.topic for partition in answers}
+    return frozenset(
+        partition
+        for topic in report.topics
+        if topic.pair.source in topics
+        for state in topic.partitions
+        if (answer := answers.get(partition := TopicPartition(topic.pair.source, state.partition)))
+        and state.next_offset is not None
+        and answer.log == state.log
+        and answer.next_offset <= max(state.next_offset, state.source_start or 0) <= answer.through
+    )

@@ -1,18 +1,34 @@
-"""Tracks the canaries of a flow: turns events of the canary process into settled outcomes."""
+"""Tracks canaries and MirrorMaker 2's heartbeats: turns events into outcomes and latencies.
+
+Events come from the canary process; latencies are counted into the catalogue's buckets.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from mm2slo_core.canary_ledger import CanaryLedger
-from mm2slo_core.canary_previous_run import PreviousRun
-from mm2slo_core.canary_rules import Arrival, SentCanary
+from mm2slo_core.catalogue.metric import LATENCY_BUCKETS
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.indicators.canary_ledger import CanaryLedger
+from mm2slo_core.indicators.canary_rules import (
+    CanaryArrival,
+    CanaryRules,
+    PreviousRun,
+    SentCanary,
+    UnobservableCause,
+)
+from mm2slo_core.indicators.sli_counters import DEFAULT_HEARTBEAT_AGE
+from mm2slo_core.topic_selection import TopicPair
 from mm2slo_core.topology import TopicPartition
-from mm2slo_core.unobservable_periods import UnobservableCause
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_exporter.canary.canary_messages import (
     Arrived,
+    CanaryEvent,
     EarlierCanary,
+    HeartbeatSeen,
     InstanceNamed,
+    LedgerState,
     Produced,
     ReadUpTo,
     RestoreFinished,
@@ -22,15 +38,9 @@ from mm2slo_exporter.canary.canary_events import (
     StageSucceeded,
     TargetReadRestarted,
 )
-from mm2slo_exporter.canary.ledger_state import LedgerState
-from mm2slo_exporter.collection_health import Stage
-from mm2slo_exporter.state.latency_counter import LatencyCounter
-
-if TYPE_CHECKING:
-    from mm2slo_core.canary_rules import CanaryRules
-    from mm2slo_core.topic_selection import TopicPair
-    from mm2slo_exporter.canary.canary_events import Event
-    from mm2slo_exporter.observation import Observation
+from mm2slo_exporter.collection_health import CollectionStage
+from mm2slo_exporter.flow_observation import Observation
+from mm2slo_exporter.state.flow_report import HeartbeatState, LatencyHistogram
 
 
 class _PendingEvidence(NamedTuple):
@@ -91,7 +101,7 @@ class CanaryTracker:
         self._settled_to = self._received_until if is_receiving else seen.at
         self.ledger.tick(self._settled_to)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: CanaryEvent) -> None:
         match event:
             case Scheduled():
                 self._sending_since = self._sending_since or event.at
@@ -117,7 +127,7 @@ class CanaryTracker:
         elif not (event.reread and self.ledger.has_arrived(event.sequence)):
             self.ledger.arrived(event.sequence, event.partition, event.at)
 
-    def _take_progress(self, event: Event) -> None:
+    def _take_progress(self, event: CanaryEvent) -> None:
         """Note what the receiver has read, and changes of what it reads."""
         match event:
             case ReadUpTo():
@@ -129,10 +139,10 @@ class CanaryTracker:
             case TargetReadRestarted():
                 self._read_to.clear()
                 self._evidence.clear()
-            case StageSucceeded(stage=Stage.CANARY_RECEIVE.value):
+            case StageSucceeded(stage=CollectionStage.CANARY_RECEIVE.value):
                 self._received_until = max(self._received_until, event.at)
                 self._receive_failing = False
-            case StageFailed(stage=Stage.CANARY_RECEIVE.value):
+            case StageFailed(stage=CollectionStage.CANARY_RECEIVE.value):
                 self._receive_failing = True
             case _:
                 pass  # handled elsewhere; the ledger settles unacknowledged canaries as unknown
@@ -173,7 +183,7 @@ class CanaryTracker:
                 for c in self._earlier_canaries
             ],
             [
-                Arrival(
+                CanaryArrival(
                     sequence=found.sequence,
                     target_partition=found.partition,
                     at=found.at,
@@ -228,3 +238,64 @@ def _proven_position(seen: Observation, partition: TopicPartition) -> int | None
     sync = seen.internals.syncs.get(partition)
     known = (seen.internals.committed.get(partition), None if sync is None else sync.upstream)
     return max((last + 1 for last in known if last is not None), default=None)
+
+
+_GAP_SHARE = 1.5
+"""Gaps count from 1.5 intervals: emission times vary, and a late heartbeat is not missing."""
+
+
+class HeartbeatTracker:
+    """Age, latency and gaps of the heartbeats that arrive on the target."""
+
+    def __init__(self, flow: FlowConfig) -> None:
+        self.flow = flow
+        self._newest: dict[str, float] = {}
+        self._received = 0
+        self._missing = 0
+        self._latencies = LatencyCounter()
+
+    def observe(self, beat: HeartbeatSeen) -> None:
+        """Process one heartbeat; one that existed before reading started has no latency."""
+        before = self._newest.get(beat.emitter)
+        self._newest[beat.emitter] = max(beat.emitted_at, before or beat.emitted_at)
+        if beat.replayed:
+            return
+        self._received += 1
+        self._latencies.add((beat.at - beat.emitted_at,))
+        interval = self.flow.heartbeat_interval
+        if before is not None and beat.emitted_at - before > _GAP_SHARE * interval:
+            self._missing += round((beat.emitted_at - before) / interval) - 1
+
+    def state(self, at: float) -> HeartbeatState:
+        newest = max(self._newest.values(), default=None)
+        if newest is not None and not self.flow.emit_heartbeats:
+            # Those that still arrive, of whatever emitter, are as good as any.
+            newest = newest if at - newest <= DEFAULT_HEARTBEAT_AGE else None
+        return HeartbeatState(
+            present=newest is not None,
+            newest_at=newest,
+            age_seconds=None if newest is None else at - newest,
+            received_total=self._received,
+            missing_total=self._missing,
+        )
+
+    def latency(self) -> LatencyHistogram:
+        """Latencies of the heartbeats whose arrival was observed."""
+        return self._latencies.read()
+
+
+class LatencyCounter:
+    """A cumulative histogram. Negative latencies (clock skew) count in the first bucket."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(LATENCY_BUCKETS) + 1)
+        self._total = 0.0
+
+    def add(self, latencies: Iterable[float]) -> None:
+        """Count *latencies* (seconds)."""
+        for seconds in latencies:
+            self._counts[bisect_left(LATENCY_BUCKETS, seconds)] += 1
+            self._total += seconds
+
+    def read(self) -> LatencyHistogram:
+        return LatencyHistogram(tuple(self._counts), self._total)

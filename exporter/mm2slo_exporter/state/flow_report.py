@@ -5,28 +5,22 @@ None means that a value is currently unknown; its series is then not published.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from mm2slo_core.config.flow_config import Engine
-from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.stall_watch import Progress
-from mm2slo_core.state_record import RecoveryPoint, Verdict
-from mm2slo_exporter.state.lag_sum import UNKNOWN_LAG, LagSum
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from mm2slo_core.canary_ledger import CanaryTotals
-    from mm2slo_core.flow_offsets import PositionQuality
-    from mm2slo_core.group_readiness import GroupReadiness
-    from mm2slo_core.mm2_config.observed_settings import SettingDifference
-    from mm2slo_core.retention_headroom import Headroom
-    from mm2slo_core.sli_counters import SliCount, SliKey
-    from mm2slo_core.topic_selection import TopicPair
-    from mm2slo_core.topology import Flow, TopicPartition
-    from mm2slo_exporter.state.group_lag import GroupLag
+from mm2slo_core.indicators.canary_rules import CanaryTotals
+from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress, StateReason
+from mm2slo_core.indicators.group_readiness import GroupReadiness
+from mm2slo_core.indicators.replication_lag import Headroom, LagOrigin
+from mm2slo_core.indicators.sli_counters import SliCount, SliKey
+from mm2slo_core.mm2_config.flow_settings import SettingDifference
+from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.state_record import GroupVerdict, RecoveryPoint
+from mm2slo_core.topic_selection import TopicPair
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.state.group_lag import UNKNOWN_LAG, GroupLag, LagSum
 
 
 class PartitionState(NamedTuple):
@@ -42,7 +36,7 @@ class PartitionState(NamedTuple):
     lag_records: int | None = None
     lag_seconds: float | None = None
     lag_origin: LagOrigin = LagOrigin.ABSENT
-    progress: Progress = Progress.UNKNOWN
+    progress: PartitionProgress = PartitionProgress.UNKNOWN
     progressed_at: float | None = None
     """When the position last advanced; None for an idle partition, which is up to date."""
     headroom: Headroom | None = None
@@ -151,9 +145,9 @@ class GroupState:
     """Of the partitions on which the group commits, when the source was last read."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> GroupVerdict:
         """What its state record contains."""
-        return Verdict(
+        return GroupVerdict(
             replace(self.readiness, partitions=()),
             self.checkpoint_at,
             self.commits_at,
@@ -161,7 +155,7 @@ class GroupState:
         )
 
     @classmethod
-    def restored(cls, group: str, saved: Verdict) -> Self:
+    def restored(cls, group: str, saved: GroupVerdict) -> Self:
         """The state of an earlier process."""
         return cls(
             group,

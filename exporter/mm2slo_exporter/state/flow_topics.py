@@ -1,23 +1,28 @@
-"""Tracks the topics of a flow over time; judges only those of which something has changed."""
+"""Tracks the topics of a flow over time; judges only those of which something has changed.
+
+The state of a topic without a backlog of which nothing new was read is that of the round before.
+Counters are summed by their growth: a sum over the topics that exist would go back when one is
+deleted, which Prometheus takes for a restart of the counter. Losses are those in the state topic,
+which has deleted topics as well.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields
+from operator import add, attrgetter, sub
+from typing import Any, TypeVar
 
-from mm2slo_exporter.state.changed_topics import ChangedTopics
-from mm2slo_exporter.state.flow_totals import TotalsTracker
+from mm2slo_core.records.timeline_record import WatermarkRecord
+from mm2slo_core.state_record import TopicLosses
+from mm2slo_core.topic_selection import SyncedSettings
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.flow_observation import Observation, OffsetsRead
+from mm2slo_exporter.flow_plan import FlowPlan
+from mm2slo_exporter.state.flow_report import FlowTotals, TopicState
+from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from mm2slo_core.state_record import TopicLosses
-    from mm2slo_core.timeline_record import WatermarkRecord
-    from mm2slo_core.topic_drift import SyncedSettings
-    from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.state.flow_report import TopicState
-    from mm2slo_exporter.state.partition_reading import FlowRules
 
 _DELETED_TOPIC_SECONDS = 3600.0
 """A topic that reappears within this time after its deletion counts as re-created."""
@@ -102,3 +107,123 @@ class FlowTopics:
             if at - self._absent_since.setdefault(name, at) > _DELETED_TOPIC_SECONDS:
                 del self._trackers[name], self._absent_since[name]
                 self.totals.forget(name)
+
+
+_Value = TypeVar("_Value")
+_UNREAD = OffsetsRead()
+
+
+class ChangedTopics:
+    """Compares each round with the one remembered last."""
+
+    def __init__(self) -> None:
+        self._before: Observation | None = None
+        self._plan: FlowPlan | None = None
+        self._sources: dict[str, str] = {}
+
+    def remember(self, seen: Observation) -> None:
+        """Compare the next round with this one."""
+        self._before = seen
+        if self._plan is not seen.plan:
+            self._plan = seen.plan
+            self._sources = {pair.target: pair.source for pair in seen.plan.pairs}
+
+    def forget(self) -> None:
+        """Drop the remembered round: any topic may differ from it."""
+        self._before = None
+
+    def since_last(self, seen: Observation) -> AbstractSet[str] | None:
+        """Source topics with a change; None if any topic may have changed.
+
+        The remembered round is dropped: if this one fails, nothing is known to be unchanged.
+        """
+        before, self._before = self._before, None
+        if before is None or not _comparable(before, seen):
+            return None
+        source = (before.source_offsets or _UNREAD, seen.source_offsets or _UNREAD)
+        target = (before.target_offsets or _UNREAD, seen.target_offsets or _UNREAD)
+        of_source = (
+            *_differing(source[0].ends, source[1].ends),
+            *_differing(source[0].starts, source[1].starts),
+            *_differing(source[0].stable_ends, source[1].stable_ends),
+            *_differing(before.internals.committed, seen.internals.committed),
+            *_differing(before.internals.syncs, seen.internals.syncs),
+            *_differing(before.probes, seen.probes),
+            *_differing(before.internals.saved.losses, seen.internals.saved.losses),
+        )
+        of_target = (
+            *_differing(target[0].ends, target[1].ends),
+            *_differing(target[0].starts, target[1].starts),
+        )
+        sources = self._sources
+        return {partition.topic for partition in of_source} | {
+            sources[partition.topic] for partition in of_target if partition.topic in sources
+        }
+
+
+def _comparable(before: Observation, seen: Observation) -> bool:
+    """Whether only offsets, internal topics and probes may differ, and all of them were read."""
+    if not all(
+        each.source_readable and each.target_readable and each.plan is seen.plan
+        for each in (before, seen)
+    ):
+        return False
+    if not _same(before.internals.assigned, seen.internals.assigned):
+        return False
+    return all(
+        _same(old.topics, new.topics)
+        and _same(old.topic_ids, new.topic_ids)
+        and _same(old.topic_configs, new.topic_configs)
+        and _same(old.retention_configs, new.retention_configs)
+        for old, new in ((before.source, seen.source), (before.target, seen.target))
+    )
+
+
+def _same(old: Any, new: Any) -> bool:
+    return old is new or old == new
+
+
+def _differing(
+    old: Mapping[TopicPartition, _Value], new: Mapping[TopicPartition, _Value]
+) -> list[TopicPartition]:
+    """Keys that are in only one of the mappings, or have another value."""
+    if old is new or old == new:
+        return []
+    changed = [key for key, value in new.items() if old.get(key) != value]
+    return [*changed, *(old.keys() - new.keys())]
+
+
+_NAMES = tuple(each.name for each in fields(FlowTotals) if each.name != "lost_records_total")
+_counters: Callable[[TopicState], tuple[int, ...]] = attrgetter(*_NAMES)
+
+
+class TotalsTracker:
+    """The totals of one flow over time."""
+
+    def __init__(self) -> None:
+        self._totals: tuple[int, ...] = (0,) * len(_NAMES)
+        self._counted: dict[str, tuple[int, ...]] = {}
+        self._lost = 0
+
+    def observe(self, topics: Iterable[TopicState], lost: int) -> FlowTotals:
+        """Add what the counters of *topics* have grown by; *lost* is the total in the state topic.
+
+        Total losses do not go back if that topic is deleted.
+        """
+        self._lost = max(self._lost, lost)
+        for topic in topics:
+            now, name = _counters(topic), topic.pair.source
+            before = self._counted.get(name, (0,) * len(_NAMES))
+            if now != before:
+                self._totals = tuple(map(add, self._totals, map(sub, now, before)))
+                self._counted[name] = now
+        grown = dict(zip(_NAMES, self._totals, strict=True))
+        return FlowTotals(**grown, lost_records_total=self._lost)
+
+    def forget_topics(self) -> None:
+        """Count all topics from 0: their trackers were dropped."""
+        self._counted.clear()
+
+    def forget(self, topic: str) -> None:
+        """Count a topic with this name from 0: its tracker was dropped."""
+        self._counted.pop(topic, None)

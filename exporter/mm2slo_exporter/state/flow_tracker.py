@@ -1,50 +1,42 @@
-"""Tracks a flow over time: turns observations into reports."""
+"""Tracks a flow over time: turns observations into reports.
+
+Before enough was read to track it, only the source side of its topics is reported.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from mm2slo_core.canary_rules import CanaryRules
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import PolicyKind
-from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_core.mm2_config.observed_settings import (
+from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig, PolicyKind
+from mm2slo_core.indicators.canary_rules import CanaryRules
+from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress, StateReason
+from mm2slo_core.indicators.replication_lag import SmoothedRate, catch_up_seconds
+from mm2slo_core.indicators.sli_counters import SliCount, SliKey
+from mm2slo_core.mm2_config.flow_settings import (
     RunningConnectors,
     observed_flow,
     overridden_settings,
 )
-from mm2slo_core.replication_lag import SmoothedRate, catch_up_seconds
-from mm2slo_core.stall_watch import Progress
 from mm2slo_core.state_record import RecoveryPoint
-from mm2slo_core.topic_drift import SyncedSettings
-from mm2slo_core.topic_selection import TopicRole
+from mm2slo_core.topic_selection import SyncedSettings, TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.canary.canary_events import HeartbeatSeen
-from mm2slo_exporter.state.canary_tracker import CanaryTracker
+from mm2slo_exporter.canary.canary_messages import HeartbeatSeen
+from mm2slo_exporter.flow_observation import Observation, OffsetsRead
+from mm2slo_exporter.state.canary_tracker import CanaryTracker, HeartbeatTracker
+from mm2slo_exporter.state.failover_readiness import GroupJudge, restored_groups
+from mm2slo_exporter.state.flow_judge import FlowStateJudge, LivenessEvidence, SliceIndicators
 from mm2slo_exporter.state.flow_report import (
     FlowInfo,
     FlowReport,
+    HeartbeatState,
+    PartitionState,
     TaskState,
+    TopicState,
     distinct_partitions,
 )
-from mm2slo_exporter.state.flow_state_judge import FlowStateJudge, LivenessEvidence
 from mm2slo_exporter.state.flow_topics import FlowTopics
-from mm2slo_exporter.state.group_lag import FlowGroupLags
-from mm2slo_exporter.state.group_states import GroupJudge, restored_groups
-from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
-from mm2slo_exporter.state.lag_sum import largest_known, sum_known
+from mm2slo_exporter.state.group_lag import FlowGroupLags, largest_known, sum_known
 from mm2slo_exporter.state.partition_reading import FlowRules
-from mm2slo_exporter.state.slice_indicators import SliceIndicators
-from mm2slo_exporter.state.source_topics import source_topics
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_core.sli_counters import SliCount, SliKey
-    from mm2slo_core.topic_selection import TopicPair
-    from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.state.flow_report import HeartbeatState, TopicState
 
 _LAG_RATE_HALF_LIFE = 30.0
 
@@ -217,7 +209,7 @@ class FlowTracker:
                 for topic in data
                 if not topic.at_rest
                 for partition in topic.partitions
-                if partition.progress is Progress.STALLED
+                if partition.progress is PartitionProgress.STALLED
             ),
         )
 
@@ -277,3 +269,31 @@ class FlowTracker:
             return None
         self._lag_rate.add(at, lag)
         return catch_up_seconds(lag, self._lag_rate.per_second)
+
+
+def source_topics(seen: Observation) -> tuple[TopicState, ...]:
+    """Topics with offsets of the source alone; none while it is unreadable. Counts nothing."""
+    read = seen.source_offsets
+    if read is None or not seen.source_readable:
+        return ()
+    return tuple(
+        _topic(pair, seen.source.topics.get(pair.source), read) for pair in seen.plan.pairs
+    )
+
+
+def _topic(pair: TopicPair, count: int | None, read: OffsetsRead) -> TopicState:
+    return TopicState(
+        pair=pair,
+        partitions=tuple(
+            _partition(TopicPartition(pair.source, number), read) for number in range(count or 0)
+        ),
+        source_partition_count=count,
+    )
+
+
+def _partition(partition: TopicPartition, read: OffsetsRead) -> PartitionState:
+    return PartitionState(
+        partition=partition.partition,
+        source_start=read.starts.get(partition),
+        source_end=read.ends.get(partition),
+    )

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from mm2slo_core.config.flow_config import Isolation
-from mm2slo_core.flow_offsets import PositionQuality
-from mm2slo_core.replication_lag import open_transaction_records
-from mm2slo_core.topic_selection import TopicRole
-
-if TYPE_CHECKING:
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_core.stall_watch import TaskCommits
-    from mm2slo_core.topic_selection import TopicPair
-    from mm2slo_exporter.observation import NewestSync, TailProbe
+from mm2slo_core.config.flow_config import FlowConfig, Isolation
+from mm2slo_core.indicators.flow_state import TaskCommits
+from mm2slo_core.indicators.replication_lag import open_transaction_records
+from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.topic_selection import TopicPair, TopicRole
+from mm2slo_exporter.flow_observation import NewestSync, TailProbe
 
 
 @dataclass(frozen=True, slots=True)

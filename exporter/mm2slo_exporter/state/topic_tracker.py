@@ -1,33 +1,21 @@
-"""Tracks a topic over time: its partitions, drift between the clusters, re-creations."""
+"""Tracks a topic over time: its partitions, drift between the clusters, re-creations.
 
-from __future__ import annotations
+Where the engine has no positions, the progress of its copy is tracked.
+"""
 
+from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING
 
-from mm2slo_core.retention_headroom import RetentionPolicy
+from mm2slo_core.indicators.flow_state import TopicActivityWatch
+from mm2slo_core.indicators.replication_lag import RetentionPolicy
+from mm2slo_core.records.timeline_record import WatermarkRecord
 from mm2slo_core.state_record import TopicLosses
-from mm2slo_core.topic_drift import TopicEpochs
-from mm2slo_exporter.observation import OffsetsRead
-from mm2slo_exporter.state.copy_drift import (
-    SettingsDrift,
-    count_assigned_missing,
-    count_unassigned,
-)
-from mm2slo_exporter.state.copy_movement import CopyMovement
-from mm2slo_exporter.state.flow_report import TopicState
-from mm2slo_exporter.state.partition_reading import PartitionReading
+from mm2slo_core.topic_selection import SyncedSettings, TopicEpochs, TopicPair
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.flow_observation import Observation, OffsetsRead
+from mm2slo_exporter.state.flow_report import PartitionState, TopicState
+from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 from mm2slo_exporter.state.partition_tracker import PartitionTracker, rests
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mm2slo_core.timeline_record import WatermarkRecord
-    from mm2slo_core.topic_drift import SyncedSettings
-    from mm2slo_core.topic_selection import TopicPair
-    from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.state.flow_report import PartitionState
-    from mm2slo_exporter.state.partition_reading import FlowRules
 
 _UNREAD = OffsetsRead()
 
@@ -258,3 +246,77 @@ class TopicTracker:
             self._policy_of = config
             self._policy = None if config is None else RetentionPolicy.from_topic_config(config)
         return self._policy
+
+
+class SettingsDrift:
+    """The settings in which a topic and its copy differ."""
+
+    def __init__(self) -> None:
+        self._compared: tuple[object, object] = (None, None)
+        self._names: tuple[str, ...] = ()
+
+    def names(
+        self, seen: Observation, pair: TopicPair, settings: SyncedSettings
+    ) -> tuple[str, ...]:
+        """Names of the settings that differ; computed again only after a new read."""
+        source = seen.source.topic_configs.get(pair.source)
+        target = seen.target.topic_configs.get(pair.target)
+        if source is None or target is None:
+            return ()
+        before_source, before_target = self._compared
+        if source is not before_source or target is not before_target:
+            self._compared = (source, target)
+            self._names = tuple(found.name for found in settings.drift(source, target))
+        return self._names
+
+
+def count_assigned_missing(seen: Observation, pair: TopicPair) -> int | None:
+    """Partitions that are assigned to a task but missing on the target; None if not known."""
+    assigned = seen.internals.assigned
+    if assigned is None or seen.target.topics_read_at is None or not pair.target:
+        return None
+    partitions = seen.plan.partitions(pair.source, seen.source.topics.get(pair.source, 0))
+    existing = seen.target.topics.get(pair.target, 0)
+    return sum(map(assigned.__contains__, partitions[existing:]))
+
+
+def count_unassigned(seen: Observation, pair: TopicPair) -> int | None:
+    """Source partitions that are assigned to no task; None while assignments are unknown."""
+    assigned = seen.internals.assigned
+    if assigned is None:
+        return None
+    partitions = seen.plan.partitions(pair.source, seen.source.topics.get(pair.source, 0))
+    return len(partitions) - sum(map(assigned.__contains__, partitions))
+
+
+class CopyMovement:
+    """Counts records appended to the copy and compares them with those of the source topic."""
+
+    def __init__(self, grace: float) -> None:
+        self._watch = TopicActivityWatch(grace)
+        self._ends: dict[int, int] = {}
+        self._target_total = 0
+
+    @property
+    def target_moved_at(self) -> float | None:
+        """When records were last appended to the copy; None before that was observed."""
+        return self._watch.moved_at
+
+    @property
+    def backlog_since(self) -> float | None:
+        """Since when the topic has grown without its copy; None while it follows."""
+        return self._watch.backlog_since
+
+    def observe(self, seen: Observation, target: str, source_total: int) -> None:
+        """Process one round; ignored unless both sides were read."""
+        if not (seen.source_readable and seen.target_readable) or seen.target_offsets is None:
+            return
+        for number in range(seen.target.topics.get(target, 0)):
+            end = seen.target_offsets.ends.get(TopicPartition(target, number))
+            if end is None:
+                continue
+            before = self._ends.get(number, end)
+            # A re-created copy starts at 0 again.
+            self._target_total += end - before if end >= before else end
+            self._ends[number] = end
+        self._watch.observe(seen.at, source_total, self._target_total)

@@ -1,32 +1,37 @@
-"""Reads the end offsets of one target several times a second, in a thread of its own."""
+"""Reads the end offsets of one target several times a second, in a thread of its own.
+
+For each flow, it keeps what arrived between two reads.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from mm2slo_core.arrival_pace import MAX_PARTITIONS, arrival_interval
-from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_core.cluster_writes import MAX_PARTITIONS, arrival_interval
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.flow_observation import Observation
+from mm2slo_exporter.flow_plan import FlowPlan, PartitionCache
+from mm2slo_exporter.readers.flow_reader import OffsetSource
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_exporter.timeline.flow_writer import ClusterWriter
 from mm2slo_kafka.kafka_errors import KafkaOperationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mm2slo_core.topology import TopicPartition
-    from mm2slo_exporter.readers.side_reader import OffsetSource
-    from mm2slo_exporter.service.cluster_writer import ClusterWriter
-    from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
-    from mm2slo_kafka.partition_offsets import OffsetReading
-    from mm2slo_kafka.record_producer import DeliveryResult
+from mm2slo_kafka.partition_offsets import OffsetReading
+from mm2slo_kafka.record_producer import DeliveryResult
 
 _TIMEOUT_SECONDS = 2.0
+
 _LONGEST_SECONDS = 5.0
 """Between two reads that are compared: within it no other replica becomes the writer."""
+
 _IDLE_SECONDS = 1.0
 """Until it is checked again whether there is something to read."""
+
 _WEIGHT = 0.1
 """Of the newest bracket in the published one."""
 
@@ -38,7 +43,7 @@ class ArrivalPoller:
         self,
         client: OffsetSource,
         writer: ClusterWriter,
-        health: Health,
+        health: CollectionHealth,
         *,
         poll_interval: float,
         cpu_clock: Callable[[], float] = time.thread_time,
@@ -88,7 +93,7 @@ class ArrivalPoller:
         """Read once; returns the interval until the next read."""
         cpu = self._cpu_clock()
         flows = self._flows
-        if not self._writer.can_write(Stage.ARRIVALS):
+        if not self._writer.can_write(CollectionStage.ARRIVALS):
             self.bracket = None
             return _IDLE_SECONDS
         partitions = self._partitions(flows)
@@ -124,7 +129,7 @@ class ArrivalPoller:
         for flow in flows:
             for record in flow.records(before, now):
                 key, value = record.encode_key(), record.encode_value()
-                self._writer.send(Stage.ARRIVALS, key, value, self._record_result)
+                self._writer.send(CollectionStage.ARRIVALS, key, value, self._record_result)
         width = now.answered_at - before.requested_at
         published = width if self.bracket is None else self.bracket
         self.bracket = published + _WEIGHT * (width - published)
@@ -132,6 +137,45 @@ class ArrivalPoller:
     def _record_result(self, result: DeliveryResult) -> None:
         alias = self._client.alias
         if isinstance(result, KafkaOperationError):
-            self._health.record_failure(alias, Stage.ARRIVALS, result.kind, str(result))
+            self._health.record_failure(alias, CollectionStage.ARRIVALS, result.kind, str(result))
         else:
-            self._health.record_success(alias, Stage.ARRIVALS)
+            self._health.record_success(alias, CollectionStage.ARRIVALS)
+
+
+class FlowArrivals:
+    """Evaluations call `observe`, the thread of an `ArrivalPoller` reads the rest."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._cache = PartitionCache(FlowPlan.target_partitions)
+        self._topic_ids: Mapping[str, str] = {}
+        self.partitions: Sequence[TopicPartition] = ()
+
+    def observe(self, seen: Observation) -> None:
+        """Follow the flow's topics."""
+        self._topic_ids = seen.target.topic_ids
+        self.partitions = self._cache.get(seen.plan, seen.target.topics)
+
+    def records(self, before: OffsetReading, now: OffsetReading) -> Iterator[WatermarkRecord]:
+        """One record per topic, of partitions that grew between two reads."""
+        grown: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
+        for partition in self.partitions:
+            end, previous = now.offsets.get(partition), before.offsets.get(partition)
+            if end is not None and previous is not None and end > previous:
+                grown[partition.topic].append((partition.partition, end, end - previous))
+        times = PollTimes(
+            now.requested_at, now.answered_at, before.requested_at, before.answered_at
+        )
+        for topic, rows in grown.items():
+            numbers, ends, arrived = zip(*rows, strict=True)
+            yield WatermarkRecord(
+                flow=self._flow,
+                side=Side.TARGET,
+                topic=topic,
+                topic_id=self._topic_ids.get(topic),
+                isolation="read_uncommitted",
+                times=times,
+                partitions=numbers,
+                ends=ends,
+                arrived=arrived,
+            )

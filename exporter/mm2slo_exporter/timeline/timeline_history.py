@@ -11,29 +11,29 @@ from __future__ import annotations
 import queue
 import threading
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.records import DecodeError
-from mm2slo_core.timeline_record import Side, WatermarkRecord
-from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_core.records.mirror_records import DecodeError
+from mm2slo_core.records.timeline_record import Side, WatermarkRecord
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
-from mm2slo_exporter.timeline.timeline_schedule import UNCHANGED_INTERVAL_SECONDS
+from mm2slo_exporter.timeline.record_schedule import UNCHANGED_INTERVAL_SECONDS
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReading
 from mm2slo_kafka.record_slice import read_records
+from mm2slo_kafka.tailed_topic import TailRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from mm2slo_core.topology import Flow
     from mm2slo_kafka.cluster_client import ClusterClient
-    from mm2slo_kafka.partition_offsets import OffsetReading
-    from mm2slo_kafka.tailed_topic import TailRecord
+
 
 _CHUNK_SECONDS = UNCHANGED_INTERVAL_SECONDS + 10.0
+
 _SPACING = 0.2
 """Distance of the next chunk as a share of its age; brackets are as wide."""
 _RETRY_SECONDS = 1.0
@@ -60,7 +60,7 @@ class TimelineHistory:
         flow: Flow,
         client: ClusterClient,
         topic: str,
-        health: Health,
+        health: CollectionHealth,
         *,
         until: float,
     ) -> None:
@@ -115,7 +115,7 @@ class TimelineHistory:
         while not self._stopping.is_set():
             since = self._until - _CHUNK_SECONDS
             try:
-                with self._health.stage(self._client.alias, Stage.TIMELINE):
+                with self._health.stage(self._client.alias, CollectionStage.TIMELINE):
                     chunk, is_oldest = self._read(since)
             except KafkaOperationError as problem:
                 if problem.kind is ErrorKind.AUTHORIZATION:

@@ -5,7 +5,7 @@ import os
 import pytest
 from audit_scenario import AuditScenario, play_scenario
 
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 
 
 @pytest.fixture(scope="session")

@@ -16,18 +16,18 @@ from fault_injection import read_all
 from topic_reader import read_topic
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.latency_histogram import (
-    bucket,
+from mm2slo_core.audit.unit_outcome import (
+    latency_bucket,
+    latency_percentile,
     lower_bound_ms,
-    merge,
-    percentile,
+    merge_latencies,
     upper_bound_ms,
 )
-from mm2slo_core.config.exporter_config import TimelineConfig
-from mm2slo_core.timeline_record import WatermarkRecord
+from mm2slo_core.config.service_config import TimelineConfig
+from mm2slo_core.records.timeline_record import WatermarkRecord
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
@@ -77,7 +77,7 @@ def test_percentiles_are_within_300_ms_of_an_independent_consumer(
         arrived_at = recorder.wait_arrival_times(copy, [each.place for each in copies])
         wait_for(lambda: newest_ends(lab, copy) == sent, "all arrivals to be written")
     request = AuditRequest(lab.config_yaml(), Window(start, end), topics=(fresh_topic,))
-    cells = merge(each.end_to_end for each in audit(request).outcomes[copy].partitions)
+    cells = merge_latencies(each.end_to_end for each in audit(request).outcomes[copy].partitions)
 
     truth = sorted(
         arrived_at[each.place] - each.content.timestamp
@@ -95,11 +95,11 @@ def test_percentiles_are_within_300_ms_of_an_independent_consumer(
     assert allowed < POLL_MS
     print(f"widest bracket {widest:.3f} s, longest poll {recorder.longest_poll_ms} ms")
     for q in (0.5, 0.95, 0.99):
-        found = percentile(cells, q)
+        found = latency_percentile(cells, q)
         assert found is not None
         assert found.lower is not None
         received = truth[math.ceil(q * len(truth)) - 1]
         print(f"p{q * 100:g}: {found.lower:.0f} to {found.upper:.0f} ms, consumer {received} ms")
-        assert found.upper <= upper_bound_ms(bucket(received + allowed)), q
-        assert found.lower >= lower_bound_ms(bucket(received - allowed)), q
+        assert found.upper <= upper_bound_ms(latency_bucket(received + allowed)), q
+        assert found.lower >= lower_bound_ms(latency_bucket(received - allowed)), q
         assert found.lower <= received, q

@@ -9,11 +9,12 @@ from audit_scenario.record_contents import keyed, now
 from fault_injection import Found, named, write
 
 from mm2slo_core.audit.audit_scope import Comparison, Window
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Engine, Lab, LabTopology
-from mm2slo_lab.kafka_jars import Progress
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
@@ -30,7 +31,7 @@ FLOW = {"engine": "dual-produce", "policy": {"kind": "identity"}, "topics": [TOP
 
 @pytest.fixture(scope="module")
 def result(lab_progress: Progress) -> tuple[AuditResult, dict[Verdict, set[Found]]]:
-    topology = LabTopology(flows=(US_EU,), engine=Engine.NONE)
+    topology = LabTopology(flows=(US_EU,), engine=LabEngine.NONE)
     with Lab.start(topology, progress=lab_progress) as lab:
         for alias, partitions in PARTITIONS.items():
             lab.cluster(alias).admin.create_topic(TOPIC, partitions)

@@ -11,12 +11,12 @@ import pytest
 from audit_scenario.audit_process import FAST_SPARK
 from topic_reader import count_copies
 
-from mm2slo_audit.session import SparkOptions
-from mm2slo_audit.session.connector_jars import connector_properties
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_store import RunState, Store
+from mm2slo_audit.spark.spark_properties import SparkOptions, connector_properties
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
+from mm2slo_store.audit_rows import RunState
+from mm2slo_store.store import Store
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

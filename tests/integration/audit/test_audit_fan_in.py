@@ -7,12 +7,12 @@ from audit_scenario.record_contents import keyed, keyless, now
 from fault_injection import MARK, Injector, named
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
-from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.audit.unit_outcome import SURPLUS, UnitOutcome, Verdict
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.kafka_jars import Progress
-from mm2slo_lab.message_transforms import dropping
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_faults import dropping
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

@@ -18,11 +18,11 @@ from audit_scenario import (
 )
 from fault_injection import Found, counterparts, named, replays
 
+from mm2slo_core.audit.audit_conclusion import conclude
 from mm2slo_core.audit.audit_scope import Comparison, TimestampType
-from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.record_verdict import FAULTS as FAULT_VERDICTS
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.unit_outcome import FAULTS as FAULT_VERDICTS
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.records.timeline_record import Side
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

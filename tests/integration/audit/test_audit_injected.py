@@ -16,8 +16,8 @@ from audit_scenario import (
 )
 from fault_injection import Place, replays
 
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.records.timeline_record import Side
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

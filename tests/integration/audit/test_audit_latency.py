@@ -11,15 +11,16 @@ import pytest
 from accuracy.lab_accuracy import true_bounds
 from audit_scenario import BOTH_STAMPED, TARGET_STAMPED, AuditScenario
 
-from mm2slo_core.audit.latency_histogram import (
+from mm2slo_core.audit.unit_outcome import (
     PERCENTILES,
-    bucket,
+    LatencyCells,
+    UnitOutcome,
+    latency_bucket,
+    latency_percentile,
     lower_bound_ms,
-    merge,
-    percentile,
+    merge_latencies,
     upper_bound_ms,
 )
-from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
@@ -36,7 +37,7 @@ def true_latencies(scenario: AuditScenario, name: str) -> list[int]:
 
 
 def of_unit(outcome: UnitOutcome, which: str) -> LatencyCells:
-    return merge(getattr(each, which) for each in outcome.partitions)
+    return merge_latencies(getattr(each, which) for each in outcome.partitions)
 
 
 def rank(values: list[int], q: float) -> int:
@@ -50,11 +51,11 @@ def test_append_times_on_target_give_exact_latencies(scenario: AuditScenario) ->
     )
     assert cells.total_lower_ms == cells.total_upper_ms == sum(truth)
     for q in PERCENTILES:
-        found = percentile(cells, q)
+        found = latency_percentile(cells, q)
         assert found is not None
         assert found.lower is not None
         assert found.lower <= rank(truth, q) <= found.upper
-        assert bucket(round(found.lower)) == bucket(round(found.upper))
+        assert latency_bucket(round(found.lower)) == latency_bucket(round(found.upper))
 
 
 def test_append_times_on_both_sides_give_exact_transfer_latencies_only(
@@ -83,7 +84,7 @@ def test_bounds_from_polls_contain_truth_within_poll_interval(
     cells, truth = of_unit(outcome, which), true_bounds(scenario, name, which)
     assert sum(cells.cells.values()) == len(truth.least)
     for q in PERCENTILES:
-        found = percentile(cells, q)
+        found = latency_percentile(cells, q)
         assert found is not None
         assert found.lower is not None
         assert found.lower <= rank(truth.greatest, q), q
@@ -92,6 +93,6 @@ def test_bounds_from_polls_contain_truth_within_poll_interval(
     allowed = brackets * (POLL_MS + BUSY_MS)
     for lower, upper in cells.cells:
         assert lower is not None
-        assert upper_bound_ms(bucket(lower_bound_ms(upper))) <= upper_bound_ms(
-            bucket(upper_bound_ms(lower) + allowed)
+        assert upper_bound_ms(latency_bucket(lower_bound_ms(upper))) <= upper_bound_ms(
+            latency_bucket(upper_bound_ms(lower) + allowed)
         )

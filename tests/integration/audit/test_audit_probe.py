@@ -7,12 +7,13 @@ import pytest
 from audit_scenario.record_contents import keyed, now
 from fault_injection import write
 
-from mm2slo_audit.probe import probe
-from mm2slo_core.audit.record_identity import Identity
+from mm2slo_audit.record_probe import probe
+from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.audit.transformation_probe import suggest_identity
-from mm2slo_core.config import Config, load_config
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 

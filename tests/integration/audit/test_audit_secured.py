@@ -26,11 +26,10 @@ from secured_listeners import (
 )
 from spark_standalone import spark_standalone
 
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Security
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.ports import HOST, free_ports
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_topology import LabSecurity
+from mm2slo_lab.managed_process import HOST, free_ports, wait_for
 
 pytestmark = [
     pytest.mark.lab,
@@ -83,7 +82,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, client_keys: dict[str, str
             "scram-sha-512.sasl.jaas.config": jaas,
         },
     )
-    with running_broker("us", settings, Security.SASL_SSL, [listener]) as broker:
+    with running_broker("us", settings, LabSecurity.SASL_SSL, [listener]) as broker:
         add_scram_user(broker, USER, PASSWORD)
         for resource in ("TOPIC", "GROUP"):
             broker.admin.grant(USER, resource, "*", "READ")

@@ -11,9 +11,8 @@ from fault_injection import Injector, named
 from spark_standalone import spark_standalone
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import UnitOutcome
-from mm2slo_lab import Lab
+from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

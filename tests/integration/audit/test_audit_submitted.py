@@ -7,8 +7,8 @@ from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed
 from fault_injection import Injector
 
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_lab import Lab
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

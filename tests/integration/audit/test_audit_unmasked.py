@@ -9,9 +9,9 @@ from fault_injection import Content, named, write
 from topic_reader import read_topic
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 

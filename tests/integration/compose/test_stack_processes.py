@@ -17,10 +17,10 @@ from compose_stack import COMPOSE, STACK, ComposeProcesses, compose_model, shipp
 from exporter_watch import Scrape
 from log_shipping import parse_log
 
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.monitoring.monitoring_server import get_json, post_json
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_monitoring import get_json, post_json
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 

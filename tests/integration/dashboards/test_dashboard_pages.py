@@ -27,10 +27,11 @@ from preview_fixtures import panel_html, visible_texts
 from steady_load import SteadyLoad
 from topic_reader import count_copies
 
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from lab_dashboards import FLOW, PANEL_FAULTS, LabDashboards, covers_fault, monitored_lab
 
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -12,14 +12,13 @@ from fake_slack import FakeSlackWebhook
 from lab_dashboards import FLOW, LabDashboards, covers_fault, observe_flow
 from monitoring import alertmanager, prometheus
 
-from mm2slo_alerts.alertmanager import configuration
-from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
-from mm2slo_core.config.slo_config import SloConfig
-from mm2slo_core.records import Checkpoint
+from mm2slo_alerts.alertmanager_config import configuration
+from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel, SloConfig
+from mm2slo_core.records.mirror_records import Checkpoint
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 

@@ -7,11 +7,11 @@ import pytest
 from alerting_lab import SCALE
 from lab_dashboards import FLOW, monitored_lab
 
-from mm2slo_alerts.maintenance_rules import groups, text
+from mm2slo_alerts.recording_rules import maintenance_groups, maintenance_text
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
@@ -37,9 +37,9 @@ def test_panel_shows_events_excluded_by_maintenance(
             who="ana",
             added_at=now,
         )
-        rules = groups([planned], [Flow("us", "eu"), Flow("eu", "us")], scale=SCALE)
+        rules = maintenance_groups([planned], [Flow("us", "eu"), Flow("eu", "us")], scale=SCALE)
         path = server.folder / "rules" / "mm2slo-maintenance.rules.yml"
-        path.write_text(text(rules), encoding="utf-8")
+        path.write_text(maintenance_text(rules), encoding="utf-8")
         server.reload()
 
         def excluded(sli: str) -> float:

@@ -11,9 +11,10 @@ from topic_reader import count_copies
 from transactional_traffic import OpenTransaction
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab, faults
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab import lab_faults
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
@@ -151,7 +152,7 @@ def test_panels_distinguish_failed_from_running_task(
             wait_for(lambda: sorted(states().values()) == [0, 0], "two tasks", poll=0.5)
             assert faulty(seen, STALLED) == 0
             try:
-                [failed] = faults.fail_task(faulty_lab, us_eu, fresh_topic)
+                [failed] = lab_faults.fail_mirror_task(faulty_lab, us_eu, fresh_topic)
                 wait_for(lambda: sorted(states().values()) == [0, FAILED], "a failure", poll=0.5)
                 [(connector, task)] = [key for key, each in states().items() if each == FAILED]
                 assert f"{connector}-{task}" == failed
@@ -160,5 +161,5 @@ def test_panels_distinguish_failed_from_running_task(
                 assert 1 <= (faulty(seen, STALLED) or 0) < 4
                 assert seen.value(BOARD, "Flow state") == 0
             finally:
-                faults.repair_task(faulty_lab, us_eu, fresh_topic)
+                lab_faults.repair_mirror_task(faulty_lab, us_eu, fresh_topic)
             wait_for(lambda: sorted(states().values()) == [0, 0], "the repair", poll=0.5)

@@ -17,10 +17,10 @@ import pytest
 from container_images import Image, ImageStore, PrivateNetwork, Sandbox, stop
 from container_images.image_store import ROOT
 
-from mm2slo_core.user_folders import cache_folder
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.kafka_jars import jar_paths
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
+from mm2slo_core.local_environment import cache_folder
+from mm2slo_lab.kafka_runtime import jar_paths
+from mm2slo_lab.lab_topology import DEFAULT_VERSION, mirror_version
+from mm2slo_lab.managed_process import wait_for
 
 if TYPE_CHECKING:
     SandboxFactory = Callable[..., Sandbox]

@@ -13,7 +13,7 @@ from cli_process import run_mm2slo
 from fake_hec import FakeHec, Fault, HecToken
 from log_shipping.log_writer import LogWriter
 
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
 
 _TIMEOUT = 120
 _BATCH = 1_000

@@ -13,7 +13,7 @@ from store_specs.publication_contract import PublicationContract as TestPublicat
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 
 def open_error(address: str) -> str:

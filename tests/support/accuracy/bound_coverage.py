@@ -8,15 +8,19 @@ from typing import Final
 from generated_units import Drawing, Faults, Generated, generate
 
 from accuracy.latency_bounds import cells_of, nearest_rank
-from mm2slo_audit.run.stated_bounds import compute_stated_bounds
+from mm2slo_audit.audit_run import compute_stated_bounds
+from mm2slo_core.audit.audit_conclusion import record_rates
 from mm2slo_core.audit.confidence_bounds import Interval
-from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile, percentile_name
-from mm2slo_core.audit.record_rates import record_rates
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.unit_outcome import UnitOutcome
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import (
+    PERCENTILES,
+    UnitOutcome,
+    Verdict,
+    latency_percentile,
+    percentile_name,
+)
+from mm2slo_core.records.timeline_record import Side
 
 RATE: Final = 0.01
 FAULTS: Final = Faults(
@@ -106,7 +110,7 @@ def bounds(outcome: UnitOutcome, sample: Sample) -> dict[str, Interval]:
         found["moved"] = moved.interval(census=False)
     cells = cells_of(outcome, "end_to_end")
     for q in PERCENTILES:
-        if bracket := percentile(cells, q, sampled=True):
+        if bracket := latency_percentile(cells, q, sampled=True):
             found[f"latency {percentile_name(q)}"] = Interval(bracket.lower or 0.0, bracket.upper)
     return found
 

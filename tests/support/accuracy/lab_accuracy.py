@@ -21,9 +21,9 @@ from fault_injection import Found, Stored
 from accuracy.latency_bounds import Truth, Widths, widths
 from accuracy.verdict_scores import Tally
 from mm2slo_core.audit.audit_scope import UnitScope
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.timeline_record import Side
-from mm2slo_lab import Lab
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.records.timeline_record import Side
+from mm2slo_lab.running_lab import Lab
 
 _POLL_MS = 500
 

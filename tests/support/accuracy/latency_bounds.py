@@ -4,16 +4,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mm2slo_core.audit.latency_histogram import (
+from mm2slo_core.audit.unit_outcome import (
     PERCENTILES,
-    Bracket,
+    LatencyBracket,
+    LatencyCells,
+    UnitOutcome,
+    count_latencies,
+    latency_percentile,
     lower_bound_ms,
-    merge,
-    observed,
-    percentile,
+    merge_latencies,
     upper_bound_ms,
 )
-from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Percentile:
     q: float
     least_ms: int
     greatest_ms: int
-    found: Bracket | None
+    found: LatencyBracket | None
 
     @property
     def held(self) -> bool:
@@ -61,7 +62,7 @@ class Widths:
 
 def cells_of(outcome: UnitOutcome, which: str) -> LatencyCells:
     """`end_to_end` or `transfer` over all partitions."""
-    return merge(getattr(each, which) for each in outcome.partitions)
+    return merge_latencies(getattr(each, which) for each in outcome.partitions)
 
 
 def nearest_rank(ascending: Sequence[int], q: float) -> int:
@@ -73,17 +74,17 @@ def widths(outcome: UnitOutcome, which: str, truth: Truth) -> Widths:
     """Compare an outcome's bounds with true latencies in ms."""
     cells = cells_of(outcome, which)
     return Widths(
-        records=observed(cells),
+        records=count_latencies(cells),
         percentiles=tuple(
             Percentile(
                 q,
                 nearest_rank(truth.least, q),
                 nearest_rank(truth.greatest, q),
-                percentile(cells, q),
+                latency_percentile(cells, q),
             )
             for q in PERCENTILES
         ),
-        mean_width_ms=(cells.total_upper_ms - cells.total_lower_ms) / observed(cells),
+        mean_width_ms=(cells.total_upper_ms - cells.total_lower_ms) / count_latencies(cells),
         widest_ms=max(
             upper_bound_ms(upper) - lower_bound_ms(lower)
             for lower, upper in cells.cells

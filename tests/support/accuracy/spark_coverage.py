@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from accuracy.bound_coverage import RATE, Coverage, Tally, true_values
-from mm2slo_audit.engine import judge
-from mm2slo_audit.engine.fingerprint_columns import is_sampled
-from mm2slo_core.audit.record_sample import Sample
+from mm2slo_audit.engine.judgement import judge
+from mm2slo_audit.spark.connector_rows import is_sampled
+from mm2slo_core.audit.fingerprint import Sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from fault_injection import Found, Score, named, scores
 
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 
 COUNTED_ONLY = frozenset({Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE, Verdict.EXPIRED})
 """Verdicts without evidence: their counts are compared instead of offsets."""

@@ -15,11 +15,11 @@ from exporter_watch import FAST, Watch
 from fake_slack import Message
 from monitoring import Monitoring, monitoring
 
-from mm2slo_alerts.rule_model import Scale
+from mm2slo_alerts.alert_rules import Scale
 from mm2slo_cli.exporter import run_exporter
-from mm2slo_core.config import load_config
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 SCALE: Final = Scale(1 / 15)
 _FLOW: Final[Mapping[str, object]] = {

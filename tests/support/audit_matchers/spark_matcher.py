@@ -8,10 +8,9 @@ from large_audit_data import scopes
 from pyspark.sql import SparkSession
 
 from audit_matchers import NAMES, Figures, Prepared
-from mm2slo_audit.engine.latency_cells import unpack_row
-from mm2slo_audit.engine.match_tally import tally_matches
+from mm2slo_audit.engine.match_tally import tally_matches, unpack_row
 from mm2slo_audit.engine.unit_columns import Units
-from mm2slo_audit.session.spark_properties import SESSION
+from mm2slo_audit.spark.spark_properties import SESSION_PROPERTIES
 
 PARTITIONS = 64
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -22,7 +21,7 @@ def prepare(folder: Path, heap: str) -> Prepared:
 
     builder = SparkSession.builder.master("local[2]").appName("audit match")
     settings = {
-        **SESSION,
+        **SESSION_PROPERTIES,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": heap,

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from generated_units import Faults, Generated, generate
 
 from audit_runs.fake_ports import GeneratedScopes, ReferenceEngine
-from mm2slo_cli import audit_run
+from mm2slo_cli import audit
 from mm2slo_cli.main import main
 from mm2slo_core.audit.audit_scope import Window
 
@@ -52,7 +52,7 @@ def _engine(*_options: object, **_more: object) -> nullcontext[ReferenceEngine]:
 if __name__ == "__main__":
     sys.argv[1:1] = ["audit"]
     with patch.multiple(
-        audit_run,
+        audit,
         KafkaScopeReader=lambda *_options: GeneratedScopes((UNIT,)),
         SparkEngineSource=_engine,
     ):

@@ -10,17 +10,23 @@ from pathlib import Path
 
 from generated_units import Generated
 
-from mm2slo_audit.run.audit_ports import Landed, Ports, RunScope
-from mm2slo_audit.run.engine_error import AuditEngineError
-from mm2slo_audit.run.run_progress import Stage
-from mm2slo_core.audit.audit_record import AuditRecord
-from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason, UnitScope, Window
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.reference import judge
+from mm2slo_audit.audit_ports import AuditEngineError, AuditPorts, LandedRecords, RunScope
+from mm2slo_audit.run_progress import RunStage
+from mm2slo_core.audit.audit_scope import (
+    AuditRecord,
+    NotAudited,
+    NotAuditedReason,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import UnitOutcome
-from mm2slo_core.config import FlowConfig, load_config
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.topology import Flow
-from mm2slo_store import RunDirectory, Store
+from mm2slo_store.audit_rows import RunDirectory
+from mm2slo_store.store import Store
 
 
 @dataclass
@@ -113,7 +119,7 @@ class ReferenceEngine:
 
     def land(
         self, scoped: RunScope, sample: Sample, run_id: str, on_read: Callable[[int], None]
-    ) -> Landed:
+    ) -> LandedRecords:
         folder = self.folder / run_id
         folder.mkdir(parents=True)
         (folder / "manifest.json").write_text(json.dumps({"rate": sample.rate}))
@@ -121,7 +127,7 @@ class ReferenceEngine:
         readable = [scope for scope in scoped.scopes if scope.index not in self.unreadable]
         read = sum(len(self.units[scope.index].records) for scope in readable)
         on_read(read)
-        return Landed(
+        return LandedRecords(
             scopes=tuple(readable),
             failed=tuple(
                 NotAudited(
@@ -140,7 +146,7 @@ class ReferenceEngine:
         )
 
     def judge(
-        self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
+        self, landed: LandedRecords, scopes: Sequence[UnitScope], sample: Sample
     ) -> list[UnitOutcome]:
         assert {each.index for each in scopes} <= {each.index for each in landed.scopes}
         if any(scope.index in self.broken for scope in scopes):
@@ -183,12 +189,12 @@ def _sampled(records: Sequence[AuditRecord], sample: Sample) -> list[AuditRecord
 class RecordedProgress:
     """Records all progress."""
 
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[RunStage] = field(default_factory=list)
     expected: int = 0
     records: int = 0
     messages: list[str] = field(default_factory=list)
 
-    def stage(self, stage: Stage, detail: str = "") -> None:
+    def stage(self, stage: RunStage, detail: str = "") -> None:
         self.stages.append(stage)
         self.messages += [detail] if detail else []
 
@@ -202,9 +208,11 @@ class RecordedProgress:
         self.messages.append(text)
 
 
-def ports_for(store: Store, folder: Path, *units: Generated, clock: Clock | None = None) -> Ports:
+def ports_for(
+    store: Store, folder: Path, *units: Generated, clock: Clock | None = None
+) -> AuditPorts:
     """Fake ports for *units*; the clock is at the end of the first unit's window."""
-    return Ports(
+    return AuditPorts(
         scope_reader=GeneratedScopes(units),
         engine=ReferenceEngine(units, folder),
         store=store,
@@ -213,7 +221,7 @@ def ports_for(store: Store, folder: Path, *units: Generated, clock: Clock | None
     )
 
 
-def fakes_of(ports: Ports) -> tuple[GeneratedScopes, ReferenceEngine, RecordedProgress]:
+def fakes_of(ports: AuditPorts) -> tuple[GeneratedScopes, ReferenceEngine, RecordedProgress]:
     """The fakes of *ports* by their types."""
     assert isinstance(ports.scope_reader, GeneratedScopes)
     assert isinstance(ports.engine, ReferenceEngine)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from fault_injection import Place
 
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
 
 _TIMEOUT = 30.0
 

@@ -13,8 +13,7 @@ import pyspark
 
 import mm2slo_audit
 from audit_scenario.audit_process import FAST_SPARK
-from mm2slo_audit.session import SparkOptions
-from mm2slo_audit.session.connector_jars import connector_properties
+from mm2slo_audit.spark.spark_properties import SparkOptions, connector_properties
 
 _TIMEOUT: Final = 300.0
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
+from mm2slo_core.audit.audit_conclusion import Conclusion
 from mm2slo_core.audit.audit_scope import NotAudited, Window
-from mm2slo_core.audit.conclusion import Conclusion
 from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 _TIMEOUT: Final = 30.0

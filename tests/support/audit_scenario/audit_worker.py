@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from audit_scenario.audit_process import AuditRequest, AuditResult
-from mm2slo_audit.engine import judge
-from mm2slo_audit.ingestion import Landed, land
-from mm2slo_audit.scope import open_clients, read_scopes
-from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_audit.engine.judgement import judge
+from mm2slo_audit.scope.cluster_readings import open_clients
+from mm2slo_audit.scope.scope_reader import read_scopes
+from mm2slo_audit.spark.landed_records import LandedFrames, land_records
+from mm2slo_audit.spark.spark_properties import SparkOptions
+from mm2slo_audit.spark.spark_session import spark_session
+from mm2slo_core.audit.audit_conclusion import conclude
 from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
-from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import UnitOutcome
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +60,9 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
             max_pending=request.max_pending,
         )
         stages.ended("scopes")
-        landed = land(spark, kafka_scopes, config, sample, directory, run="test", clients=clients)
+        landed = land_records(
+            spark, kafka_scopes, config, sample, directory, run="test", clients=clients
+        )
         stages.ended("landing")
     judged = _judge(spark, landed, request, sample, lambda scope: scope)
     stages.ended("judging")
@@ -77,7 +81,7 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
 
 def _judge(
     spark: SparkSession,
-    landed: Landed,
+    landed: LandedFrames,
     request: AuditRequest,
     sample: Sample,
     seen: Callable[[UnitScope], UnitScope | None],

@@ -4,8 +4,8 @@ from flow_checks import end_offsets
 from topic_reader import committed_offsets
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 
 def wait_copied(lab: Lab, flow: Flow, copy: str, count: int, timeout: float = 180.0) -> None:

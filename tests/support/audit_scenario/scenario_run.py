@@ -32,7 +32,7 @@ from audit_scenario.scenario_steps import (
 )
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import UnitOutcome
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 
 FLOW = {
     "canary": {"carrier": "off"},

@@ -20,10 +20,10 @@ from transactional_traffic import OpenTransaction, produce_in_transaction
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed, keyless, now, unusual_records
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.message_transforms import dropping
+from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_faults import dropping
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 US_EU: Final = Flow("us", "eu")
 FLUSH_MS: Final = 5_000

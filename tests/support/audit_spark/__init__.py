@@ -21,8 +21,8 @@ import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
 from pyarrow import parquet
 
-from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row, record_row
-from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
+from mm2slo_audit.engine.unit_columns import POLL_SCHEMA, RECORD_SCHEMA, poll_row, record_row
+from mm2slo_core.audit.audit_scope import ArrivalPoll, AuditRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -4,8 +4,9 @@ import random
 from dataclasses import dataclass, replace
 from itertools import count
 
-from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 from mm2slo_core.audit.audit_scope import (
+    ArrivalPoll,
+    AuditRecord,
     Comparison,
     Cut,
     FlowScope,
@@ -15,8 +16,8 @@ from mm2slo_core.audit.audit_scope import (
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 
 _TIMES = range(1_000, 1_012)

@@ -1,7 +1,8 @@
 """Helpers for canary ledger tests."""
 
-from mm2slo_core.canary_ledger import CanaryLedger, CanaryRules
-from mm2slo_core.sli_counters import Sli, SliCount, SliKey
+from mm2slo_core.indicators.canary_ledger import CanaryLedger
+from mm2slo_core.indicators.canary_rules import CanaryRules
+from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey
 
 AVAILABILITY = SliKey(Sli.AVAILABILITY)
 TEN = SliKey(Sli.LATENCY, "10s")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mm2slo_exporter.canary.canary_spec import CanarySpec
+from mm2slo_exporter.canary.canary_messages import CanarySpec
 
 
 def spec(**changes: Any) -> CanarySpec:

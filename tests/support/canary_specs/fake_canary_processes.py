@@ -5,10 +5,9 @@ import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 
-from mm2slo_exporter.canary import canary_process, canary_threads
-from mm2slo_exporter.canary.canary_events import RestoreFinished
-from mm2slo_exporter.canary.canary_spec import CanarySpec
-from mm2slo_exporter.canary.send_loop import SendLoop
+from mm2slo_exporter.canary import canary_process
+from mm2slo_exporter.canary.canary_messages import CanarySpec, RestoreFinished
+from mm2slo_exporter.canary.canary_sender import SendLoop
 
 
 def echo(connection: Connection, specs: Sequence[CanarySpec]) -> None:
@@ -38,5 +37,5 @@ class _FailingLoop(SendLoop):
 
 def run_with_failing_sender(connection: Connection, specs: Sequence[CanarySpec]) -> None:
     """Run the canary process with a sending thread that raises an unexpected exception."""
-    vars(canary_threads).update(SendLoop=_FailingLoop)
-    canary_process.run(connection, specs)
+    vars(canary_process).update(SendLoop=_FailingLoop)
+    canary_process.run_canary_process(connection, specs)

@@ -11,15 +11,11 @@ from pathlib import Path
 from typing import Final, Self, TypeGuard
 
 from compose_stack.compose_model import ROOT, Service
-from mm2slo_audit.session.spark_options import SparkOptions, ivy_directory
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.java_lookup import find_java
-from mm2slo_lab.java_runtime import FLAGS
-from mm2slo_lab.kafka_jars import classpath
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
-from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
-from mm2slo_lab.monitoring import find_program
-from mm2slo_lab.ports import free_ports
+from mm2slo_audit.spark.spark_properties import SparkOptions, ivy_directory
+from mm2slo_lab.kafka_runtime import FLAGS, classpath, find_java
+from mm2slo_lab.lab_monitoring import find_program
+from mm2slo_lab.lab_topology import DEFAULT_VERSION, mirror_version
+from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec, free_ports, wait_for
 
 _IMAGE_COMMANDS: Final = {
     "mm2slo": "mm2slo",

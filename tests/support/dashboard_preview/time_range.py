@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from mm2slo_core.promql import duration
+from mm2slo_core.catalogue.promql import duration
 from mm2slo_core.user_errors import UserError
 
 _RELATIVE: Final = re.compile(r"now(?:-(?P<length>\w+))?")

@@ -3,23 +3,22 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from mm2slo_core.objectives import Objective, Severity
-from mm2slo_core.objectives.slo_ids import slo_id
-from mm2slo_core.objectives.slo_status import Reason, Status
-from mm2slo_core.reporting.entry_order import worst_first
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.error_budget import Reason, Status
+from mm2slo_core.objectives.objective import Objective, Severity, slo_id
 from mm2slo_core.reporting.report_entry import (
     BudgetReading,
-    Comparison,
     Confirmation,
     Coverage,
     Entry,
     Incident,
+    PeriodComparison,
     ReportWindow,
+    worst_first,
 )
-from mm2slo_core.reporting.report_periods import period
-from mm2slo_core.reporting.slo_report import Detail, Report
+from mm2slo_core.reporting.report_query import parse_period
+from mm2slo_core.reporting.slo_report import EntryDetail, Report
 from mm2slo_core.reporting.step_counts import SpanCounts
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 
 UNIT_DAY = 86_400_000
@@ -36,7 +35,7 @@ NOW = at(2026, 7, 20, 7)
 
 def window(text: str = "7d", now: int = NOW) -> ReportWindow:
     """The period *text* at *now*, in UTC."""
-    return period(text, now, UTC)
+    return parse_period(text, now, UTC)
 
 
 def entry(  # noqa: PLR0913 - one parameter per figure that a test sets
@@ -79,7 +78,7 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test sets
     comparison = None
     if before is not None:
         ratio = 1 - (1 - before) * (1 - target)
-        comparison = Comparison(
+        comparison = PeriodComparison(
             start=over.start - 1, end=over.start, ratio=ratio, remaining=before, coverage=1.0
         )
     return Entry(
@@ -137,9 +136,9 @@ def report(
     )
 
 
-def detail(about: Entry, *incidents: Incident) -> Detail:
+def detail(about: Entry, *incidents: Incident) -> EntryDetail:
     """Details of one entry."""
-    return Detail(entry=about, days=(), incidents=incidents)
+    return EntryDetail(entry=about, days=(), incidents=incidents)
 
 
 def texts(blocks: Sequence[object]) -> list[str]:

@@ -14,12 +14,13 @@ from functools import cache
 from prometheus_client.parser import text_string_to_metric_families
 
 from mm2slo_cli.exporter import run_exporter
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.service.exporter import Exporter
+from mm2slo_exporter.service.exporter_service import Exporter
 from mm2slo_exporter.service.flow_runner import FlowRunner
-from mm2slo_lab import ADMIN, Lab, User
-from mm2slo_lab.condition_wait import PATIENCE
+from mm2slo_lab.lab_topology import ADMIN, User
+from mm2slo_lab.managed_process import PATIENCE
+from mm2slo_lab.running_lab import Lab
 
 FAST = {
     "listen": "127.0.0.1:0",

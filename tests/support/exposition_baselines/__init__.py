@@ -9,8 +9,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from mm2slo_exporter.exposition import Family
-from mm2slo_exporter.exposition.metric_family import Histogram
+from mm2slo_exporter.exposition_family import Family, Histogram
 
 
 def client_registry(families: Sequence[Family]) -> tuple[CollectorRegistry, int]:

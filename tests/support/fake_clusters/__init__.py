@@ -4,12 +4,12 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mm2slo_audit.scope.offset_snapshot import OffsetReadings
+from mm2slo_audit.scope.scope_assembly import OffsetReadings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.first_record import FirstRecord, FirstRecords
+from mm2slo_kafka.cluster_metadata import TopicListing
+from mm2slo_kafka.first_records import FirstRecord, FirstRecords
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
-from mm2slo_kafka.topic_metadata import TopicListing
 
 
 class ListedCluster:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fault_injection.stored_records import Place
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import Evidence
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.unit_outcome import Evidence, Verdict
+from mm2slo_core.records.timeline_record import Side
 
 
 class Found(NamedTuple):

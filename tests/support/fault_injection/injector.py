@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from fault_injection.fault_truth import Found, Truth
 from fault_injection.stored_records import Content, Place, Stored, write
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.timeline_record import Side
-from mm2slo_kafka.data_admin import DataAdmin
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.records.timeline_record import Side
+from mm2slo_kafka.lab_data import DataAdmin
 
 MARK = "mm2slo-test-drop"
 """Header key of records that the flow drops."""

@@ -9,30 +9,32 @@ from tsdb import SamplePattern, Series
 
 from fleet_history import sample_patterns
 from fleet_history.fleet_shape import Shape
-from mm2slo_core.catalogue import (
-    ALL,
+from mm2slo_core.catalogue import ALL
+from mm2slo_core.catalogue.flow_metrics import (
+    FAILOVER_BLOCKED,
+    FAILOVER_READY,
+    FLOW_INFO,
+    SLI_EVENTS_TOTAL,
+    TOPIC_INFO,
+)
+from mm2slo_core.catalogue.metric import FLOW_LABELS, Metric, MetricType
+from mm2slo_core.catalogue.prometheus_series import (
+    ALERTS,
+    ALERTS_FOR_STATE,
     BUDGET_REMAINING,
+    CHAIN_WINDOWS,
     COVERAGE,
+    EXCLUDED_STEP,
+    EXTERNAL,
+    MAINTENANCE_ACTIVE,
     OBJECTIVE,
     RECORDED,
-    SLI_EVENTS_TOTAL,
-    Metric,
-    MetricType,
+    UP,
+    WINDOW,
     RecordedSeries,
 )
-from mm2slo_core.catalogue.exporter_metrics import EXPORTER_FLOW_READY
-from mm2slo_core.catalogue.external_metrics import ALERTS, ALERTS_FOR_STATE, EXTERNAL, UP
-from mm2slo_core.catalogue.failover_metrics import FAILOVER_BLOCKED, FAILOVER_READY
-from mm2slo_core.catalogue.flow_metrics import FLOW_INFO, TOPIC_INFO
-from mm2slo_core.catalogue.metric import FLOW_LABELS
-from mm2slo_core.catalogue.recorded_series import (
-    CHAIN_WINDOWS,
-    EXCLUDED_STEP,
-    MAINTENANCE_ACTIVE,
-    WINDOW,
-)
-from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
-from mm2slo_core.group_readiness import BlockReason
+from mm2slo_core.catalogue.service_metrics import EXPORTER_FLOW_READY, REPORT_GROUPS
+from mm2slo_core.indicators.group_readiness import BlockReason
 
 _SCRAPE, _EVALUATION, _STEP = 15, 30, 300
 RAW: Final = SLI_EVENTS_TOTAL

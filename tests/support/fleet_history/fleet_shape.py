@@ -4,35 +4,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile_name
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.catalogue import Granularity
-from mm2slo_core.catalogue.audit_result_metrics import (
+from mm2slo_core.audit.unit_outcome import PERCENTILES, Verdict, percentile_name
+from mm2slo_core.catalogue.flow_metrics import (
+    CHECKPOINT_LAG_RECORDS,
+    CONNECTOR_STATE,
+    FAILOVER_BLOCKED,
+    FLOW_STATE,
+    GROUP_LAG_RECORDS,
+    GROUP_LAG_SECONDS,
+    TASK_STATE,
+)
+from mm2slo_core.catalogue.metric import FLOW_LABELS, Granularity
+from mm2slo_core.catalogue.service_metrics import (
     AUDIT_KEYS_RATIO,
     AUDIT_RECORDS_RATIO,
+    EXPORTER_COLLECT_ERRORS_TOTAL,
+    EXPORTER_MALFORMED_RECORDS_TOTAL,
     Bound,
     KeyProperty,
     LatencyMeasure,
 )
-from mm2slo_core.catalogue.connect_metrics import CONNECTOR_STATE, TASK_STATE
-from mm2slo_core.catalogue.exporter_metrics import (
-    EXPORTER_COLLECT_ERRORS_TOTAL,
-    EXPORTER_MALFORMED_RECORDS_TOTAL,
-)
-from mm2slo_core.catalogue.failover_metrics import (
-    CHECKPOINT_LAG_RECORDS,
-    FAILOVER_BLOCKED,
-    GROUP_LAG_RECORDS,
-    GROUP_LAG_SECONDS,
-)
-from mm2slo_core.catalogue.flow_metrics import FLOW_STATE
-from mm2slo_core.catalogue.metric import FLOW_LABELS
-from mm2slo_core.config.published_indicators import default_objective_rules
-from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.group_readiness import BlockReason
-from mm2slo_core.records.connect_status import ConnectState
-from mm2slo_core.replication_position import PositionQuality
-from mm2slo_exporter.collection_health import Stage
+from mm2slo_core.config.config_model import default_objective_rules
+from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.indicators.group_readiness import BlockReason
+from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.records.connect_records import ConnectState
+from mm2slo_exporter.collection_health import CollectionStage
 from mm2slo_exporter.readers.internals_store import InternalTopic
 
 TARGETS: Final = 10
@@ -52,7 +49,7 @@ _VALUES: Final = {
     "bound": ("lower", "upper"),
     "connector": ("MirrorSourceConnector", "MirrorCheckpointConnector"),
     # About as many as one cluster has: no cluster is both source and target of everything.
-    "stage": tuple(each.value for each in Stage)[:9],
+    "stage": tuple(each.value for each in CollectionStage)[:9],
     "reason": ("timed_out", "not_authorised"),
     "api": ("list_offsets", "metadata", "find_coordinator", "offset_fetch", "describe_configs"),
     "kind": tuple(each.value for each in InternalTopic),

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from dashboard_preview import time_range
 from generated_dashboards import Json, fill_variables, panels
 
-from mm2slo_dashboards.series_check import find_series
+from mm2slo_dashboards.dashboard_files import find_series
 
 POINTS: Final = 1_000
 """Points of a panel without a limit: one a pixel of half a usual screen."""

@@ -4,28 +4,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.connection_checks.required_permissions import SYNC_GROUP_OFFSETS
-from mm2slo_core.flow_offsets import SyncRuns
-from mm2slo_core.group_evidence import OffsetMap
-from mm2slo_core.mm2_config.observed_settings import RunningConnectors
-from mm2slo_core.records import ConnectorConfig
+from mm2slo_core.indicators.group_readiness import OffsetMap
+from mm2slo_core.kafka_permissions import SYNC_GROUP_OFFSETS
+from mm2slo_core.mm2_config.flow_settings import RunningConnectors
+from mm2slo_core.offset_translation import SyncRuns
+from mm2slo_core.records.connect_records import ConnectorConfig
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.state_record import State, StateKey, StateKind
-from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_exporter.canary.canary_events import Event
-from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import (
+from mm2slo_exporter.canary.canary_messages import CanaryEvent
+from mm2slo_exporter.flow_observation import (
     ClusterView,
     InternalsView,
     NewestSync,
     Observation,
     OffsetsRead,
+    SavedState,
     TailProbe,
 )
+from mm2slo_exporter.flow_plan import FlowPlan
 from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.state_records.saved_state import SavedState
 
 
 def flow_config(**settings: Any) -> FlowConfig:
@@ -124,7 +124,7 @@ class Scene:
         for topic, losses in tracker.topics.unsaved_losses().items():
             self.state |= losses.split("us-to-eu", topic)
 
-    def look(self, at: float, *events: Event) -> Observation:
+    def look(self, at: float, *events: CanaryEvent) -> Observation:
         """Read one round; the requests take from 0.2 to 0.1 seconds before *at*."""
         pairs = tuple(
             TopicPair(name, self.copies.get(name, f"us.{name}"), role, name in self.may_drop)

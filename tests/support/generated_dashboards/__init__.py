@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from dashboard_preview.interpolation import ALL, interpolate
 
-from mm2slo_core.config import Config
+from mm2slo_core.config.config_model import Config
 from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER, generate_files
 
 Json = dict[str, Any]

@@ -16,11 +16,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import strategies as st
 
-from mm2slo_core.client_security import LOGIN_MODULES, OAUTH_HANDLER, jaas_quote
-from mm2slo_core.cluster_security import Mechanism
-from mm2slo_core.internal_topics import connect_topic
-from mm2slo_core.mm2_config.connector_keys import connector_key
-from mm2slo_core.mm2_config.findings import Origin
+from mm2slo_core.config.client_security import LOGIN_MODULES, OAUTH_HANDLER, Mechanism, jaas_quote
+from mm2slo_core.file_syntax import dump_properties
+from mm2slo_core.mm2_config.connector_settings import connector_key
 from mm2slo_core.mm2_config.mirror_setup import (
     Connector,
     ConnectorKind,
@@ -28,12 +26,13 @@ from mm2slo_core.mm2_config.mirror_setup import (
     MirrorCluster,
     MirrorFlow,
     MirrorSetup,
+    Origin,
     ProviderKind,
     Setting,
     Worker,
 )
 from mm2slo_core.mm2_config.provider_references import PROVIDER_CLASSES, MirrorFiles
-from mm2slo_core.properties_text import dump_properties
+from mm2slo_core.replication_policy import connect_topic
 from mm2slo_core.topology import Flow
 
 # Also what needs an escape in JAAS, YAML, JSON or properties.

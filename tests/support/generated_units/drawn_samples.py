@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mm2slo_core.audit.audit_record import AuditRecord
-from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.audit_scope import AuditRecord
+from mm2slo_core.audit.fingerprint import Sample
 
 
 class Drawing:

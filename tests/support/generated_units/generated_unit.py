@@ -16,17 +16,18 @@ from generated_units.simulated_partition import (
     arrivals,
     simulate,
 )
-from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 from mm2slo_core.audit.audit_scope import (
+    ArrivalPoll,
+    AuditRecord,
     FlowScope,
     SourcePartition,
     TargetPartition,
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.audit.unit_outcome import SURPLUS, Verdict
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 
 POLL_MS = 50

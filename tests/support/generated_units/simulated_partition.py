@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Verdict
 
 START: Final = 1_800_000_000_000
 """Timestamp of the first record; epoch ms."""

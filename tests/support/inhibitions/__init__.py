@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
-from mm2slo_alerts.alertmanager.matchers import matches
+from mm2slo_alerts.alertmanager_config import INHIBITIONS
+from mm2slo_alerts.alertmanager_variants import matches
 
 __all__ = ["delivered", "matches"]
 

@@ -7,8 +7,9 @@ from enum import Enum, auto
 
 from injected_records.fault_plan import END, MAX_PENDING, START, Fault, Plan, Step
 from injected_records.record_arrivals import Place, place, polls_of
-from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 from mm2slo_core.audit.audit_scope import (
+    ArrivalPoll,
+    AuditRecord,
     Comparison,
     FlowScope,
     SourcePartition,
@@ -16,12 +17,9 @@ from mm2slo_core.audit.audit_scope import (
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.fingerprint import chained
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import KeyCell
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Identity, Sample, chained
+from mm2slo_core.audit.unit_outcome import KeyCell, Verdict
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 
 WINDOW = Window(START, END)

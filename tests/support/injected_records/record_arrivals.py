@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.audit_scope import ArrivalPoll, AuditRecord
+from mm2slo_core.records.timeline_record import Side
 
 Place = tuple[Side, int, int, int]
 """Side, flow (0 on the target), partition, offset."""

@@ -8,8 +8,8 @@ from typing import Any, TextIO
 import py4j.java_gateway as java  # type: ignore[import-untyped]  # py4j ships no types
 import pyspark
 
-from mm2slo_lab.kafka_jars import classpath
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION, mirror_version
+from mm2slo_lab.kafka_runtime import classpath
+from mm2slo_lab.lab_topology import DEFAULT_VERSION, mirror_version
 
 
 @contextmanager

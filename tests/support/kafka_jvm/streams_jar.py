@@ -3,10 +3,9 @@
 import tempfile
 from pathlib import Path
 
-from mm2slo_core.user_folders import cache_folder
-from mm2slo_lab.java_lookup import find_java
-from mm2slo_lab.kafka_jars import fetch_jars, resolved_version
-from mm2slo_lab.kafka_versions import Artifact
+from mm2slo_core.local_environment import cache_folder
+from mm2slo_lab.kafka_runtime import fetch_jars, find_java, resolved_version
+from mm2slo_lab.lab_topology import Artifact
 
 
 def streams_jar(version: str) -> Path:

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from generated_dashboards import Json, dashboards, fill_variables, named_targets, panels, variables
 
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.lab_errors import LabError
-from mm2slo_lab.monitoring import Prometheus
-from mm2slo_lab.monitoring.monitoring_server import get_json
+from mm2slo_lab.lab_monitoring import Prometheus, get_json
+from mm2slo_lab.lab_topology import LabError
+from mm2slo_lab.managed_process import wait_for
 
 FLOW: Final = "us->eu"
 Found = dict[str, Any]

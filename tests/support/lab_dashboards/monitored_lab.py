@@ -13,11 +13,11 @@ from steady_load import SteadyLoad
 from topic_reader import count_copies
 
 from lab_dashboards.dashboard_client import FLOW, LabDashboards
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.catalogue.audit_result_metrics import Bound
-from mm2slo_kafka.traffic import commit
-from mm2slo_lab import Lab
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.catalogue.service_metrics import Bound
+from mm2slo_kafka.lab_data import commit
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.running_lab import Lab
 
 AUDIT_LABELS: Final = 'flow="us->eu",source="us",target="eu"'
 

@@ -9,7 +9,7 @@ from exporter_watch import Watch, watch
 from monitoring import prometheus
 
 from lab_dashboards.dashboard_client import FLOW, LabDashboards
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 
 __all__ = ["FLOW", "observe_flow"]
 

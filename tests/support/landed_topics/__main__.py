@@ -6,13 +6,15 @@ from pathlib import Path
 
 from pyspark.sql import functions as F
 
-from mm2slo_audit.ingestion import land
-from mm2slo_audit.ingestion.run_folders import read_manifest
-from mm2slo_audit.scope import open_clients, read_scopes
-from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_audit.scope.cluster_readings import open_clients
+from mm2slo_audit.scope.scope_reader import read_scopes
+from mm2slo_audit.spark.landed_records import land_records
+from mm2slo_audit.spark.run_folders import read_manifest
+from mm2slo_audit.spark.spark_properties import SparkOptions
+from mm2slo_audit.spark.spark_session import spark_session
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.config import load_config
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.config.config_loader import load_config
 
 
 def main() -> None:
@@ -23,7 +25,7 @@ def main() -> None:
     options = SparkOptions(master="local[2]", driver_memory="1g")
     with spark_session(options) as spark, open_clients(config) as clients:
         kafka_scopes = read_scopes(config, [flow], topics, Window(int(start), int(end)), clients)
-        landed = land(
+        landed = land_records(
             spark, kafka_scopes, config, Sample(float(sample)), directory,
             run="r1", clients=clients, on_read=progress.append,
         )  # fmt: skip

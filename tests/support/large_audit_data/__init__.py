@@ -14,7 +14,7 @@ from mm2slo_core.audit.audit_scope import (
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.topology import Flow
 
 TOPICS: Final = 20

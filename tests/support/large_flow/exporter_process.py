@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from process_figures import children, cpu_seconds, processes
 
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 
 _SUPPORT = Path(__file__).parents[1]
 

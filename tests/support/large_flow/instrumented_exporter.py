@@ -18,19 +18,14 @@ from typing import Any
 
 from large_flow.call_meters import Meters
 from mm2slo_cli.exporter import run_exporter
-from mm2slo_core.config import load_config
-from mm2slo_exporter.canary.canary_events import Arrived
-from mm2slo_exporter.exposition import Renderer
-from mm2slo_exporter.readers import (
-    cluster_reader,
-    flow_reader,
-    internals_store,
-    probe_reader,
-    side_reader,
-)
-from mm2slo_exporter.service import evaluation, flow_runner, flow_writer, snapshot_publisher
-from mm2slo_exporter.state import flow_topics, flow_tracker, group_states, slice_indicators
-from mm2slo_kafka import offset_requests, shared_tail
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_exporter.canary.canary_messages import Arrived
+from mm2slo_exporter.exposition_renderer import Renderer
+from mm2slo_exporter.readers import cluster_reader, flow_reader, internals_store, probe_reader
+from mm2slo_exporter.service import exporter_service, flow_runner
+from mm2slo_exporter.state import failover_readiness, flow_judge, flow_topics, flow_tracker
+from mm2slo_exporter.timeline import flow_writer
+from mm2slo_kafka import offset_requests, topic_tail
 
 meters = Meters()
 output_lock = threading.Lock()
@@ -49,24 +44,24 @@ def write_line(**line: object) -> None:
 def instrument() -> None:
     for owner, method, name in (
         (flow_reader.FlowReader, "read", "collect"),
-        (side_reader.SideReader, "_read_ends", "collect: ends"),
-        (side_reader.SideReader, "_read_starts", "collect: starts"),
+        (flow_reader.SideReader, "_read_ends", "collect: ends"),
+        (flow_reader.SideReader, "_read_starts", "collect: starts"),
         (internals_store.InternalsStore, "view", "collect: view of internal topics"),
-        (shared_tail.SharedTail, "poll", "tail internal topics"),
+        (topic_tail.SharedTail, "poll", "tail internal topics"),
         (probe_reader.ProbeReader, "read_wanted", "look at waiting records"),
         (cluster_reader.ClusterReader, "_read_topics", "topics"),
         (cluster_reader.ClusterReader, "_read_topic_ids", "topic ids"),
         (cluster_reader.ClusterReader, "_read_configs", "topic configs"),
         (cluster_reader.ClusterReader, "_read_groups", "groups"),
-        (evaluation.Evaluator, "_evaluate", "evaluate"),
-        (snapshot_publisher.Publisher, "publish", "publish"),
+        (exporter_service.Evaluator, "_evaluate", "evaluate"),
+        (exporter_service.SnapshotPublisher, "publish", "publish"),
         (flow_tracker.FlowTracker, "update", "evaluate: state"),
         (flow_topics.FlowTopics, "judge", "evaluate: state: partitions"),
-        (group_states.GroupJudge, "judge", "evaluate: state: groups"),
-        (slice_indicators.SliceIndicators, "observe", "evaluate: state: indicators"),
+        (failover_readiness.GroupJudge, "judge", "evaluate: state: groups"),
+        (flow_judge.SliceIndicators, "observe", "evaluate: state: indicators"),
         (flow_runner, "wanted_probes", "evaluate: wanted probes"),
         (flow_writer.FlowWriter, "write", "evaluate: state records and timeline"),
-        (snapshot_publisher, "limited_families", "publish: families"),
+        (exporter_service, "limited_families", "publish: families"),
         (Renderer, "render", "publish: render"),
     ):
         meters.wrap(owner, method, name)
@@ -114,10 +109,10 @@ def _report_arrivals() -> None:
 
 def report_cycles() -> None:
     """Write a line after each publication, with the CPU time since the last one."""
-    publish = snapshot_publisher.Publisher.publish
+    publish = exporter_service.SnapshotPublisher.publish
     spent = time.process_time()
 
-    def reporting(self: snapshot_publisher.Publisher) -> None:
+    def reporting(self: exporter_service.SnapshotPublisher) -> None:
         nonlocal spent
         publish(self)
         now = time.process_time()
@@ -138,7 +133,7 @@ def report_cycles() -> None:
             )
         spent = time.process_time()
 
-    snapshot_publisher.Publisher.publish = reporting  # type: ignore[method-assign]  # observed from outside
+    exporter_service.SnapshotPublisher.publish = reporting  # type: ignore[method-assign]  # observed from outside
 
 
 def compare_rendering() -> None:
@@ -173,15 +168,15 @@ def profile_evaluations(seconds: float) -> None:
     import io
     import pstats
 
-    plain = evaluation.Evaluator.run_cycle
+    plain = exporter_service.Evaluator.run_cycle
     profiler = cProfile.Profile(time.thread_time)
 
-    def profiled(self: evaluation.Evaluator, timeout: float) -> None:
+    def profiled(self: exporter_service.Evaluator, timeout: float) -> None:
         profiler.runcall(plain, self, timeout)
 
-    evaluation.Evaluator.run_cycle = profiled  # type: ignore[method-assign]  # temporarily
+    exporter_service.Evaluator.run_cycle = profiled  # type: ignore[method-assign]  # temporarily
     time.sleep(seconds)
-    evaluation.Evaluator.run_cycle = plain  # type: ignore[method-assign]  # restored
+    exporter_service.Evaluator.run_cycle = plain  # type: ignore[method-assign]  # restored
     out = io.StringIO()
     pstats.Stats(profiler, stream=out).sort_stats("tottime").print_stats(45)
     sys.stderr.write(out.getvalue())

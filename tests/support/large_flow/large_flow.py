@@ -13,15 +13,15 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
-from mm2slo_core.internal_topics import internal_topics
-from mm2slo_core.records import Checkpoint, OffsetSync, SourceOffset
-from mm2slo_core.replication_policy import DefaultPolicy
+from mm2slo_core.records.connect_records import SourceOffset
+from mm2slo_core.records.mirror_records import Checkpoint, OffsetSync
+from mm2slo_core.replication_policy import DefaultPolicy, internal_topics
 from mm2slo_core.topology import Flow
 from mm2slo_core.topology import TopicPartition as Partition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.lab_topology import Engine
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.running_lab import Lab
 
 FLOW = Flow("us", "eu")
 SOURCE_CONNECTOR = "MirrorSourceConnector"
@@ -71,7 +71,7 @@ class LargeFlow:
     def start(cls, shape: Shape, broker_heap: int = 1024) -> Iterator[LargeFlow]:
         topology = LabTopology(
             flows=(FLOW,),
-            engine=Engine.NONE,
+            engine=LabEngine.NONE,
             broker_heap=broker_heap,
             broker_properties={
                 # The lab's interval of one second is too short for this many partitions.

@@ -7,7 +7,8 @@ from confluent_kafka import Consumer, TopicPartition
 from large_flow.large_flow import FLOW, INTERNAL, SOURCE_CONNECTOR, LargeFlow
 from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
-from mm2slo_core.records import OffsetSync, SourceOffset
+from mm2slo_core.records.connect_records import SourceOffset
+from mm2slo_core.records.mirror_records import OffsetSync
 
 _COMMITS_EVERY = 12
 """Cycles of 5 s per offset flush interval of 60 s."""

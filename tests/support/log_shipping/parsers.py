@@ -3,9 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from mm2slo_logship.events.parsed_event import Line, ParsedEvent
-from mm2slo_logship.events.parser_settings import ParserSettings
-from mm2slo_logship.events.parsing import Parser
+from mm2slo_logship.log_events import Line, ParsedEvent, Parser, ParserSettings
 
 
 class JsonLineParser:

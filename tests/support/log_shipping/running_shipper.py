@@ -5,11 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mm2slo_logship.files.source import Source
-from mm2slo_logship.hec.hec_client import Connection
-from mm2slo_logship.ship_metrics import ShipMetrics
-from mm2slo_logship.ship_settings import ShipSettings
-from mm2slo_logship.shipper import Shipper
+from mm2slo_logship.event_delivery import ShipMetrics
+from mm2slo_logship.hec_client import Connection
+from mm2slo_logship.log_files import Source
+from mm2slo_logship.shipper import Shipper, ShipSettings
 
 
 def make_settings(folder: Path, urls: list[str], *sources: Source, **more: Any) -> ShipSettings:

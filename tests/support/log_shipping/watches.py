@@ -7,9 +7,9 @@ from typing import Any
 
 from log_shipping.clocks import StoppedClock
 from log_shipping.parsers import JsonLineParser
-from mm2slo_logship.checkpoints import Checkpoints
-from mm2slo_logship.files.file_watch import FileWatch
-from mm2slo_logship.files.source import EventParser, Source
+from mm2slo_logship.file_watch import FileWatch
+from mm2slo_logship.log_files import EventParser, Source
+from mm2slo_logship.ship_state import Checkpoints
 
 
 class RecordedLosses:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mm2slo_core.objectives import Objective, Severity
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.objectives.objective import Objective, Severity
 from mm2slo_core.reporting.entry_evaluation import IndicatorData
 from mm2slo_core.reporting.report_entry import Confirmation
 from mm2slo_core.reporting.step_counts import (
@@ -13,9 +14,8 @@ from mm2slo_core.reporting.step_counts import (
     Indicator,
     SpanCounts,
     StepCounts,
-    counted,
+    count_span,
 )
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 
 DAY = 86_400.0
@@ -54,7 +54,7 @@ class Minutes:
 
     def count(self, span: Span) -> SpanCounts:
         """The sum over *span*."""
-        return counted(self.within(span), span)
+        return count_span(self.within(span), span)
 
     def answer(
         self, spans: Sequence[Span], confirmation: Confirmation | None = None

@@ -4,7 +4,7 @@
 free loopback ports, and end with their context or with this process.
 """
 
-from mm2slo_lab.monitoring import Prometheus
+from mm2slo_lab.lab_monitoring import Prometheus
 from monitoring.alertmanager import Alertmanager, alert, alertmanager
 from monitoring.history_blocks import write_history_blocks
 from monitoring.monitoring_stack import Monitoring, monitoring

@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from mm2slo_alerts.alertmanager import TEMPLATES
-from mm2slo_alerts.slack import template
+from mm2slo_alerts.alertmanager_config import TEMPLATES
+from mm2slo_alerts.slack_template import message_template
 from mm2slo_core.config.alerting_config import AlertingConfig
-from mm2slo_lab.monitoring import Alertmanager as Running
-from mm2slo_lab.monitoring import alertmanager as running
-from mm2slo_lab.monitoring import find_program
-from mm2slo_lab.monitoring.monitoring_server import post_json
+from mm2slo_lab.lab_monitoring import Alertmanager as Running
+from mm2slo_lab.lab_monitoring import alertmanager as running
+from mm2slo_lab.lab_monitoring import find_program, post_json
 
 EXTERNAL_URL: Final = "http://alertmanager.example"
 """Address in messages; with the free port they would differ from run to run."""
@@ -98,6 +97,6 @@ def alertmanager(
     folder: Path, configuration: str, config: AlertingConfig | None = None
 ) -> Iterator[Alertmanager]:
     """Run Alertmanager in *folder* with the text *configuration* and the Slack template."""
-    templates = {TEMPLATES: template(config or AlertingConfig())}
+    templates = {TEMPLATES: message_template(config or AlertingConfig())}
     with running(folder, configuration, templates, external_url=EXTERNAL_URL) as server:
         yield Alertmanager(server.url, server.folder, server.process)

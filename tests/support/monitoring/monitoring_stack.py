@@ -7,11 +7,11 @@ from pathlib import Path
 
 from fake_slack import FakeSlackWebhook
 
-from mm2slo_alerts.output_files import ALERTMANAGER, generated
-from mm2slo_alerts.rule_model import PRODUCTION, Scale
-from mm2slo_core.config import Config
+from mm2slo_alerts.alert_files import ALERTMANAGER, generated
+from mm2slo_alerts.alert_rules import PRODUCTION, Scale
 from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
-from mm2slo_lab.monitoring import Prometheus
+from mm2slo_core.config.config_model import Config
+from mm2slo_lab.lab_monitoring import Prometheus
 from monitoring.alertmanager import Alertmanager, alertmanager
 from monitoring.prometheus import prometheus
 

@@ -2,7 +2,7 @@
 
 import urllib.request
 
-from mm2slo_lab.monitoring import Prometheus
+from mm2slo_lab.lab_monitoring import Prometheus
 
 
 def own_metrics(server: Prometheus, name: str) -> dict[str, float]:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from mm2slo_alerts.rule_model import PRODUCTION, Scale
-from mm2slo_lab.monitoring import Cadence, Prometheus
-from mm2slo_lab.monitoring import prometheus as running
+from mm2slo_alerts.alert_rules import PRODUCTION, Scale
+from mm2slo_lab.lab_monitoring import Cadence, Prometheus
+from mm2slo_lab.lab_monitoring import prometheus as running
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from typing import Final
 import pytest
 import yaml
 
-from mm2slo_alerts.rule_model import Group
-from mm2slo_alerts.rule_text import prometheus_text
+from mm2slo_alerts.alert_rules import Group, prometheus_text
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 RULE_TESTS: Final = ROOT / "tests" / "rules"

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.step_counts import STEP_MS, Indicator, Tally
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import CounterState, LeaseHeldError
+from mm2slo_store.sli_history import CounterState
+from mm2slo_store.store_leases import LeaseHeldError
 
 FLOW = Flow("us", "eu")
 AVAILABILITY = Indicator(FLOW, SliKey(Sli.AVAILABILITY))

@@ -12,10 +12,10 @@ import threading
 
 from store_specs.audit_process import kill_at_statement
 
+from mm2slo_report.recording.exporter_scraper import ScrapeTarget
 from mm2slo_report.recording.recorder import Recorder
-from mm2slo_report.recording.recorder_lease import RecorderLease
-from mm2slo_report.recording.scraper import Target
-from mm2slo_store import Store
+from mm2slo_report.recording.recorder_history import RecorderLease
+from mm2slo_store.store import Store
 from recorder_fakes import NOON
 
 _INTERVAL_MS = 15_000
@@ -31,7 +31,7 @@ def main(exporter: str, path: str, pages: str, statement: str | None = None) -> 
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with Store.open(path, clock=lambda: now) as store:
         lease = RecorderLease(store, "the only one", _INTERVAL_MS / 1000)
-        recorder = Recorder([Target.at(exporter)], store, lambda: now, lease=lease)
+        recorder = Recorder([ScrapeTarget.at(exporter)], store, lambda: now, lease=lease)
         print("ready", flush=True)
         while not stop.wait(_PAUSE):
             recorder.run_once()

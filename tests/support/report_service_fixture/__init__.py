@@ -10,14 +10,13 @@ from zoneinfo import ZoneInfo
 
 from minute_history import AVAILABILITY, DAY_MS, FLOW, Minutes, objective
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, StepCounts
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.reporter import Reporter
-from mm2slo_report.stored_facts import StoreFacts
-from mm2slo_report.web.app import create_app
+from mm2slo_report.reporter import Reporter, StoreFacts
+from mm2slo_report.service_settings import Settings
+from mm2slo_report.web.report_app import create_app
 from mm2slo_report.web.report_service import ReportService
-from mm2slo_report.web.service_settings import Settings
 
 with warnings.catch_warnings():
     # Starlette deprecates httpx for its successor; both work for tests.
@@ -26,13 +25,13 @@ with warnings.catch_warnings():
 
 from collections.abc import Callable, Mapping, Sequence
 
-from mm2slo_core.objectives import Objective
 from mm2slo_core.objectives.exclusion import Exclusion, Span
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus
-from mm2slo_report.web.service_settings import Tokens
-from mm2slo_report.web.tokens import Token
-from mm2slo_store import Store
+from mm2slo_core.objectives.objective import Objective
+from mm2slo_report.access_tokens import AccessToken
+from mm2slo_report.service_settings import Tokens
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_report.web.report_service import FlowStatus, Maintenance, RecorderStatus
+from mm2slo_store.store import Store
 
 NOW = 1_784_025_012_345
 """2026-07-14T10:30:12.345Z."""
@@ -211,14 +210,14 @@ class ReportOnlyMaintenance:
 class FixedTokens:
     """Tokens that do not change."""
 
-    valid: tuple[Token, ...]
+    valid: tuple[AccessToken, ...]
 
 
 def start_service(
     store: Store,
     source: MemorySource | None = None,
     *,
-    tokens: tuple[Token, ...] = (),
+    tokens: tuple[AccessToken, ...] = (),
     token_source: Tokens | None = None,
     maintenance: Maintenance | None = None,
     missing_rules: Callable[[], Sequence[str]] | None = None,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from mm2slo_core.promql import duration, number
+from mm2slo_core.catalogue.promql import duration, number
 
 _TOKEN: Final = re.compile(
     r"""

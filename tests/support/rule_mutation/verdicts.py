@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from mm2slo_alerts.rule_tests import RuleTest
-from mm2slo_cli.alerts_promtool import RuleFiles, failure
+from mm2slo_alerts.promtool_tests import RuleTest
+from mm2slo_cli.alerts_test import RuleFiles, failure
 from rule_mutation.equivalents import equivalence_reason
 from rule_mutation.mutants import Mutant, mutants, seconds
 

@@ -1,6 +1,7 @@
 """The recording rules in Python: increases and steps of counters, and sums of steps.
 
-The counterpart of `mm2slo_alerts.recording`; a test compares both. Times are epoch ms, lengths
+The counterpart of `mm2slo_alerts.recording_rules`; a test compares both. Times are epoch ms,
+lengths
 seconds. Bad and all events are averaged over the replicas of an exporter.
 """
 

@@ -6,31 +6,31 @@ from typing import Final
 
 from minute_history import indicator, objective
 
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import Evidence
-from mm2slo_core.objectives import Objective
+from mm2slo_core.audit.unit_outcome import Evidence, Verdict
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
-from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
-from mm2slo_core.reporting.entry_order import worst_first
-from mm2slo_core.reporting.incidents import by_day, incidents
-from mm2slo_core.reporting.report_entry import Entry
-from mm2slo_core.reporting.report_periods import days
-from mm2slo_core.reporting.report_query import ReportQuery
-from mm2slo_core.reporting.slo_report import Detail, Report
+from mm2slo_core.objectives.objective import Objective
+from mm2slo_core.records.timeline_record import Side
+from mm2slo_core.reporting.entry_evaluation import (
+    AuditedUnit,
+    IndicatorData,
+    confirmation,
+    evaluate_entries,
+)
+from mm2slo_core.reporting.report_entry import Entry, worst_first
+from mm2slo_core.reporting.report_query import ReportQuery, day_spans
+from mm2slo_core.reporting.slo_report import EntryDetail, Report, by_day, incidents
 from mm2slo_core.reporting.step_counts import MINUTE_MS, SpanCounts, StepCounts
-from mm2slo_core.sli_counters import Sli, SliKey
-from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering import (
+from mm2slo_report.rendering.page_views import (
     AuditView,
-    FlowView,
+    FlowStatusView,
     GroupView,
+    LagView,
     LatencyView,
     PercentileView,
 )
-from mm2slo_report.rendering.page_views import LagView
-from mm2slo_store import StoredEvidence
+from mm2slo_store.audit_rows import StoredEvidence
 
 NOW: Final = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 DAY_MS: Final = 86_400_000
@@ -123,7 +123,7 @@ def sample_entries() -> tuple[Entry, ...]:
         )
         for each, history in histories.items()
     }
-    return worst_first(entries(query, data))
+    return worst_first(evaluate_entries(query, data))
 
 
 def sample_report() -> Report:
@@ -138,18 +138,18 @@ def sample_report() -> Report:
     )
 
 
-def sample_details() -> tuple[Detail, ...]:
+def sample_details() -> tuple[EntryDetail, ...]:
     """Details of objectives with outages."""
     _, histories = _query_and_histories()
     found = []
     for entry in sample_entries():
         history = histories[entry.objective]
         if history.outages:
-            parts = days(entry.window, UTC)
+            parts = day_spans(entry.window, UTC)
             allowed = entry.budget.total_events
             counts = {part: history.count(part) for part in parts}
             found.append(
-                Detail(
+                EntryDetail(
                     entry=entry,
                     days=by_day(parts, counts, allowed),
                     incidents=incidents(
@@ -161,21 +161,21 @@ def sample_details() -> tuple[Detail, ...]:
 
 
 FLOWS: Final = (
-    FlowView(
+    FlowStatusView(
         flow=WEST,
         state="running",
         lag_records=1_532.0,
         lag_seconds=2.4,
         headroom_seconds=604_000.0,
     ),
-    FlowView(
+    FlowStatusView(
         flow=EAST,
         state="stopped",
         lag_records=88_120.0,
         lag_seconds=712.0,
         headroom_seconds=86_000.0,
     ),
-    FlowView(flow=NORTH, state="unknown"),
+    FlowStatusView(flow=NORTH, state="unknown"),
 )
 GROUPS: Final = (
     GroupView(

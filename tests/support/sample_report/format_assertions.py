@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from mm2slo_core.reporting.percent_text import share, signed_share
-from mm2slo_report.rendering.value_format import burn, count
+from mm2slo_core.quantity_text import share_text, signed_share_text
+from mm2slo_report.rendering.report_text import burn_rate_text, count_text
 from sample_report.parsed_output import Document, cells, data_of_rows
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ def check_html(html: str, entries: Entries) -> None:
         cells_of_row = rows[entry["id"]]
         for path in HTML_FIELDS:
             assert _same(cells_of_row[path].value, _at(entry, path)), (entry["id"], path)
-        assert cells_of_row["sli_ratio"].text == share(entry["sli_ratio"])
-        assert cells_of_row["events.bad"].text == count(entry["events"]["bad"])
-        assert cells_of_row["events.total"].text == count(entry["events"]["total"])
+        assert cells_of_row["sli_ratio"].text == share_text(entry["sli_ratio"])
+        assert cells_of_row["events.bad"].text == count_text(entry["events"]["bad"])
+        assert cells_of_row["events.total"].text == count_text(entry["events"]["total"])
         assert cells_of_row["budget.remaining_ratio"].text.startswith(
-            signed_share(entry["budget"]["remaining_ratio"])
+            signed_share_text(entry["budget"]["remaining_ratio"])
         )
     named = [each.attributes for each in Document(html).elements if "data-slo" in each.attributes]
     assert [each["data-status"] for each in named] == [each["status"] for each in entries]
@@ -85,18 +85,18 @@ def check_markdown(text: str, entries: Entries) -> None:
         row_texts = dict(zip(header, row, strict=True))
         assert row_texts["Status"] == entry["status"].replace("_", " ")
         assert row_texts["Flow"] == entry["flow"]["name"]
-        assert row_texts["Measured"] == share(entry["sli_ratio"])
-        assert row_texts["Bad events"] == count(entry["events"]["bad"])
-        assert row_texts["Events"] == count(entry["events"]["total"])
+        assert row_texts["Measured"] == share_text(entry["sli_ratio"])
+        assert row_texts["Bad events"] == count_text(entry["events"]["bad"])
+        assert row_texts["Events"] == count_text(entry["events"]["total"])
         assert row_texts["Remaining budget"].startswith(
-            signed_share(entry["budget"]["remaining_ratio"])
+            signed_share_text(entry["budget"]["remaining_ratio"])
         )
-        assert row_texts["Burn rate (1h)"] == burn(entry["burn_rate"]["1h"])
-        assert row_texts["Coverage"] == share(entry["coverage"]["ratio"])
+        assert row_texts["Burn rate (1h)"] == burn_rate_text(entry["burn_rate"]["1h"])
+        assert row_texts["Coverage"] == share_text(entry["coverage"]["ratio"])
     names = ("good", "bad", "unknown", "excluded")
     counted = sorted(_COUNTS.findall(text))
     assert counted == sorted(
-        tuple(count(each["events"][name]) for name in names) for each in entries
+        tuple(count_text(each["events"][name]) for name in names) for each in entries
     )
 
 

@@ -24,11 +24,10 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
-from mm2slo_lab import Engine, LabTopology, Security
 from mm2slo_lab.broker import Broker, BrokerPorts
-from mm2slo_lab.java_runtime import Runtime
-from mm2slo_lab.kafka_versions import DEFAULT_VERSION
-from mm2slo_lab.ports import HOST, free_ports
+from mm2slo_lab.kafka_runtime import Runtime
+from mm2slo_lab.lab_topology import DEFAULT_VERSION, LabEngine, LabSecurity, LabTopology
+from mm2slo_lab.managed_process import HOST, free_ports
 
 STORE_PASSWORD = "store-secret"
 
@@ -101,7 +100,7 @@ def tls_properties(certificates: Certificates, folder: Path, client_auth: str) -
 
 @contextmanager
 def running_broker(
-    alias: str, root: Path, security: Security, listeners: Collection[Listener] = ()
+    alias: str, root: Path, security: LabSecurity, listeners: Collection[Listener] = ()
 ) -> Iterator[Broker]:
     """Run a broker with the lab's listener of *security*, and *listeners*.
 
@@ -121,7 +120,7 @@ def running_broker(
         prefix = f"listener.name.{each.name.lower()}."
         overrides |= {prefix + key: value for key, value in each.properties.items()}
     topology = LabTopology(
-        (alias,), (), engine=Engine.NONE, security=security, broker_properties=overrides
+        (alias,), (), engine=LabEngine.NONE, security=security, broker_properties=overrides
     )
     broker = Broker(alias, ports, topology, Runtime.prepare(DEFAULT_VERSION, root))
     try:

@@ -9,7 +9,7 @@ import requests
 from canary_log import Counts, Event, Sent, count
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
 
 OWN_TOPIC, HEARTBEATS = Flow("us", "eu"), Flow("eu", "us")
 """A flow whose canaries use their own topic, and one whose canaries use the heartbeats topic."""

@@ -11,10 +11,10 @@ from cli_process import run_mm2slo
 from exporter_watch import Scrape
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.kafka_jars import Progress
-from mm2slo_lab.ports import accepts, free_ports
+from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.managed_process import accepts, free_ports, wait_for
+from mm2slo_lab.running_lab import Lab
 from slo_scenario import (
     DEADLINE,
     HEARTBEATS,

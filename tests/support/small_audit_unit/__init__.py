@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mm2slo_core.audit.audit_record import AuditRecord
 from mm2slo_core.audit.audit_scope import (
+    AuditRecord,
     FlowScope,
     SourcePartition,
     TargetPartition,
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.unit_outcome import UnitOutcome
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Identity, Sample
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 
 CENSUS = Sample(1.0)

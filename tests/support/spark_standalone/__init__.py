@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
-from mm2slo_lab.ports import HOST, accepts, free_ports
+from mm2slo_lab.managed_process import (
+    HOST,
+    ManagedProcess,
+    ProcessSpec,
+    accepts,
+    free_ports,
+    wait_for,
+)
 
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"

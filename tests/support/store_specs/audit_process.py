@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 from store_specs.back_end import Clock
 from store_specs.sample_results import judged, orders_outcome, run_of
 

@@ -5,11 +5,9 @@ from dataclasses import replace
 import pytest
 
 from mm2slo_core.audit.audit_scope import NotAuditedReason, Window
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import PartitionOutcome, UnitOutcome
+from mm2slo_core.audit.unit_outcome import PartitionOutcome, UnitOutcome, Verdict
 from mm2slo_core.topology import Flow
-from mm2slo_store import UnitKey
-from mm2slo_store.audit_rows import RunPlace, RunState
+from mm2slo_store.audit_rows import RunPlace, RunState, UnitKey
 from store_specs.back_end import BackEnd
 from store_specs.sample_results import (
     AP_EU,

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import MetaData, create_engine, select, text
 from sqlalchemy.pool import NullPool
 
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 
 @dataclass

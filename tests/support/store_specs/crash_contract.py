@@ -6,8 +6,8 @@ import signal
 import pytest
 
 from mm2slo_core.reporting.step_counts import STEP_MS, Tally
-from mm2slo_store import Store
-from mm2slo_store.schema import REVISION
+from mm2slo_store.store import Store
+from mm2slo_store.store_schema import REVISION
 from store_specs.back_end import BackEnd
 from store_specs.history_process import INDICATORS, growth, start
 from store_specs.sample_history import at, span

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import DigestClaim
+from mm2slo_store.store_leases import DigestClaim
 from store_specs.back_end import BackEnd
 from store_specs.history_process import start
 

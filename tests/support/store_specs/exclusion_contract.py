@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mm2slo_core.objectives.exclusion import Exclusion, Mark, Span
+from mm2slo_core.objectives.exclusion import Exclusion, ExclusionMark, Span
 from mm2slo_core.user_errors import UserError
 from store_specs.back_end import BackEnd
 from store_specs.sample_results import AP_EU, US_EU
@@ -36,7 +36,7 @@ class ExclusionContract:
             store.add_exclusion(UPGRADE)
             removed = store.remove_exclusion(UPGRADE.id, who="ben")
             assert removed == replace(UPGRADE, removed_at=UPGRADE.end, removed_by="ben")
-            assert removed.mark is Mark.REMOVED_LATE
+            assert removed.mark is ExclusionMark.REMOVED_LATE
             back_end.clock.now += 1
             with pytest.raises(UserError, match="was already removed by ben"):
                 store.remove_exclusion(UPGRADE.id, who="eve")

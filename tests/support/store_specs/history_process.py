@@ -9,10 +9,11 @@ claim PERIOD CHANNEL   opens the store, prints "open", waits for a line, claims,
 import subprocess
 import sys
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.step_counts import STEP_MS, Indicator, Tally
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_store import CounterState, Store
+from mm2slo_store.sli_history import CounterState
+from mm2slo_store.store import Store
 from store_specs.audit_process import kill_at_statement, start_module
 from store_specs.back_end import Clock
 from store_specs.sample_history import at

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_store import LeaseHeldError, LeaseLostError
+from mm2slo_store.store_leases import LeaseHeldError, LeaseLostError
 from store_specs.back_end import BackEnd
 from store_specs.sample_results import ORDERS, judged, orders_outcome, run_of, unjudged
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from mm2slo_store import LeaseHeldError
+from mm2slo_store.store_leases import LeaseHeldError
 from store_specs.audit_process import WINDOW, start
 from store_specs.back_end import BackEnd
 from store_specs.sample_results import ORDERS, judged, orders_outcome, run_of

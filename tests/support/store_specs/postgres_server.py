@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from mm2slo_lab.ports import free_ports
+from mm2slo_lab.managed_process import free_ports
 from store_specs.back_end import BackEnd
 
 USER, PASSWORD = "slo", "s3cr3t/w0rd"

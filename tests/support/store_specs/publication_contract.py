@@ -6,11 +6,10 @@ import pytest
 from sqlalchemy import text
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import RunState, UnitKey
-from mm2slo_store.schema import REVISION
+from mm2slo_store.audit_rows import RunState, UnitKey
+from mm2slo_store.store_schema import REVISION
 from store_specs.back_end import BackEnd
 from store_specs.sample_results import (
     AP_EU,

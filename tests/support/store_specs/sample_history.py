@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import STEP_MS, Indicator, SpanCounts, Tally
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 HOUR = 3_600_000
 START = 1_790_000_000_000 // HOUR * HOUR

@@ -15,8 +15,7 @@ from mm2slo_core.audit.audit_scope import (
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.audit.unit_outcome import (
     AffinityOutcome,
     Evidence,
@@ -25,10 +24,18 @@ from mm2slo_core.audit.unit_outcome import (
     PartitionOutcome,
     ReplayEvent,
     UnitOutcome,
+    Verdict,
 )
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
-from mm2slo_store import AuditRun, JudgedUnit, RunDirectory, RunHeader, StatedBound, UnjudgedUnit
+from mm2slo_store.audit_rows import (
+    AuditRun,
+    JudgedUnit,
+    RunDirectory,
+    RunHeader,
+    StatedBound,
+    UnjudgedUnit,
+)
 
 US_EU = Flow("us", "eu")
 AP_EU = Flow("ap", "eu")

@@ -7,7 +7,7 @@ import pytest
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import STEP_MS, SpanCounts, StepCounts, Tally
-from mm2slo_store import CounterState
+from mm2slo_store.sli_history import CounterState
 from store_specs.back_end import BackEnd
 from store_specs.sample_history import BACK, SLOW, UP, ReferenceHistory, at, span
 

@@ -12,24 +12,25 @@ from mm2slo_core.audit.unit_outcome import (
     ReplayEvent,
     UnitOutcome,
 )
-from mm2slo_store import RunDirectory, Store, schema
-from mm2slo_store.json_encoding import decode_scope
-from mm2slo_store.row_conversion import from_row
+from mm2slo_store import store_schema
+from mm2slo_store.audit_rows import RunDirectory
+from mm2slo_store.row_conversion import decode_scope, from_row
+from mm2slo_store.store import Store
 
 
 def stored_outcome(store: Store, run_id: str, unit: int) -> UnitOutcome:
     """The published outcome of a judged unit."""
-    (row,) = _rows(store, schema.units, run_id=run_id, unit=unit)
-    partitions = _rows(store, schema.partitions, run_id=run_id, unit=unit)
-    evidence = _rows(store, schema.evidence, run_id=run_id, unit=unit)
-    replays = _rows(store, schema.replays, run_id=run_id, unit=unit)
+    (row,) = _rows(store, store_schema.units, run_id=run_id, unit=unit)
+    partitions = _rows(store, store_schema.partitions, run_id=run_id, unit=unit)
+    evidence = _rows(store, store_schema.evidence, run_id=run_id, unit=unit)
+    replays = _rows(store, store_schema.replays, run_id=run_id, unit=unit)
     return UnitOutcome(
         scope=decode_scope(row["scope"]),
         partitions=tuple(
             from_row(
                 PartitionOutcome,
                 each,
-                flow=None if each["flow"] == schema.NO_FLOW else each["flow"],
+                flow=None if each["flow"] == store_schema.NO_FLOW else each["flow"],
             )
             for each in partitions
         ),
@@ -44,7 +45,7 @@ def stored_outcome(store: Store, run_id: str, unit: int) -> UnitOutcome:
 
 def stored_directories(store: Store, **key: object) -> tuple[RunDirectory, ...]:
     """The run directories that stored runs reference."""
-    rows = _rows(store, schema.directories, **key)
+    rows = _rows(store, store_schema.directories, **key)
     return tuple(from_row(RunDirectory, each) for each in rows)
 
 

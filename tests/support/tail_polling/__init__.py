@@ -3,13 +3,15 @@
 import time
 from collections.abc import Callable
 
-from mm2slo_kafka.tailed_topic import Batch
+from mm2slo_kafka.tailed_topic import TailBatch
 from mm2slo_kafka.topic_tail import TopicTail
 
 
-def poll_until(tail: TopicTail, reached: Callable[[], bool], seconds: float = 30.0) -> list[Batch]:
+def poll_until(
+    tail: TopicTail, reached: Callable[[], bool], seconds: float = 30.0
+) -> list[TailBatch]:
     """The batches read until *reached*; fails after *seconds*."""
-    batches: list[Batch] = []
+    batches: list[TailBatch] = []
     deadline = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < deadline, f"not reached; {tail.state}, {tail.problem}"

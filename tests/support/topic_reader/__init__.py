@@ -8,7 +8,7 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 
 _TIMEOUT = 60.0
 _US_EU: Final = Flow("us", "eu")

@@ -8,14 +8,14 @@ from typing import Final
 
 from promtool import evaluate, needs_promtool
 
-from mm2slo_alerts import burn, causes, recording
-from mm2slo_alerts.rule_model import PRODUCTION, Group, Links, RecordingRule
-from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
-from mm2slo_core.catalogue import RECORDED, SLI_LABELS
-from mm2slo_core.config.published_indicators import default_objective_rules
-from mm2slo_core.objectives import ObjectiveRule, Severity
-from mm2slo_core.promql import duration
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_alerts import alert_files, burn_alerts, recording_rules
+from mm2slo_alerts.alert_rules import PRODUCTION, AlertLinks, Group, RecordingRule
+from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
+from mm2slo_core.catalogue.prometheus_series import RECORDED, SLI_LABELS
+from mm2slo_core.catalogue.promql import duration
+from mm2slo_core.config.config_model import default_objective_rules
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import ObjectiveRule, Severity
 
 LOOKBACK: Final = 300.0
 """Seconds that Prometheus and vmalert look back for an instant selector by default."""
@@ -28,8 +28,8 @@ _READ: Final = re.compile(
 
 
 def every_group(rules: Iterable[ObjectiveRule]) -> tuple[Group, ...]:
-    flows = causes.groups(DEFAULT_THRESHOLDS, Links(), PRODUCTION)
-    return (*recording.groups(tuple(rules)), *burn.groups(), *flows)
+    flows = alert_files.cause_groups(DEFAULT_THRESHOLDS, AlertLinks(), PRODUCTION)
+    return (*recording_rules.recording_groups(tuple(rules)), *burn_alerts.burn_groups(), *flows)
 
 
 def recorders(groups: Iterable[Group]) -> dict[str, Group]:

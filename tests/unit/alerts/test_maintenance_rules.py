@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mm2slo_alerts.maintenance_rules import groups, text
-from mm2slo_alerts.rule_model import Scale
+from mm2slo_alerts.alert_rules import Scale
+from mm2slo_alerts.recording_rules import maintenance_groups, maintenance_text
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
 
@@ -41,7 +41,9 @@ def active_at(
 
     Its clock starts at the epoch.
     """
-    (folder / "rules.yml").write_text(text(groups(exclusions, [US_EU, EU_US, AP_EU])))
+    (folder / "rules.yml").write_text(
+        maintenance_text(maintenance_groups(exclusions, [US_EU, EU_US, AP_EU]))
+    )
     samples = [
         {
             "expr": "flow:mm2_maintenance:active",
@@ -111,7 +113,9 @@ PAGES = ["MM2ErrorBudgetBurn", "MM2FlowStopped"]
 def test_stop_during_maintenance_does_not_page(tmp_path: Path, flow: str, fired: list[str]) -> None:
     """With the generated rules; the flow is stopped from minute 12 to 40."""
     until_42 = replace(EXCLUSION, flows=(flow,), end=42 * MINUTE)
-    (tmp_path / "maintenance.yml").write_text(text(groups([until_42], [US_EU, EU_US])))
+    (tmp_path / "maintenance.yml").write_text(
+        maintenance_text(maintenance_groups([until_42], [US_EU, EU_US]))
+    )
     rules = yaml.safe_load((GENERATED / "mm2slo-alerts.rules.yml").read_text())["groups"]
     pages = [
         rule for group in rules for rule in group["rules"] if rule.get("alert") in (None, *PAGES)
@@ -176,7 +180,10 @@ def test_series_of_removed_exclusion_ends_at_removal(tmp_path: Path) -> None:
 
 def test_file_does_not_depend_on_time_of_writing(tmp_path: Path) -> None:
     late = replace(EXCLUSION, added_at=12 * MINUTE)
-    written = [text(groups([late], [EU_US, US_EU], now)) for now in (12 * MINUTE, 28 * DAY)]
+    written = [
+        maintenance_text(maintenance_groups([late], [EU_US, US_EU], now))
+        for now in (12 * MINUTE, 28 * DAY)
+    ]
     assert written[0] == written[1]
     assert (
         written[0]
@@ -204,25 +211,25 @@ groups:
 
 def test_times_are_exact_to_the_millisecond() -> None:
     odd = replace(EXCLUSION, start=1_795_000_000_005, end=1_795_000_060_120)
-    ((rule,),) = (group.rules for group in groups([odd], [US_EU]))
+    ((rule,),) = (group.rules for group in maintenance_groups([odd], [US_EU]))
     assert "vector(time()) >= 1795000000.005 < 1795000060.12\n" in rule.expr
 
 
 def test_exclusions_before_longest_window_are_omitted() -> None:
     end = EXCLUSION.end
-    assert groups([EXCLUSION], [US_EU], end + 28 * DAY - 1) != ()
-    assert groups([EXCLUSION], [US_EU], end + 28 * DAY) == ()
-    assert groups([EXCLUSION], [US_EU], end + 28 * DAY, window=35 * 86_400.0) != ()
+    assert maintenance_groups([EXCLUSION], [US_EU], end + 28 * DAY - 1) != ()
+    assert maintenance_groups([EXCLUSION], [US_EU], end + 28 * DAY) == ()
+    assert maintenance_groups([EXCLUSION], [US_EU], end + 28 * DAY, window=35 * 86_400.0) != ()
 
 
 def test_exclusions_without_effect_in_prometheus_are_omitted() -> None:
-    assert groups([replace(EXCLUSION, added_at=EXCLUSION.end)], [US_EU]) == ()
-    assert groups([replace(EXCLUSION, removed_at=EXCLUSION.start)], [US_EU]) == ()
-    assert groups([replace(EXCLUSION, flows=("eu->*",))], [US_EU, AP_EU]) == ()
+    assert maintenance_groups([replace(EXCLUSION, added_at=EXCLUSION.end)], [US_EU]) == ()
+    assert maintenance_groups([replace(EXCLUSION, removed_at=EXCLUSION.start)], [US_EU]) == ()
+    assert maintenance_groups([replace(EXCLUSION, flows=("eu->*",))], [US_EU, AP_EU]) == ()
 
 
 def test_prometheus_loads_a_file_without_exclusions(tmp_path: Path) -> None:
-    (tmp_path / "rules.yml").write_text(text(()))
+    (tmp_path / "rules.yml").write_text(maintenance_text(()))
     (tmp_path / "prometheus.yml").write_text("rule_files: [rules.yml]\n")
     checked = promtool("check", "config", "prometheus.yml", folder=tmp_path)
     assert checked.returncode == 0, checked.stderr
@@ -231,7 +238,7 @@ def test_prometheus_loads_a_file_without_exclusions(tmp_path: Path) -> None:
 
 def test_special_characters_in_aliases_are_escaped(tmp_path: Path) -> None:
     odd = Flow("u:s", '"eu\\{{x}}')
-    written = text(groups([replace(EXCLUSION, flows=("*",))], [odd]))
+    written = maintenance_text(maintenance_groups([replace(EXCLUSION, flows=("*",))], [odd]))
     (tmp_path / "rules.yml").write_text(written)
     assert promtool("check", "rules", "rules.yml", folder=tmp_path).returncode == 0
     document: Any = yaml.safe_load(written)
@@ -239,7 +246,7 @@ def test_special_characters_in_aliases_are_escaped(tmp_path: Path) -> None:
 
 
 def test_scale_shortens_only_the_interval() -> None:
-    (whole,) = groups([EXCLUSION], [US_EU])
-    (scaled,) = groups([EXCLUSION], [US_EU], scale=Scale(1 / 60))
+    (whole,) = maintenance_groups([EXCLUSION], [US_EU])
+    (scaled,) = maintenance_groups([EXCLUSION], [US_EU], scale=Scale(1 / 60))
     assert (whole.interval, scaled.interval) == (30.0, 0.5)
     assert whole.rules == scaled.rules

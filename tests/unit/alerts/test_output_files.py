@@ -3,8 +3,9 @@
 import pytest
 import yaml
 
-from mm2slo_alerts.output_files import DEFAULT_FORMATS, Format, generated
-from mm2slo_core.config import Config, load_config
+from mm2slo_alerts.alert_files import DEFAULT_FORMATS, GeneratedFormat, generated
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError
 
 BASE = """\
@@ -22,14 +23,14 @@ def config(more: str = "") -> Config:
 @pytest.mark.parametrize(
     ("formats", "names"),
     [
-        ((Format.PROMETHEUS,), {"mm2slo-recording.rules.yml", "mm2slo-alerts.rules.yml"}),
-        ((Format.PROMETHEUSRULE,), {"mm2slo-rules.prometheusrule.yaml"}),
-        ((Format.ALERTMANAGER,), {"alertmanager.yml", "mm2slo.tmpl"}),
-        ((Format.FRAGMENT,), {"mm2slo-fragment.yml", "mm2slo.tmpl"}),
-        ((Format.ALERTMANAGERCONFIG,), {"mm2slo.alertmanagerconfig.yaml"}),
+        ((GeneratedFormat.PROMETHEUS,), {"mm2slo-recording.rules.yml", "mm2slo-alerts.rules.yml"}),
+        ((GeneratedFormat.PROMETHEUSRULE,), {"mm2slo-rules.prometheusrule.yaml"}),
+        ((GeneratedFormat.ALERTMANAGER,), {"alertmanager.yml", "mm2slo.tmpl"}),
+        ((GeneratedFormat.FRAGMENT,), {"mm2slo-fragment.yml", "mm2slo.tmpl"}),
+        ((GeneratedFormat.ALERTMANAGERCONFIG,), {"mm2slo.alertmanagerconfig.yaml"}),
     ],
 )
-def test_each_format_has_its_files(formats: tuple[Format, ...], names: set[str]) -> None:
+def test_each_format_has_its_files(formats: tuple[GeneratedFormat, ...], names: set[str]) -> None:
     files = generated(config("  namespace: monitoring\n"), formats=formats)
     assert {name.rpartition("/")[2] for name in files} == names
 

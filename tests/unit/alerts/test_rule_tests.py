@@ -1,6 +1,6 @@
 """Tests of rules reduced to the rules they need."""
 
-from mm2slo_alerts.rule_tests import RuleTest
+from mm2slo_alerts.promtool_tests import RuleTest
 
 
 def test_rule_test_keeps_its_own_alerts_without_links() -> None:

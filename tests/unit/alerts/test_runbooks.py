@@ -17,11 +17,11 @@ from typer.main import get_command
 
 from mm2slo_cli.main import app
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue.logship_metrics import LOGSHIP_GROUPS
-from mm2slo_core.group_readiness import BlockReason
-from mm2slo_core.objectives import DEFAULT_WINDOW, WINDOW_PAIRS
-from mm2slo_core.promql import duration
-from mm2slo_exporter.collection_health import Stage
+from mm2slo_core.catalogue.promql import duration
+from mm2slo_core.catalogue.service_metrics import LOGSHIP_GROUPS
+from mm2slo_core.indicators.group_readiness import BlockReason
+from mm2slo_core.objectives.objective import DEFAULT_WINDOW, WINDOW_PAIRS
+from mm2slo_exporter.collection_health import CollectionStage
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "runbooks"
@@ -269,7 +269,7 @@ def test_runbooks_list_every_reason_and_stage() -> None:
     blocked = page("MM2FailoverNotReady")
     assert [reason for reason in BlockReason if f"`{reason}`" not in blocked] == []
     failing = page("MM2CollectionFailing")
-    assert [stage for stage in Stage if f"`{stage}`" not in failing] == []
+    assert [stage for stage in CollectionStage if f"`{stage}`" not in failing] == []
 
 
 def test_burn_windows_match_rules() -> None:

@@ -12,10 +12,10 @@ from typing import Final
 
 from promtool import evaluate, needs_promtool
 
-from mm2slo_alerts import recording
-from mm2slo_alerts.output_files import alert_groups
-from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Group, Links, Rule
-from mm2slo_core.config.published_indicators import default_objective_rules
+from mm2slo_alerts import recording_rules
+from mm2slo_alerts.alert_files import alert_groups
+from mm2slo_alerts.alert_rules import PRODUCTION, AlertLinks, AlertRule, Group, Rule
+from mm2slo_core.config.config_model import default_objective_rules
 
 AVAILABLE, FRESH, FAST_TIER = "availability", "data_freshness", "latency"
 TIERS: Final = {AVAILABLE: "all", FRESH: "default", FAST_TIER: "10s"}
@@ -77,7 +77,10 @@ def test_stop_and_catching_up_fire_expected_alerts(tmp_path: Path) -> None:
         for minute, alerts in FIRING.items()
     }
     groups = (
-        *recording.groups(default_objective_rules(), PRODUCTION),
-        *(replace(each, rules=tuple(without_annotations(each))) for each in alert_groups(Links())),
+        *recording_rules.recording_groups(default_objective_rules(), PRODUCTION),
+        *(
+            replace(each, rules=tuple(without_annotations(each)))
+            for each in alert_groups(AlertLinks())
+        ),
     )
     evaluate(tmp_path, groups, inputs(), expected, interval="1m")

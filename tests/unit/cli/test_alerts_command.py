@@ -7,7 +7,7 @@ import pytest
 from promtool import needs_promtool
 from typer.testing import CliRunner
 
-from mm2slo_alerts.output_files import generated
+from mm2slo_alerts.alert_files import generated
 from mm2slo_cli.alerts import alerts_app
 from mm2slo_core.user_errors import UserError
 

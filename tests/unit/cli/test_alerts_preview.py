@@ -10,11 +10,11 @@ from fake_slack import check_message
 from promtool import needs_promtool
 from typer.testing import CliRunner
 
-from mm2slo_alerts.output_files import alert_groups, links
-from mm2slo_alerts.preview.rendered_annotations import parse_fired
-from mm2slo_alerts.rule_model import AlertRule
+from mm2slo_alerts.alert_files import alert_groups, links
+from mm2slo_alerts.alert_rules import AlertRule
+from mm2slo_alerts.message_preview import parse_fired
 from mm2slo_cli.alerts import alerts_app
-from mm2slo_cli.alerts_preview import State, render_alert, render_message
+from mm2slo_cli.alerts_preview import AlertState, render_alert, render_message
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -70,12 +70,12 @@ def test_preview_json_is_accepted_by_slack(tmp_path: Path) -> None:
     assert attachment["color"] == "#f9a825"
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", AlertState)
 @pytest.mark.parametrize(
     ("name", "flow"),
     [("MM2FlowStopped", ' flow="us->eu"'), ("MM2ClusterUnreachable", "")],
 )
-def test_logs_button_has_flow_and_start_of_alert(name: str, flow: str, state: State) -> None:
+def test_logs_button_has_flow_and_start_of_alert(name: str, flow: str, state: AlertState) -> None:
     config = AlertingConfig(links=LinksConfig(splunk="https://splunk.example"))
     rules = {
         rule.alert: rule

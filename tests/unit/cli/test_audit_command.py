@@ -10,7 +10,7 @@ import pytest
 
 import mm2slo_audit
 from mm2slo_cli.main import main
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 PROGRAM = [sys.executable, "-m", "mm2slo_cli"]
 CONFIG = """

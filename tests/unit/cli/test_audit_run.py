@@ -14,15 +14,16 @@ from audit_runs import CONFIG, ports_for
 from audit_runs.endless_run import UNIT
 from store_specs import stored_directories
 
-from mm2slo_audit.run import AuditOptions, Span, audit
-from mm2slo_audit.run.time_span import format_utc
-from mm2slo_cli.audit_run import Output
+from mm2slo_audit.audit_options import AuditOptions, TimeSpan, format_utc
+from mm2slo_audit.audit_run import audit
+from mm2slo_cli.audit import AuditOutput
 from mm2slo_core.topology import Flow
-from mm2slo_store import RunState, Store
+from mm2slo_store.audit_rows import RunState
+from mm2slo_store.store import Store
 
 SUPPORT = Path(__file__).parents[2] / "support"
 WINDOW = UNIT.scope.window
-OPTIONS = AuditOptions(span=Span(start=WINDOW.start, end=WINDOW.end))
+OPTIONS = AuditOptions(span=TimeSpan(start=WINDOW.start, end=WINDOW.end))
 YAML = """
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
 flows: [{flow: us->eu}]
@@ -130,10 +131,10 @@ def test_follow_without_terminal_logs_one_line_per_run(
     with Store.open(tmp_path / "audit.db") as store:
         report = audit(CONFIG, OPTIONS, ports_for(store, tmp_path / "runs", UNIT))
     with caplog.at_level("INFO", "mm2slo.audit"):
-        Output(None, 600.0).publish(report)
+        AuditOutput(None, 600.0).publish(report)
     assert capsys.readouterr().out == ""
     (logged,) = caplog.records
     assert (logged.levelname, logged.__dict__["run_id"]) == ("INFO", report.run_id)
     assert logged.getMessage() == f"verdict: {report.conclusion.line}"
-    Output(None, None).publish(report)
+    AuditOutput(None, None).publish(report)
     assert capsys.readouterr().out.splitlines()[-1] == f"verdict: {report.conclusion.line}"

@@ -246,7 +246,6 @@ def test_root_help_loads_no_command() -> None:
     assert {name for name in loaded if name.startswith("mm2slo_")} == {
         "mm2slo_cli",
         "mm2slo_cli.config_options",
-        "mm2slo_cli.gc_pause",
         "mm2slo_cli.main",
         "mm2slo_core",
         "mm2slo_core.user_errors",

@@ -11,14 +11,11 @@ from typing import Any
 import pytest
 import typer
 
-from mm2slo_audit.scope import running_settings
+from mm2slo_audit.scope import flow_topic_reader
 from mm2slo_cli import check_connect
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_core.config import load_config
-from mm2slo_core.connection_checks.acl_patterns import AclPattern
-from mm2slo_core.connection_checks.check_result import CheckResult
-from mm2slo_core.connection_checks.permission_check import Access
-from mm2slo_core.connection_checks.reader_parity import AclRule
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.kafka_permissions import AclPattern, AclRule, CheckResult, RequiredAccess
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import TailRecord
@@ -39,7 +36,7 @@ class FakeCluster:
     alias: str
     names: Collection[str]
     group_names: Collection[str] = ("shop",)
-    denied: Collection[Access] = ()
+    denied: Collection[RequiredAccess] = ()
     reports_missing: bool = True
     """Whether it reports permissions on topics that do not exist; Kafka does not."""
     unreachable: KafkaOperationError | None = None
@@ -67,7 +64,7 @@ class FakeCluster:
     def groups(self) -> frozenset[str]:
         return frozenset(self.group_names)
 
-    def answers(self, needed: Collection[Access]) -> dict[Access, bool]:
+    def answers(self, needed: Collection[RequiredAccess]) -> dict[RequiredAccess, bool]:
         known = (
             each
             for each in needed
@@ -121,7 +118,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeCluster]:
     }
     monkeypatch.setattr(check_connect, "read_config", lambda _source: CONFIG)
     monkeypatch.setattr(check_connect, "ClusterInspection", lambda alias, _: found[alias])
-    monkeypatch.setattr(running_settings, "read_to_end", lambda _client, _topic: RUNNING)
+    monkeypatch.setattr(flow_topic_reader, "read_to_end", lambda _client, _topic: RUNNING)
     monkeypatch.setenv("COLUMNS", "80")
     return found
 
@@ -170,7 +167,7 @@ def run(*, as_json: bool = False, principals: Collection[str] = ()) -> int:
 def test_table_has_80_columns_and_a_remedy_per_problem(
     clusters: dict[str, FakeCluster], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clusters["us"].denied = [Access("topic", "orders", "Read")]
+    clusters["us"].denied = [RequiredAccess("topic", "orders", "Read")]
     clusters["us"].clock = (2.5, 0.25)
     writer = AclRule("User:writer", "topic", AclPattern("orders"), "Write")
     clusters["us"].rules = clusters["eu"].rules = [writer]
@@ -276,7 +273,7 @@ def test_permissions_on_topics_that_do_not_exist_yet_are_one_result(
 def test_create_is_needed_only_for_missing_topics(
     clusters: dict[str, FakeCluster], alias: str, topic: str, without: str
 ) -> None:
-    clusters[alias].denied = [Access("topic", topic, "Create")]
+    clusters[alias].denied = [RequiredAccess("topic", topic, "Create")]
     assert to_fix(diagnose(clusters)) == []
     clusters[alias].names = {*clusters[alias].names} - {topic}
     assert [finding for _, _, finding, _ in to_fix(diagnose(clusters))] == [
@@ -285,7 +282,7 @@ def test_create_is_needed_only_for_missing_topics(
 
 
 def test_target_groups_are_described_for_their_readiness(clusters: dict[str, FakeCluster]) -> None:
-    clusters["eu"].denied = [Access("group", "shop", "Describe")]
+    clusters["eu"].denied = [RequiredAccess("group", "shop", "Describe")]
     found: Any = clusters
     results = check_connect.diagnose(CONFIG, found, {}, allow_writes=True)
     denied = [text for _, check, text, _ in to_fix(results) if check == "permission"]
@@ -301,7 +298,7 @@ def test_settings_that_differ_are_reported(
         stored("MirrorCheckpointConnector", sync_group_offsets_enabled="true"),
         TailRecord(0, 1, None, b"connector-other", b"no JSON", None),
     ]
-    monkeypatch.setattr(running_settings, "read_to_end", lambda _client, _topic: running)
+    monkeypatch.setattr(flow_topic_reader, "read_to_end", lambda _client, _topic: running)
     results = diagnose(clusters)
     assert to_fix(results) == [
         (
@@ -320,7 +317,7 @@ def test_settings_are_unknown_without_the_connector(
 ) -> None:
     deleted = TailRecord(0, 1, None, b"connector-MirrorSourceConnector", None, None)
     everything = [*RUNNING, deleted]
-    monkeypatch.setattr(running_settings, "read_to_end", lambda _client, _topic: everything)
+    monkeypatch.setattr(flow_topic_reader, "read_to_end", lambda _client, _topic: everything)
     assert [r.state for r in diagnose(clusters) if r.check == "settings"] == ["unknown"]
 
 

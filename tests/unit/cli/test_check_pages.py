@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_cli import config_page, docs
-from mm2slo_cli.config_page import render
+from mm2slo_cli import docs
+from mm2slo_cli.docs import render_configuration
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_configuration_page_is_up_to_date() -> None:
-    assert (ROOT / "docs/configuration.md").read_text(encoding="utf-8") == render()
+    assert (ROOT / "docs/configuration.md").read_text(encoding="utf-8") == render_configuration()
 
 
 def test_configuration_page_contains_every_section_and_its_options() -> None:
-    page = config_page.render()
+    page = docs.render_configuration()
     for heading in ("`flows[].canary`", "`clusters.<alias>.security.sasl.oauth`", "`exporter.log`"):
         assert f"## {heading}\n" in page
     assert "| `interval` | duration, at least 100ms | `1s` | Time between two canaries. |" in page

@@ -12,13 +12,10 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from mm2slo_cli.compose_demo import slack_page
-from mm2slo_cli.demo.hec_stub import hec_stub
-from mm2slo_cli.demo.secret_files import create_secret_files
-from mm2slo_cli.demo.slack_stub import SlackStub
-from mm2slo_logship.hec.envelope import envelope, envelope_start
-from mm2slo_logship.hec.hec_client import Connection, HecClient
-from mm2slo_logship.hec.token_file import Token
+from mm2slo_cli.compose_demo import create_secret_files, slack_page
+from mm2slo_cli.demo_stubs import SlackStub, hec_stub
+from mm2slo_logship.hec_client import Connection, HecClient, HecTokenFile
+from mm2slo_logship.hec_protocol import envelope, envelope_start
 
 GOLDEN = Path(__file__).parents[2] / "integration" / "golden" / "slack" / "page-firing.json"
 PAGE: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
@@ -102,7 +99,7 @@ def test_hec_stub_passes_on_events_of_its_token_only(tmp_path: Path) -> None:
     certificate = tmp_path / "splunk.pem"
     with hec_stub(("127.0.0.1", 0), token, events.append, certificate=certificate) as port:
         answers = [
-            HecClient(f"https://127.0.0.1:{port}", Token(path), connection, "1").send(body)
+            HecClient(f"https://127.0.0.1:{port}", HecTokenFile(path), connection, "1").send(body)
             for path in (tmp_path / "other-token", tmp_path / "splunk-hec-token")
         ]
     assert [str(each) for each in answers] == [

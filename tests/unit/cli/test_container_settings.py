@@ -17,7 +17,7 @@ import trustme
 from mm2slo_cli import main as root
 from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.log_file import log_to_file
+from mm2slo_cli.service_process import log_to_file
 from mm2slo_core.user_errors import UserError
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - parsed, not bound

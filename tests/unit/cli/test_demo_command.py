@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from mm2slo_cli.demo import run
-from mm2slo_cli.demo.demo_figures import DemoFigures, FlowFigures, GroupFigures, TopicFigures
-from mm2slo_cli.demo.final_figures import StabilityCheck
-from mm2slo_cli.demo.traffic import next_commits
-from mm2slo_cli.demo.workload import READERS, STREAMS, Pace
-from mm2slo_cli.signals import Interrupted, interrupt_on_signals
-from mm2slo_core.flow_state import FlowStateName
+from mm2slo_cli.demo_environment import StabilityCheck
+from mm2slo_cli.demo_figures import DemoFigures, DemoTopicFigures, FlowFigures, GroupFigures
+from mm2slo_cli.demo_traffic import CONSUMER_GROUPS, STREAMS, Pace, next_commits
+from mm2slo_cli.service_process import Interrupted, interrupt_on_signals
+from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
@@ -40,9 +39,9 @@ def test_next_commits_follow_the_pace_of_the_group(
 
 def test_each_cluster_has_a_group_of_every_pace() -> None:
     for cluster in ("us", "eu"):
-        assert {reader.pace for reader in READERS if reader.cluster == cluster} == set(Pace)
+        assert {reader.pace for reader in CONSUMER_GROUPS if reader.cluster == cluster} == set(Pace)
     topics = {(stream.cluster, stream.topic) for stream in STREAMS}
-    assert {(reader.cluster, reader.topic) for reader in READERS} <= topics
+    assert {(reader.cluster, reader.topic) for reader in CONSUMER_GROUPS} <= topics
 
 
 def figures(source_end: int, lag: int = 0, redelivery: int = 0) -> DemoFigures:
@@ -54,7 +53,7 @@ def figures(source_end: int, lag: int = 0, redelivery: int = 0) -> DemoFigures:
         FlowStateName.IDLE,
         "canaries_arrive",
         lag_records=lag,
-        topics={"orders": TopicFigures(source_end, source_end - lag, source_end - lag, lag)},
+        topics={"orders": DemoTopicFigures(source_end, source_end - lag, source_end - lag, lag)},
         groups={"a": group},
     )
     return DemoFigures((flow, replace(flow, flow=Flow("eu", "us"), topics={})), {}, {})

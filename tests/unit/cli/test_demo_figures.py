@@ -6,17 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_cli.demo.demo_figures import (
+from mm2slo_cli.demo_figures import (
+    ActivityMeter,
     DemoFigures,
+    DemoTopicFigures,
     FlowFigures,
     GroupFigures,
-    TopicFigures,
+    LatencyPercentiles,
+    RecentActivity,
+    RecentThroughput,
     flow_figures,
+    latency_percentiles,
+    quantile,
 )
-from mm2slo_cli.demo.latency_percentiles import LatencyPercentiles, latency_percentiles, quantile
-from mm2slo_cli.demo.recent_activity import ActivityMeter, RecentActivity, Throughput
-from mm2slo_core.catalogue.histogram_buckets import LATENCY_BUCKETS
-from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.catalogue.metric import LATENCY_BUCKETS
+from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, FlowTotals, LatencyHistogram
 
@@ -32,9 +36,9 @@ COMPLETE = FlowFigures(
     lag_records=0,
     lag_seconds=0.0,
     recent=RecentActivity(
-        Throughput(5.0, 4.0), LatencyPercentiles(0.01, 0.02), LatencyPercentiles(0.01, 0.02)
+        RecentThroughput(5.0, 4.0), LatencyPercentiles(0.01, 0.02), LatencyPercentiles(0.01, 0.02)
     ),
-    topics={"orders": TopicFigures(10, 10, 10, 0)},
+    topics={"orders": DemoTopicFigures(10, 10, 10, 0)},
     groups={"a": READY, "b": READY},
 )
 
@@ -108,9 +112,9 @@ def test_quantile_is_within_bucket_of_its_observation(seconds: list[float], shar
 def test_throughput_covers_last_ten_seconds() -> None:
     meter = ActivityMeter()
     assert meter.read(report(0.0, 0, 0)).throughput is None
-    assert meter.read(report(5.0, 500, 400)).throughput == Throughput(100.0, 80.0)
-    assert meter.read(report(15.0, 600, 600)).throughput == Throughput(10.0, 20.0)
-    assert meter.read(report(15.0, 600, 600)).throughput == Throughput(10.0, 20.0)
+    assert meter.read(report(5.0, 500, 400)).throughput == RecentThroughput(100.0, 80.0)
+    assert meter.read(report(15.0, 600, 600)).throughput == RecentThroughput(10.0, 20.0)
+    assert meter.read(report(15.0, 600, 600)).throughput == RecentThroughput(10.0, 20.0)
 
 
 def test_latencies_cover_last_minute() -> None:

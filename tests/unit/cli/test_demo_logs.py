@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from mm2slo_cli.demo.demo_environment import DemoEnvironment
-from mm2slo_cli.demo.shipped_logs import ship_logs
-from mm2slo_core.config import load_config
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_cli.demo_environment import DemoEnvironment
+from mm2slo_cli.demo_services import ship_logs
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_lab.managed_process import wait_for
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}

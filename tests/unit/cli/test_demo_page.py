@@ -12,13 +12,13 @@ from typing import cast
 import pytest
 from rich.text import Text
 
-from mm2slo_cli.demo.demo_environment import DemoEnvironment
-from mm2slo_cli.demo.demo_figures import DemoFigures
-from mm2slo_cli.demo.demo_screen import address_lines
-from mm2slo_cli.demo.outage_summary import summary_lines
-from mm2slo_cli.demo.report_page import serve_report_page
-from mm2slo_core.config import load_config
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_cli.demo import summary_lines
+from mm2slo_cli.demo_environment import DemoEnvironment
+from mm2slo_cli.demo_figures import DemoFigures
+from mm2slo_cli.demo_screen import address_lines
+from mm2slo_cli.demo_services import serve_report_page
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_lab.managed_process import wait_for
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}
@@ -68,7 +68,7 @@ def test_report_page_stops_after_error(environment: DemoEnvironment) -> None:
 def test_report_page_without_extra_is_skipped_with_install_hint(
     environment: DemoEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "mm2slo_report.web.app", None)
+    monkeypatch.setitem(sys.modules, "mm2slo_report.web.report_app", None)
     with serve_report_page(environment):
         assert environment.extra_urls == {}
     lines = [each.plain for each in addresses()]

@@ -8,12 +8,17 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from mm2slo_cli.demo.demo_figures import DemoFigures, FlowFigures, GroupFigures
-from mm2slo_cli.demo.demo_screen import address_lines, flow_panel, key_line, plain_line, screen
-from mm2slo_cli.demo.latency_percentiles import LatencyPercentiles
-from mm2slo_cli.demo.recent_activity import RecentActivity, Throughput
-from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit
+from mm2slo_cli.demo_figures import (
+    DemoFigures,
+    FlowFigures,
+    GroupFigures,
+    LatencyPercentiles,
+    RecentActivity,
+    RecentThroughput,
+)
+from mm2slo_cli.demo_screen import address_lines, flow_panel, key_line, plain_line, screen
+from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.indicators.replication_lag import Headroom, RetentionLimit
 from mm2slo_core.topology import Flow
 
 READY = GroupFigures(ready=True, redelivery_lower=0, redelivery_upper=0, blocked=())
@@ -24,7 +29,7 @@ LARGE = FlowFigures(
     lag_records=123_456_789,
     lag_seconds=360_000.0,
     recent=RecentActivity(
-        Throughput(1_234_567.0, 1_234_567.0),
+        RecentThroughput(1_234_567.0, 1_234_567.0),
         LatencyPercentiles(299.0, None),
         LatencyPercentiles(0.001, 180.0),
     ),

@@ -4,28 +4,27 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_cli import docs_metrics
+from mm2slo_cli import docs
 from mm2slo_core.catalogue import ALL, BY_NAME
-from mm2slo_core.catalogue.logship_metrics import LOGSHIP_GROUPS
-from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
+from mm2slo_core.catalogue.service_metrics import LOGSHIP_GROUPS, REPORT_GROUPS
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_metrics_page_is_current() -> None:
-    page = (ROOT / docs_metrics.PAGE).read_text(encoding="utf-8")
-    assert page == docs_metrics.render(), "run: python -m mm2slo_cli.docs_metrics"
+    page = (ROOT / docs.METRICS_PAGE).read_text(encoding="utf-8")
+    assert page == docs.render_metrics(), "run: python -m mm2slo_cli.docs"
 
 
 def test_metrics_page_has_one_row_per_metric() -> None:
-    rows = [line for line in docs_metrics.render().splitlines() if line.startswith("| `")]
+    rows = [line for line in docs.render_metrics().splitlines() if line.startswith("| `")]
     groups = (*REPORT_GROUPS.values(), *LOGSHIP_GROUPS.values())
     reported = [metric for group in groups for metric in group]
     assert [row.split("`")[1] for row in rows] == [metric.name for metric in (*ALL, *reported)]
 
 
 def row(name: str) -> list[str]:
-    found = [line for line in docs_metrics.render().splitlines() if f"| `{name}` |" in line]
+    found = [line for line in docs.render_metrics().splitlines() if f"| `{name}` |" in line]
     assert len(found) == 1
     return [cell.strip() for cell in found[0].strip("|").split("|")]
 

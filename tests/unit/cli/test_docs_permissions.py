@@ -2,9 +2,9 @@
 
 import pytest
 
-from mm2slo_cli import docs_permissions
-from mm2slo_core.canary_record import CanaryRecord
-from mm2slo_core.records import Heartbeat
+from mm2slo_cli import docs
+from mm2slo_core.indicators.canary_rules import CanaryRecord
+from mm2slo_core.records.mirror_records import Heartbeat
 from mm2slo_kafka.cluster_inspection import CLOCK_TOPIC
 
 
@@ -21,7 +21,7 @@ from mm2slo_kafka.cluster_inspection import CLOCK_TOPIC
     ],
 )
 def test_permissions_page_lists_each_write(resource: str) -> None:
-    section = docs_permissions.render().partition("## Writes\n")[2].partition("\n## ")[0]
+    section = docs.render_permissions().partition("## Writes\n")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith(f"| {resource} |")]
     assert len(rows) == 1
 
@@ -31,6 +31,6 @@ def test_permissions_page_names_the_alias_of_canaries_that_mask_heartbeat_monito
     beat = Heartbeat.decode(key, value)
     assert isinstance(beat, Heartbeat)
     prefix = beat.source_alias.removesuffix("pod/us->eu")
-    page = " ".join(docs_permissions.render().split())
+    page = " ".join(docs.render_permissions().split())
     assert "Canaries mask other monitors of heartbeats" in page
     assert f"source cluster alias starts with `{prefix}`" in page

@@ -13,7 +13,7 @@ import yaml
 from mm2slo_cli import exclude
 from mm2slo_cli.main import main
 from mm2slo_core.objectives.exclusion import Exclusion
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 CONFIG = """
 clusters:

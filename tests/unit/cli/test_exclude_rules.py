@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_alerts.maintenance_rules import groups, text
-from mm2slo_cli.exclude_rules import write_rules
+from mm2slo_alerts.recording_rules import maintenance_groups, maintenance_text
+from mm2slo_cli.exclusion_effects import write_rules
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -29,11 +29,11 @@ def test_write_rules_includes_exclusion_added_while_writing(tmp_path: Path) -> N
         known = tuple(stored)
         if TWO not in stored:
             stored.append(TWO)
-            path.write_text(text(groups(stored, FLOWS, NOW)))
+            path.write_text(maintenance_text(maintenance_groups(stored, FLOWS, NOW)))
         return known
 
     written = write_rules(path, read_exclusions, FLOWS, NOW, WINDOW)
-    assert path.read_text() == text(groups([ONE, TWO], FLOWS, NOW))
+    assert path.read_text() == maintenance_text(maintenance_groups([ONE, TWO], FLOWS, NOW))
     assert written.changed
     assert [rule.labels["flow"] for group in written.groups for rule in group.rules] == [
         "eu->us",
@@ -54,7 +54,7 @@ def test_write_rules_drops_exclusions_before_longest_window(tmp_path: Path) -> N
     write_rules(path, lambda: [ONE], FLOWS, NOW, WINDOW)
     later = NOW + 60_000 + round(WINDOW * 1000)
     assert write_rules(path, lambda: [ONE], FLOWS, later, WINDOW).groups == ()
-    assert path.read_text() == text(())
+    assert path.read_text() == maintenance_text(())
 
 
 def test_write_rules_failure_keeps_old_file(

@@ -1,7 +1,7 @@
 """What the exporter says that it writes."""
 
 from mm2slo_cli.exporter import written_topics
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "us:1"}, eu: {bootstrap_servers: "eu:1"}}

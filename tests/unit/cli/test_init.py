@@ -11,7 +11,7 @@ import pytest
 
 from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_core.mm2_config.file_form import FileForm, file_form
+from mm2slo_core.mm2_config.mirror_setup import FileForm, file_form
 
 if TYPE_CHECKING:
     Run = Callable[[str], tuple[int, str, str]]

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from mm2slo_cli import docs_lint
+from mm2slo_cli import docs
 from mm2slo_cli import lint as lint_command
-from mm2slo_core.mm2_config.lint.check_list import CHECKS
+from mm2slo_core.mm2_config.lint_check_list import CHECKS
+from mm2slo_kafka.cluster_metadata import ConfigEntry, ConfigReading, TopicListing
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.topic_configs import ConfigEntry, ConfigReading
-from mm2slo_kafka.topic_metadata import TopicListing
 
 if TYPE_CHECKING:
     Output = tuple[int, str, str]
@@ -217,6 +216,6 @@ def test_lint_connect_incomplete_connection_exits_with_2(run: Run) -> None:
 
 
 def test_lint_page_lists_each_check_once() -> None:
-    rows = [line for line in docs_lint.render().splitlines() if line.startswith("| `")]
+    rows = [line for line in docs.render_lint().splitlines() if line.startswith("| `")]
     assert [row.split("`")[1] for row in rows] == list(CHECKS)
     assert {row.replace(r"\|", "").count("|") for row in rows} == {6}

@@ -16,7 +16,8 @@ from mm2slo_cli import exporter as exporter_command
 from mm2slo_cli import main as root
 from mm2slo_cli.config_files import load_source, read_config
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_core.config import Config, ConfigError
+from mm2slo_core.config.config_document import ConfigError
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError
 
 PROPERTIES = """\

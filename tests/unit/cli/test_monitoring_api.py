@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from mm2slo_cli.monitoring_api import HttpStatusError, Server
+from mm2slo_cli.exclusion_effects import HttpStatusError, MonitoringApi
 from mm2slo_core.user_errors import UserError
 
 
@@ -42,8 +42,8 @@ def serve_response(status: int, body: bytes) -> Iterator[tuple[int, list[tuple[s
         server.server_close()
 
 
-def server_at(url: str) -> Server:
-    return Server.of("Alertmanager", "--alertmanager-url", url)
+def server_at(url: str) -> MonitoringApi:
+    return MonitoringApi.of("Alertmanager", "--alertmanager-url", url)
 
 
 def test_password_with_special_characters_is_sent_and_not_shown() -> None:

@@ -14,13 +14,13 @@ from report_service_fixture import NOW, ServiceFixture, start_service
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.report_maintenance import RULES_NOT_WRITTEN, MaintenanceActions
+from mm2slo_cli.report_serve import RULES_NOT_WRITTEN, MaintenanceActions
 from mm2slo_core.reporting.step_counts import MINUTE_MS
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.web.tokens import Scope, Token
-from mm2slo_store import Store
+from mm2slo_report.access_tokens import AccessToken, Scope
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_store.store import Store
 
-TOKEN = Token(
+TOKEN = AccessToken(
     "50e721e49c013f00c62cf59f2163542a9d8df02464efeb615d31051b0fddc326", Scope.WRITE, "ops"
 )
 """Hash of the token `w`."""
@@ -80,8 +80,12 @@ def service(folder: Path, **alerting: Any) -> Iterator[ServiceFixture]:
 
 def add(start_service: ServiceFixture, **more: Any) -> Any:
     given = {
-        "flows": ["us->*"], "from": utc(START), "to": utc(END), "reason": "upgrade", **more,
-    }  # fmt: skip
+        "flows": ["us->*"],
+        "from": utc_text(START),
+        "to": utc_text(END),
+        "reason": "upgrade",
+        **more,
+    }
     return start_service.client.post("/exclusions", json=given)
 
 
@@ -178,13 +182,13 @@ def test_configured_silence_is_created_unless_request_disables_it(tmp_path: Path
             assert servers.requests == []
             assert add(found).json()["silence"] == "s-1"
             servers.silence = ["nonsense"]
-            later = {"from": utc(END), "to": utc(END + 10 * MINUTE_MS)}
+            later = {"from": utc_text(END), "to": utc_text(END + 10 * MINUTE_MS)}
             answer = add(found, **later).json()
             assert answer["silence"] is None
             problem = answer["effects"]["problems"][0]
             assert "no silence was created" in problem
             assert "amtool silence add" in problem
-            past = {"from": utc(NOW - 20 * MINUTE_MS), "to": utc(NOW - 10 * MINUTE_MS)}
+            past = {"from": utc_text(NOW - 20 * MINUTE_MS), "to": utc_text(NOW - 10 * MINUTE_MS)}
             problem = add(found, **past).json()["effects"]["problems"][0]
             assert problem.startswith("no silence was created: it is too late")
 

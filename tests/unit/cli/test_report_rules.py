@@ -7,13 +7,14 @@ import yaml
 from recording_server import Answer, RecordingServer, Request
 from report_service_fixture import start_service
 
-from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES, generated
+from mm2slo_alerts.alert_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.report_rules import expected_groups, missing_rules
+from mm2slo_cli.report_serve import expected_groups, missing_rules
 from mm2slo_report.http_session import Server
-from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
-from mm2slo_store import Store
+from mm2slo_report.prometheus_api import PrometheusClient
+from mm2slo_report.prometheus_source import PrometheusSource
+from mm2slo_store.store import Store
 
 CONFIG = """
 clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}

@@ -14,10 +14,10 @@ from fake_slack import FakeSlackWebhook
 
 from mm2slo_cli import report_slack, report_sources
 from mm2slo_cli.main import main
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, Tally
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 CONFIG = """
 clusters:

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from mm2slo_cli import main as cli
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}

@@ -8,12 +8,15 @@ from generated_mirror_setups import EXAMPLE, setups
 from hypothesis import given
 from strimzi_schemas import needs_definitions, schema_errors
 
-from mm2slo_core.connection_checks.flow_resources import AclGrant
-from mm2slo_core.connection_checks.required_permissions import Component
-from mm2slo_core.mm2_config.acl_bindings import acl_bindings, render_acls, render_kafka_users
+from mm2slo_core.kafka_permissions import AclGrant, Component
 from mm2slo_core.mm2_config.mirror_setup import Form, MirrorSetup
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.portable_setup import portable_setup
+from mm2slo_core.mm2_config.rendered_setup import (
+    acl_bindings,
+    portable_setup,
+    render_acls,
+    render_kafka_users,
+)
 
 ALL: tuple[Component, ...] = ("mirrormaker2", "exporter", "audit")
 PROPERTIES = b"""

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.arrival_history import ArrivalHistory, Bracket
-from mm2slo_core.timeline_record import PollTimes
+from mm2slo_core.indicators.replication_lag import ArrivalHistory, Bracket
+from mm2slo_core.records.timeline_record import PollTimes
 
 
 def test_arrived_is_between_previous_request_and_response() -> None:

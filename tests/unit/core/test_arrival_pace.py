@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mm2slo_core.arrival_pace import (
+from mm2slo_core.cluster_writes import (
     MAX_PARTITIONS,
     REQUEST_PARTITIONS,
     REQUESTS_PER_SECOND,

@@ -4,8 +4,8 @@ import tracemalloc
 
 from canary_ledgers import BAD, GOOD, NOTHING, counts, ledger, send
 
-from mm2slo_core.canary_ledger import CanaryRules
-from mm2slo_core.sli_counters import SliCount
+from mm2slo_core.indicators.canary_rules import CanaryRules
+from mm2slo_core.indicators.sli_counters import SliCount
 
 
 def test_canary_is_lost_after_position_passed_and_target_read() -> None:

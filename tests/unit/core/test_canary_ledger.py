@@ -3,9 +3,8 @@
 import pytest
 from canary_ledgers import BAD, GOOD, NOTHING, OWN, UNKNOWN, counts, ledger, send
 
-from mm2slo_core.canary_ledger import CanaryRules, CanaryTotals
-from mm2slo_core.sli_counters import Sli, SliCount, SliKey
-from mm2slo_core.unobservable_periods import UnobservableCause
+from mm2slo_core.indicators.canary_rules import CanaryRules, CanaryTotals, UnobservableCause
+from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey
 
 
 def test_counters_start_at_zero() -> None:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.canary_ledger import CanaryLedger, CanaryRules
-from mm2slo_core.sli_counters import Sli, SliCount, SliKey
+from mm2slo_core.indicators.canary_ledger import CanaryLedger
+from mm2slo_core.indicators.canary_rules import CanaryRules
+from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey
 
 
 @dataclass(frozen=True)

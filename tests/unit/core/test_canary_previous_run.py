@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from canary_ledgers import BAD, GOOD, NOTHING, OWN, UNKNOWN, counts, ledger, send
 
-from mm2slo_core.canary_ledger import Arrival, CanaryTotals, PreviousRun, SentCanary
-from mm2slo_core.sli_counters import SliCount
+from mm2slo_core.indicators.canary_rules import CanaryArrival, CanaryTotals, PreviousRun, SentCanary
+from mm2slo_core.indicators.sli_counters import SliCount
 
 
 def previous_run(*, floor: int, newest: int | None, resumed_at: float = 300.0) -> PreviousRun:
@@ -24,8 +24,8 @@ def sent(*sequences: int) -> list[SentCanary]:
     return [SentCanary(sequence, 0, 1000 + sequence, float(sequence)) for sequence in sequences]
 
 
-def found(sequence: int, at: float = 301.0, not_before: float = 100.0) -> Arrival:
-    return Arrival(sequence, 0, at, not_before)
+def found(sequence: int, at: float = 301.0, not_before: float = 100.0) -> CanaryArrival:
+    return CanaryArrival(sequence, 0, at, not_before)
 
 
 def test_restore_does_not_recount_settled_canaries() -> None:
@@ -119,7 +119,7 @@ def test_restore_after_sender_restart_keeps_tracked_canaries() -> None:
     canaries.scheduled(2, 0, 2.0)  # its acknowledgement was lost with the sender
     before = canaries.counters
     run = PreviousRun(None, None, None, started_at=4.0, resumed_at=5.0, sending_since=2.5)
-    canaries.restore(run, sent(0, 1, 2), [Arrival(0, 0, 5.0, 2.0)])
+    canaries.restore(run, sent(0, 1, 2), [CanaryArrival(0, 0, 5.0, 2.0)])
     assert canaries.counters == before
     assert canaries.totals.duplicates == 0
     canaries.tick(62.0)

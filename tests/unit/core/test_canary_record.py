@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.canary_record import CanaryRecord, is_canary_heartbeat
-from mm2slo_core.records import DecodeError, Heartbeat
+from mm2slo_core.indicators.canary_rules import CanaryRecord, is_canary_heartbeat
+from mm2slo_core.records.mirror_records import DecodeError, Heartbeat
 
 CANARY = CanaryRecord(
     instance="eu-1/exporter",

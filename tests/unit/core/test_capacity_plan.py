@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.mm2_config.capacity_plan import Plan, Workload, plan_capacity
+from mm2slo_core.mm2_config.capacity_plan import CapacityPlan, Workload, plan_capacity
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
@@ -53,11 +53,11 @@ DEFAULT_SIZES = {
 }
 
 
-def plan(**changes: Any) -> Plan:
+def plan(**changes: Any) -> CapacityPlan:
     return plan_capacity(Workload(**{**BASE, **changes}), FLOW)
 
 
-def values(planned: Plan) -> dict[str, float]:
+def values(planned: CapacityPlan) -> dict[str, float]:
     return {each.name: each.value for each in planned.figures}
 
 

@@ -7,24 +7,16 @@ from typing import Any
 import pytest
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import (
-    ALL,
-    BY_NAME,
-    EXPORTER_SERIES,
-    FLOW_LABELS,
+from mm2slo_core.catalogue import ALL, BY_NAME, GROUPS, metric_named
+from mm2slo_core.catalogue.flow_metrics import (
     FLOW_STATE,
-    GROUPS,
     PARTITION_STALLED,
     REPLICATED_RECORDS_TOTAL,
     REPLICATION_LAG_RECORDS,
     RETENTION_HEADROOM_SECONDS,
-    Granularity,
-    Metric,
-    MetricType,
-    Rollup,
-    metric_named,
 )
-from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
+from mm2slo_core.catalogue.metric import FLOW_LABELS, Granularity, Metric, MetricType, Rollup
+from mm2slo_core.catalogue.service_metrics import EXPORTER_SERIES, REPORT_GROUPS
 
 # Suffixes with a meaning in OpenMetrics 1.0.
 RESERVED_SUFFIXES = ("_created", "_bucket", "_sum", "_count", "_gcount", "_gsum")

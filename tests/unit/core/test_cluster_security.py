@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.client_security import jaas_quote, java_properties, librdkafka_properties
-from mm2slo_core.cluster_security import Security
-from mm2slo_core.mm2_config.jaas import parse_jaas
+from mm2slo_core.config.client_security import (
+    Security,
+    jaas_quote,
+    java_properties,
+    librdkafka_properties,
+)
+from mm2slo_core.mm2_config.provider_references import parse_jaas
 
 AWKWARD = 'p"\\;\n'
 PACKAGE = "org.apache.kafka.common.security"

@@ -2,7 +2,10 @@
 
 import pytest
 
-from mm2slo_core.config import AlertingConfig, Config, ConfigError, load_config
+from mm2slo_core.config.alerting_config import AlertingConfig
+from mm2slo_core.config.config_document import ConfigError
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
 
 BASE = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}

@@ -2,9 +2,11 @@
 
 import pytest
 
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.config import Config, ConfigError, load_config
-from mm2slo_core.objectives.quantity_text import percent_text
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.config.config_document import ConfigError
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.quantity_text import percent_text
 
 CLUSTERS = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mm2slo_core.config import ConfigError, load_config
+from mm2slo_core.config.config_document import ConfigError
+from mm2slo_core.config.config_loader import load_config
 
 CLUSTERS = """\
 clusters:

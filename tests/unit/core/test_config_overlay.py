@@ -4,10 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from mm2slo_core.cluster_security import Mechanism, Protocol
-from mm2slo_core.config import BaseConfig, Config, ConfigError, MirrorFilesConfig, load_config
+from mm2slo_core.config.client_security import Mechanism, Protocol
+from mm2slo_core.config.config_document import ConfigError
+from mm2slo_core.config.config_loader import BaseConfig, load_config
+from mm2slo_core.config.config_model import Config, MirrorFilesConfig
 from mm2slo_core.mm2_config.config_overlay import combine_setups
-from mm2slo_core.mm2_config.findings import Finding
+from mm2slo_core.mm2_config.mirror_setup import Finding
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
 

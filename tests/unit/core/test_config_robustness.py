@@ -7,8 +7,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mm2slo_core.config import Config, ConfigError, load_config
-from mm2slo_core.config.config_schema import bare, is_model
+from mm2slo_core.config.config_document import ConfigError
+from mm2slo_core.config.config_loader import bare_annotation, is_model, load_config
+from mm2slo_core.config.config_model import Config
 
 scalars = st.one_of(
     st.none(),
@@ -27,7 +28,7 @@ anything = st.recursive(
 
 def shaped(annotation: Any) -> st.SearchStrategy[Any]:
     """Values that partly match *annotation*."""
-    found = bare(annotation)
+    found = bare_annotation(annotation)
     arguments: tuple[Any, ...] = getattr(found, "__args__", ())
     if is_model(found):
         keys = {name: shaped(info.annotation) for name, info in found.model_fields.items()}

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mm2slo_core.config import Config, ConfigError, Resolvers, UnresolvedError, load_config
-from mm2slo_core.secret import Secret
+from mm2slo_core.config.config_document import ConfigError, Resolvers, UnresolvedError
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.field_types import Secret
 
 TEMPLATE = """\
 clusters:

@@ -4,18 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_core.config import (
-    Config,
-    ConfigError,
-    Resolvers,
-    default_objective_rules,
-    load_config,
-    notices,
-)
-from mm2slo_core.objectives import DAY, Severity
-from mm2slo_core.objectives.flow_patterns import subsumes
-from mm2slo_core.objectives.quantity_text import percent_text
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.config.config_document import ConfigError, Resolvers
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config, default_objective_rules, notices
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import DAY, Severity, subsumes
+from mm2slo_core.quantity_text import percent_text
 from mm2slo_core.topology import Flow
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference-config.yaml"

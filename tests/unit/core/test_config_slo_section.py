@@ -1,7 +1,7 @@
 """Objectives written as the `slo:` section of mm2slo.yaml."""
 
-from mm2slo_core.config import load_config
-from mm2slo_core.config.slo_section import render_slo_section
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.objectives.objective_documents import render_slo_section
 
 BASE = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}

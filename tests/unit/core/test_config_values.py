@@ -8,18 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config import (
-    CanaryCarrier,
-    Config,
-    Listen,
-    PolicyKind,
-    Resolvers,
-    load_config,
-    notices,
-)
-from mm2slo_core.config.config_schema import bare, is_model
-from mm2slo_core.config.durations import duration_label, format_duration, parse_duration
-from mm2slo_core.config.exporter_config import parse_listen
+from mm2slo_core.config.config_document import Resolvers
+from mm2slo_core.config.config_loader import bare_annotation, is_model, load_config
+from mm2slo_core.config.config_model import Config, notices
+from mm2slo_core.config.flow_config import CanaryCarrier, PolicyKind
+from mm2slo_core.config.service_config import Listen, parse_listen
+from mm2slo_core.quantity_text import duration_label, format_duration, parse_duration
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
@@ -46,7 +40,7 @@ def test_reference_file_contains_the_defaults() -> None:
 
 def written_keys(value: Any, annotation: Any) -> set[tuple[str, str]]:
     """The (section, key) pairs in *value*."""
-    found = bare(annotation)
+    found = bare_annotation(annotation)
     arguments = getattr(found, "__args__", ())
     if is_model(found):
         passed_through = found.model_config.get("extra") == "allow"
@@ -64,7 +58,7 @@ def written_keys(value: Any, annotation: Any) -> set[tuple[str, str]]:
 
 
 def all_keys(annotation: Any) -> set[tuple[str, str]]:
-    found = bare(annotation)
+    found = bare_annotation(annotation)
     if not is_model(found):
         return set().union(*(all_keys(part) for part in getattr(found, "__args__", ())))
     keys = {(found.__name__, name) for name in found.model_fields}

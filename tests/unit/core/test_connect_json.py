@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.mm2_config.connect_json import read_connect_json
-from mm2slo_core.mm2_config.findings import Severity
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Form, MirrorSetup, ProviderKind
+from mm2slo_core.mm2_config.mirror_setup import (
+    ConnectorKind,
+    FindingSeverity,
+    Form,
+    MirrorSetup,
+    ProviderKind,
+)
 from mm2slo_core.topology import Flow
 
 PACKAGE: Final = "org.apache.kafka.connect.mirror"
@@ -193,7 +198,7 @@ def test_read_connect_json_without_names_of_worker_reports_them_and_guesses_none
     assert found(setup) == [("missing-worker", origin, f"the worker's {missing} is unknown")]
     assert setup.flows[0].worker.offsets_topic is None
     (finding,) = setup.findings
-    assert finding.severity is Severity.ERROR
+    assert finding.severity is FindingSeverity.ERROR
     assert finding.action.startswith("add --worker FILE: the connect-distributed.properties")
 
 
@@ -251,7 +256,7 @@ def test_read_connect_json_without_source_connector_returns_disabled_flow_and_wa
     assert found(setup) == [
         ("no-source-connector", "1.json:4", "us->eu has no MirrorSourceConnector")
     ]
-    assert setup.findings[0].severity is Severity.WARNING
+    assert setup.findings[0].severity is FindingSeverity.WARNING
     assert (setup.enabled_flows, len(setup.flows)) == ((), 1)
 
 
@@ -330,7 +335,7 @@ def test_read_connect_json_with_unusable_connector_reports_it_without_values(
     setup = read(document)
 
     assert [(found_check, text) for found_check, _, text in found(setup)] == [(check, what)]
-    severity = Severity.INFO if check == "other-connector" else Severity.ERROR
+    severity = FindingSeverity.INFO if check == "other-connector" else FindingSeverity.ERROR
     assert setup.findings[0].severity is severity
 
 

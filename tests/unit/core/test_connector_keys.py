@@ -2,7 +2,7 @@
 
 import pytest
 
-from mm2slo_core.mm2_config.connector_keys import (
+from mm2slo_core.mm2_config.connector_settings import (
     CLIENT_KEYS,
     RENAMED,
     TOP_LEVEL_KEYS,

@@ -5,12 +5,11 @@ from typing import Final
 
 import pytest
 
-from mm2slo_core.cluster_security import Mechanism, Protocol
-from mm2slo_core.mm2_config.findings import Severity
-from mm2slo_core.mm2_config.java_security import read_security
-from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
+from mm2slo_core.config.client_security import Mechanism, Protocol
+from mm2slo_core.mm2_config.config_overlay import read_security
+from mm2slo_core.mm2_config.mirror_setup import FindingSeverity, MirrorSetup
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, resolve_settings
-from mm2slo_core.mm2_config.strimzi import read_strimzi
+from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 
 FILES: Final = Path(__file__).parent / "strimzi_files"
 REPLICATOR: Final = (FILES / "geo_replicator.yaml").read_text()
@@ -69,7 +68,7 @@ def test_read_strimzi_of_a_geo_replicator_alone_names_the_command_to_run(
 ) -> None:
     setup = read(text)
     (finding,) = setup.findings
-    assert (finding.severity, finding.check) == (Severity.ERROR, "geo-replicator")
+    assert (finding.severity, finding.check) == (FindingSeverity.ERROR, "geo-replicator")
     assert (finding.what, finding.action) == (
         "an EventStreamsGeoReplicator has no flows",
         f"pass the output of: oc get kafkamirrormaker2.eventstreams.ibm.com{resource} -o yaml",

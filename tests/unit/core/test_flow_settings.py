@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
-from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.flow_settings import flow_section
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, MirrorFlow
+from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Finding, FindingSeverity, MirrorFlow
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 
 FILES = Path(__file__).parent / "mm2_files"
@@ -149,7 +148,7 @@ def test_flow_section_identity_class_of_any_origin_is_identity(
 def test_flow_section_heartbeats_that_are_not_replicated_switch_off_canaries() -> None:
     section, (finding,) = _section("heartbeats.replication.enabled = False")
     assert section == {"canary": {"carrier": "off"}}
-    assert (finding.check, finding.severity) == ("no-heartbeats", Severity.WARNING)
+    assert (finding.check, finding.severity) == ("no-heartbeats", FindingSeverity.WARNING)
     assert "heartbeats.replication.enabled = False" in finding.what
 
 
@@ -177,7 +176,7 @@ def test_flow_section_unusable_setting_is_error_with_its_line(
     line: str, check: str, action: str
 ) -> None:
     section, (finding, *others) = _section(line)
-    assert (finding.check, finding.severity, others) == (check, Severity.ERROR, [])
+    assert (finding.check, finding.severity, others) == (check, FindingSeverity.ERROR, [])
     assert finding.action.startswith(action)
     assert finding.origin.line == 4
     assert section == {}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.flow_state import FlowEvidence, FlowStateName, StateTimeouts, flow_state
+from mm2slo_core.indicators.flow_state import FlowEvidence, FlowStateName, StateTimeouts, flow_state
 
 TIMEOUTS = StateTimeouts(stall_after=30.0, canary_deadline=60.0, heartbeat_age=30.0)
 IDLE = FlowEvidence(

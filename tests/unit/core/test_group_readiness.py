@@ -4,15 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.flow_offsets import OffsetSyncStore, SyncRuns, Untranslated
-from mm2slo_core.group_evidence import (
+from mm2slo_core.indicators.group_readiness import (
+    Blocked,
+    BlockReason,
     GroupEvidence,
     LogRange,
     NewestCheckpoint,
     PartitionEvidence,
+    ReadinessLimits,
+    evaluate_group,
 )
-from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits, evaluate_group
-from mm2slo_core.records import OffsetSync
+from mm2slo_core.offset_translation import OffsetSyncStore, SyncRuns, Untranslated
+from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)

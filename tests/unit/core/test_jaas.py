@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kafka_jvm import running_jvm
 from py4j import java_gateway, protocol  # type: ignore[import-untyped]  # py4j ships no types
 
-from mm2slo_core.mm2_config.jaas import JaasError, parse_jaas
+from mm2slo_core.mm2_config.provider_references import JaasError, parse_jaas
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 VALID = {

@@ -4,8 +4,8 @@ import pytest
 from confluent_kafka import Consumer
 from kafka_jvm import running_jvm
 
-from mm2slo_core.java_client_settings import java_settings
-from mm2slo_core.secret import Secret
+from mm2slo_core.config.client_security import java_settings
+from mm2slo_core.config.field_types import Secret
 
 # Each with a value that both clients accept.
 SETTINGS = {

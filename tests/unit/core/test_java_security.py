@@ -18,12 +18,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from kafka_jvm import running_jvm
 
-from mm2slo_core.client_security import java_properties
-from mm2slo_core.cluster_security import Security
+from mm2slo_core.config.client_security import Security, java_properties
 from mm2slo_core.config.section_checks import check_security
-from mm2slo_core.mm2_config.findings import Finding, Origin
-from mm2slo_core.mm2_config.java_security import read_security
-from mm2slo_core.mm2_config.mirror_setup import Setting
+from mm2slo_core.mm2_config.config_overlay import read_security
+from mm2slo_core.mm2_config.mirror_setup import Finding, Origin, Setting
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
 
 PACKAGE = "org.apache.kafka.common.security"

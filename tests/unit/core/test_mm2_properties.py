@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.mm2_config.findings import Severity
 from mm2slo_core.mm2_config.mirror_setup import (
     ConnectorKind,
+    FindingSeverity,
     Form,
     MirrorFlow,
     MirrorSetup,
@@ -177,7 +177,7 @@ def test_read_properties_chain_with_mistakes_reports_each_with_a_suggestion() ->
 
 def test_read_properties_template_reports_what_cannot_be_used() -> None:
     setup = _read("template.properties")
-    errors = [each for each in setup.findings if each.severity is Severity.ERROR]
+    errors = [each for each in setup.findings if each.severity is FindingSeverity.ERROR]
     assert [(each.check, each.origin.line) for each in errors] == [("no-flow", 2)]
     (flag,) = (each for each in setup.findings if each.check == "not-boolean")
     assert "'{{ .Values.enabled | default true }}'" in flag.what
@@ -272,7 +272,7 @@ def test_read_properties_line_gives_checks(line: str, checks: list[str]) -> None
 def test_read_properties_other_content_is_one_error(content: bytes, check: str, what: str) -> None:
     setup = read_properties("mm2.properties", content)
     assert [(each.check, each.severity, each.what) for each in setup.findings] == [
-        (check, Severity.ERROR, what)
+        (check, FindingSeverity.ERROR, what)
     ]
     assert not setup.clusters
     assert not setup.flows

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.java_regex import compile_java
-from mm2slo_core.java_values import split_list
-from mm2slo_core.name_filters import GroupFilter, TopicFilter, default_topics_exclude
+from mm2slo_core.java_values import compile_java, split_list
 from mm2slo_core.replication_policy import KafkaVersion
+from mm2slo_core.topic_filters import GroupFilter, TopicFilter, default_topics_exclude
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
-from mm2slo_core.config import FlowConfig
-from mm2slo_core.config.flow_config import Isolation
-from mm2slo_core.mm2_config.observed_settings import (
+from mm2slo_core.config.flow_config import FlowConfig, Isolation
+from mm2slo_core.mm2_config.flow_settings import (
     RunningConnectors,
     observed_flow,
     overridden_settings,
     setting_differences,
 )
-from mm2slo_core.records import ConnectorConfig
+from mm2slo_core.records.connect_records import ConnectorConfig
 
 HEARTBEAT = "MirrorHeartbeatConnector"
 SOURCE, CHECKPOINT = "MirrorSourceConnector", "MirrorCheckpointConnector"

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mm2slo_core.flow_offsets import Bounds, SyncRuns
-from mm2slo_core.offset_sync_runs import Head
+from mm2slo_core.offset_translation import Bounds, Head, SyncRuns
 
 MARKER = -1
 

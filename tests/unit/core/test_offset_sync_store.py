@@ -4,9 +4,13 @@ from itertools import pairwise
 
 import pytest
 
-from mm2slo_core.flow_offsets import OffsetSyncStore, SyncPoint, Untranslated
-from mm2slo_core.offset_sync_store import violated_invariants
-from mm2slo_core.records import OffsetSync
+from mm2slo_core.offset_translation import (
+    OffsetSyncStore,
+    SyncPoint,
+    Untranslated,
+    violated_invariants,
+)
+from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
 
 FOO = TopicPartition("foo", 0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.properties_text import dump_properties
+from mm2slo_core.file_syntax import dump_properties
 
 TEXT = st.text(st.characters(codec="utf-16-le", exclude_characters="\x00"), min_size=1)
 

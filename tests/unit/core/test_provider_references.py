@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
-from mm2slo_core.mm2_config.mirror_setup import ProviderKind, Setting
+from mm2slo_core.mm2_config.mirror_setup import (
+    Finding,
+    FindingSeverity,
+    Origin,
+    ProviderKind,
+    Setting,
+)
 from mm2slo_core.mm2_config.provider_references import (
     MirrorFiles,
     UnresolvedReferenceError,
@@ -117,7 +122,7 @@ def test_resolve_settings_with_trailing_newline_keeps_it_and_warns(
     found, (finding,) = resolve(value)
 
     assert found == resolved
-    assert (finding.check, finding.severity) == ("trailing-newline", Severity.WARNING)
+    assert (finding.check, finding.severity) == ("trailing-newline", FindingSeverity.WARNING)
     assert finding.what == f"the value of {value} in us.sasl.jaas.config ends with a line break"
 
 
@@ -170,7 +175,7 @@ def test_resolve_settings_with_missing_value_keeps_reference_and_names_next_step
 
     assert found == f"a {value} b"
     assert (finding.check, finding.severity, finding.origin, finding.action) == (
-        "unresolved-reference", Severity.ERROR, ORIGIN, action,
+        "unresolved-reference", FindingSeverity.ERROR, ORIGIN, action,
     )  # fmt: skip
     assert finding.what == f"{value} in us.sasl.jaas.config cannot be resolved: {reason}"
     assert "hunter2" not in str(finding) + repr(finding)
@@ -246,10 +251,10 @@ def test_read_providers_with_unknown_classes_returns_known_ones_and_warnings() -
 
     assert providers == {"env": ProviderKind.ENV}
     assert [(f.check, f.severity, f.origin.line, f.what) for f in findings] == [
-        ("unknown-config-provider", Severity.WARNING, 3,
+        ("unknown-config-provider", FindingSeverity.WARNING, 3,
          "config provider 'vault' has the class 'com.example.VaultConfigProvider',"
          " which mm2slo cannot read"),
-        ("unknown-config-provider", Severity.WARNING, 1,
+        ("unknown-config-provider", FindingSeverity.WARNING, 1,
          "config provider 'bare' has no class"),
     ]  # fmt: skip
     assert read_providers({}) == ({}, ())

@@ -2,9 +2,13 @@
 
 import pytest
 
-from mm2slo_core.config import FlowConfig
-from mm2slo_core.name_filters import NameFilter
-from mm2slo_core.record_transforms import CopyEffect, RecordTransforms, transform_settings
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.topic_filters import (
+    CopyEffect,
+    NameFilter,
+    RecordTransforms,
+    transform_settings,
+)
 from mm2slo_core.topic_selection import TopicRole, replicated_topics
 
 KAFKA = "org.apache.kafka.connect.transforms."

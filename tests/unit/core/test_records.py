@@ -8,27 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.records import (
-    Checkpoint,
-    CheckpointKey,
+from mm2slo_core.records.connect_records import (
     ConfigKey,
     ConnectorConfig,
     ConnectorStatus,
     ConnectState,
-    DecodeError,
-    DecodeReason,
-    Heartbeat,
-    HeartbeatKey,
-    OffsetSync,
     SourceOffset,
     SourceOffsetKey,
     StatusKey,
     TaskAssignment,
     TaskFencing,
     TaskStatus,
-    Tombstone,
     decode_config,
     decode_status,
+)
+from mm2slo_core.records.mirror_records import (
+    Checkpoint,
+    CheckpointKey,
+    DecodeError,
+    DecodeReason,
+    Heartbeat,
+    HeartbeatKey,
+    OffsetSync,
+    Tombstone,
 )
 from mm2slo_core.topology import TopicPartition
 

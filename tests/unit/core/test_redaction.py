@@ -7,8 +7,7 @@ import time
 import orjson
 import pytest
 
-from mm2slo_core.redaction import Redactor
-from mm2slo_core.secret_patterns import REDACTED, SecretPattern
+from mm2slo_core.log_redaction import REDACTED, Redactor, SecretPattern
 
 SECRET = "hun7er2-Sw0rdf1sh"
 TOKEN = "0a1b2c3d-1111-2222-3333-444455556666"

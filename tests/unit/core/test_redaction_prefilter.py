@@ -7,8 +7,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.redaction import Redactor
-from mm2slo_core.secret_patterns import PATTERNS
+from mm2slo_core.log_redaction import PATTERNS, Redactor
 
 REDACTOR = Redactor()
 EVERY_REGEX = Redactor(replace(pattern, literals=()) for pattern in PATTERNS)

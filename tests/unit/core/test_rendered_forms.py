@@ -14,14 +14,15 @@ from generated_mirror_setups import EXAMPLE
 from strimzi_schemas import FOLDER, needs_definitions, schema_errors
 
 from mm2slo_core.mm2_config.connect_json import read_connect_json
-from mm2slo_core.mm2_config.findings import Finding
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, MirrorSetup
+from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Finding, MirrorSetup
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.portable_setup import Rendered
-from mm2slo_core.mm2_config.rendered_connect import render_connect
-from mm2slo_core.mm2_config.rendered_properties import render_properties
-from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
-from mm2slo_core.mm2_config.strimzi import read_strimzi
+from mm2slo_core.mm2_config.rendered_setup import (
+    Rendered,
+    render_connect,
+    render_properties,
+    render_strimzi,
+)
+from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 
 if TYPE_CHECKING:
     Renderer = Callable[[Sequence[MirrorSetup]], Rendered]

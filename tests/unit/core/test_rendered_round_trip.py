@@ -9,16 +9,20 @@ from generated_mirror_setups import FILES, PASSWORD, STORE_PASSWORD, material, s
 from hypothesis import given
 from strimzi_schemas import FOLDER, schema_errors
 
+from mm2slo_core.mm2_config.config_overlay import read_security
 from mm2slo_core.mm2_config.connect_json import read_connect_json
-from mm2slo_core.mm2_config.java_security import read_security
 from mm2slo_core.mm2_config.mirror_setup import Form, MirrorSetup, Settings
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.portable_setup import SECRETS_FOLDER, Rendered, portable_setup
 from mm2slo_core.mm2_config.provider_references import resolve_settings
-from mm2slo_core.mm2_config.rendered_connect import render_connect
-from mm2slo_core.mm2_config.rendered_properties import render_properties
-from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
-from mm2slo_core.mm2_config.strimzi import read_strimzi
+from mm2slo_core.mm2_config.rendered_setup import (
+    SECRETS_FOLDER,
+    Rendered,
+    portable_setup,
+    render_connect,
+    render_properties,
+    render_strimzi,
+)
+from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 
 if TYPE_CHECKING:
     Render = Callable[[Sequence[MirrorSetup]], Rendered]

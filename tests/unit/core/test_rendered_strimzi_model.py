@@ -15,12 +15,11 @@ from kafka_jvm import running_jvm
 from py4j.java_collections import JavaList  # type: ignore[import-untyped]  # no types
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 
-from mm2slo_core.mm2_config.acl_bindings import render_kafka_users
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
-from mm2slo_lab import ivy
-from mm2slo_lab.java_lookup import find_java
-from mm2slo_lab.kafka_versions import Artifact
+from mm2slo_core.mm2_config.rendered_setup import render_kafka_users, render_strimzi
+from mm2slo_lab import kafka_runtime
+from mm2slo_lab.kafka_runtime import find_java
+from mm2slo_lab.lab_topology import Artifact
 
 MODEL = "io.strimzi.api.kafka.model"
 
@@ -29,10 +28,10 @@ MODEL = "io.strimzi.api.kafka.model"
 def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("strimzi")
     module = folder / "ivy.xml"
-    module.write_text(ivy.render_module([Artifact("io.strimzi", "api", "0.49.1")]))
+    module.write_text(kafka_runtime.render_ivy_module([Artifact("io.strimzi", "api", "0.49.1")]))
     settings = os.environ.get("MM2SLO_IVY_SETTINGS")
     (jar,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
-    command = ivy.command(
+    command = kafka_runtime.render_ivy_command(
         java=find_java(17),
         ivy_jar=jar,
         module=module,

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.arrival_history import Bracket
-from mm2slo_core.replication_lag import (
+from mm2slo_core.indicators.replication_lag import (
+    Bracket,
     LagOrigin,
     RecordLag,
     SmoothedRate,

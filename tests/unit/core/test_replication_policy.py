@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.internal_topics import OffsetSyncsLocation, internal_topics
 from mm2slo_core.replication_policy import (
     DefaultPolicy,
     IdentityPolicy,
     KafkaVersion,
     Lineage,
+    OffsetSyncsLocation,
+    internal_topics,
     lineage,
 )
 from mm2slo_core.topology import Flow

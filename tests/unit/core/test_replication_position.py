@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.flow_offsets import Position, PositionQuality, SyncPoint, estimate_position
+from mm2slo_core.offset_translation import (
+    Position,
+    PositionQuality,
+    SyncPoint,
+    estimate_position,
+)
 
 Q = PositionQuality
 

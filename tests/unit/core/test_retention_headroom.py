@@ -1,6 +1,6 @@
 import pytest
 
-from mm2slo_core.retention_headroom import (
+from mm2slo_core.indicators.replication_lag import (
     Headroom,
     RetentionLimit,
     RetentionPolicy,

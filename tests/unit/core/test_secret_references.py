@@ -2,9 +2,8 @@
 
 import pytest
 
-from mm2slo_core.mm2_config.findings import Origin
-from mm2slo_core.mm2_config.mirror_setup import ProviderKind, Setting
-from mm2slo_core.mm2_config.secret_references import SecretReferences
+from mm2slo_core.mm2_config.mirror_setup import Origin, ProviderKind, Setting
+from mm2slo_core.mm2_config.provider_references import SecretReferences
 
 KINDS = {"env": ProviderKind.ENV, "k8s": ProviderKind.SECRET}
 JAAS = "sasl.jaas.config"

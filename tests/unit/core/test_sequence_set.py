@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.sequence_set import SequenceSet
+from mm2slo_core.indicators.canary_ledger import SequenceSet
 
 
 @given(numbers=st.lists(st.integers(0, 12), max_size=40))

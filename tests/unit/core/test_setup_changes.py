@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.mm2_config.compared_flow import SourceNames
 from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.setup_changes import Change, Effect, compare
-from mm2slo_core.mm2_config.strimzi import read_strimzi
+from mm2slo_core.mm2_config.setup_changes import Change, Effect, SourceNames, compare_setups
+from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 
 BASE = """
 clusters = us, eu
@@ -89,7 +88,7 @@ def changes(
     groups: frozenset[str] | None = None,
     versions: tuple[str | None, str | None] = (None, None),
 ) -> dict[str, list[tuple[Effect, str, tuple[str, ...] | None]]]:
-    flows, notes = compare(old, new, {"us": SourceNames(topics, groups)}, versions)
+    flows, notes = compare_setups(old, new, {"us": SourceNames(topics, groups)}, versions)
     assert notes == []
     return {
         label: [(each.effect, each.what, each.names) for each in found]
@@ -103,7 +102,7 @@ def test_same_flows_with_the_same_names_in_another_form_do_not_differ() -> None:
 
 
 def test_dedicated_mode_to_strimzi_copies_everything_again() -> None:
-    flows, notes = compare(
+    flows, notes = compare_setups(
         dedicated(), read_strimzi("mirror.yaml", STRIMZI), {"us": SourceNames(TOPICS)}
     )
     copied, heartbeats = flows.pop("us->eu")
@@ -156,7 +155,7 @@ def test_dedicated_mode_to_strimzi_copies_everything_again() -> None:
 def test_changed_key_of_positions_copies_everything_again(
     old: list[MirrorSetup], new: list[MirrorSetup], what: str, action: str
 ) -> None:
-    (found,) = compare(old, new, {})[0]["us->eu"]
+    (found,) = compare_setups(old, new, {})[0]["us->eu"]
     assert (found.effect, found.what, found.names) == (Effect.COPIED_AGAIN, what, None)
     assert found.action == f"to keep the positions, stop OLD, then {action}"
 
@@ -199,7 +198,7 @@ def test_new_alias_of_the_source_copies_everything_again_under_other_names() -> 
 
 def test_policy_renames_copies_from_the_current_position_on() -> None:
     old, new = dedicated(), dedicated(f"replication.policy.class = {IDENTITY}")
-    (found,) = compare(old, new, {})[0]["us->eu"]
+    (found,) = compare_setups(old, new, {})[0]["us->eu"]
     assert found == Change(
         Effect.RENAMED,
         "us.TOPIC -> TOPIC",
@@ -345,7 +344,7 @@ def test_paused_connector_is_a_change() -> None:
 def test_notes_name_the_assumed_version_and_what_is_not_compared() -> None:
     custom = dedicated("replication.policy.class = com.example.Policy")
     old = [replace(custom[0], kafka_version="3.9.1")]
-    flows, notes = compare(old, custom, {"us": SourceNames(TOPICS)})
+    flows, notes = compare_setups(old, custom, {"us": SourceNames(TOPICS)})
     assert flows == {}
     assert notes == [
         "only one side states its Kafka version; assumed 3.9.1 for both",

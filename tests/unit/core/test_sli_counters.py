@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.sli_counters import (
+from mm2slo_core.indicators.sli_counters import (
     BAD,
     GOOD,
     UNKNOWN,

@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-from mm2slo_core.splunk_search import search_url
+from mm2slo_core.link_targets import search_url
 
 
 def test_search_url_selects_flow_and_time() -> None:

@@ -1,4 +1,4 @@
-from mm2slo_core.stall_watch import StallWatch
+from mm2slo_core.indicators.flow_state import StallWatch
 
 STALL = 30.0
 

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.certain_loss import SavedLoss
-from mm2slo_core.group_readiness import Blocked, BlockReason, GroupReadiness
-from mm2slo_core.records.decode_errors import DecodeError
+from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, GroupReadiness
+from mm2slo_core.records.mirror_records import DecodeError
 from mm2slo_core.state_record import (
+    GroupVerdict,
     RecoveryPoint,
+    SavedLoss,
     State,
     StateKey,
     StateKind,
     TopicLosses,
-    Verdict,
     decode_state,
     encode_state,
 )
@@ -46,7 +46,7 @@ STATES = st.one_of(
         st.none() | st.text(),
         st.dictionaries(st.integers(0, 99), st.builds(SavedLoss, OFFSET, OFFSET)),
     ),
-    st.builds(Verdict, READINESS, st.none() | TIME, st.none() | TIME,
+    st.builds(GroupVerdict, READINESS, st.none() | TIME, st.none() | TIME,
               st.tuples(MAYBE, st.none() | TIME)),
     st.builds(RecoveryPoint, MAYBE, st.none() | TIME, TIME),
 )  # fmt: skip
@@ -55,7 +55,7 @@ STATES = st.one_of(
 def key_of(state: State) -> StateKey:
     kinds = {
         TopicLosses: StateKind.LOSSES,
-        Verdict: StateKind.GROUP,
+        GroupVerdict: StateKind.GROUP,
         RecoveryPoint: StateKind.RECOVERY,
     }
     return StateKey("us-to-eu", kinds[type(state)], "shop/é")
@@ -80,7 +80,7 @@ def test_losses_of_many_partitions_are_split_into_records_below_100_kb() -> None
 def test_largest_verdict_is_below_100_kb() -> None:
     blocked = tuple(Blocked(r, TopicPartition("t" * 249, 9_999), 2**63 - 1) for r in BlockReason)
     readiness = GroupReadiness("g", False, blocked, 2**63 - 1, 2**63 - 1, 2**63 - 1, ())
-    assert len(encode_state(Verdict(readiness, 1e9, 1e9, (2**63 - 1, 1e9)))) < 100_000
+    assert len(encode_state(GroupVerdict(readiness, 1e9, 1e9, (2**63 - 1, 1e9)))) < 100_000
 
 
 @pytest.mark.parametrize(

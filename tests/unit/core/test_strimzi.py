@@ -8,9 +8,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.mm2_config.findings import Severity
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Form, MirrorSetup, ProviderKind
-from mm2slo_core.mm2_config.strimzi import read_strimzi
+from mm2slo_core.mm2_config.mirror_setup import (
+    ConnectorKind,
+    FindingSeverity,
+    Form,
+    MirrorSetup,
+    ProviderKind,
+)
+from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 
 FILES: Final = Path(__file__).parent / "strimzi_files"
 JAAS: Final = "org.apache.kafka.common.security"
@@ -62,7 +67,7 @@ def test_read_strimzi_has_one_setup_per_resource_with_its_flows(
     assert [(s.kafka_version, s.flows[0].worker.group_id, flows(s)) for s in setups] == expected
     for setup in setups:
         assert setup.form is Form.STRIMZI
-        assert all(finding.severity is Severity.INFO for finding in setup.findings)
+        assert all(finding.severity is FindingSeverity.INFO for finding in setup.findings)
 
 
 def test_read_strimzi_of_other_kinds_skips_them_with_a_note() -> None:

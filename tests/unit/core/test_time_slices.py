@@ -1,11 +1,14 @@
 import pytest
 
-from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.sli_counters import DueSlices, Sli, SliCount, SliKey
-from mm2slo_core.time_slices import (
+from mm2slo_core.indicators.group_readiness import NewestCheckpoint
+from mm2slo_core.indicators.sli_counters import (
     CheckpointFreshness,
+    DueSlices,
     FreshnessClass,
     GroupOffsets,
+    Sli,
+    SliCount,
+    SliKey,
     data_freshness,
     heartbeat_availability,
 )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.records import DecodeError, DecodeReason
-from mm2slo_core.timeline_record import Column, PollTimes, Side, WatermarkRecord
+from mm2slo_core.records.mirror_records import DecodeError, DecodeReason
+from mm2slo_core.records.timeline_record import Column, PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow
 
 FLOW = Flow("us", "eu")

@@ -1,14 +1,14 @@
 """How much disk the watermark timeline takes, and how far back it reaches."""
 
-from mm2slo_core.arrival_pace import MAX_PARTITIONS
-from mm2slo_core.config.exporter_config import ExporterConfig, TimelineConfig
-from mm2slo_core.timeline_size import (
+from mm2slo_core.cluster_writes import (
+    MAX_PARTITIONS,
     arrivals_gigabytes_per_day,
     arrivals_settings,
     timeline_estimate,
     timeline_gigabytes_per_day,
     timeline_settings,
 )
+from mm2slo_core.config.service_config import ExporterConfig, TimelineConfig
 
 
 def test_both_topics_stay_below_20_gb_by_default() -> None:

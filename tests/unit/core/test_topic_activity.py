@@ -2,7 +2,7 @@
 
 import pytest
 
-from mm2slo_core.topic_activity import TopicActivityWatch
+from mm2slo_core.indicators.flow_state import TopicActivityWatch
 
 # (at, records appended to the source, to the target): start of the backlog.
 Rounds = list[tuple[float, int, int]]

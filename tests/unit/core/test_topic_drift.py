@@ -1,6 +1,6 @@
 import pytest
 
-from mm2slo_core.topic_drift import ConfigDrift, SyncedSettings, TopicEpochs
+from mm2slo_core.topic_selection import ConfigDrift, SyncedSettings, TopicEpochs
 
 EXCLUDED = (
     r"follower\.replication\.throttled\.replicas",

@@ -1,6 +1,6 @@
 """Transaction markers among the commits of source offsets."""
 
-from mm2slo_core.transactional_commits import TransactionalCommits
+from mm2slo_core.offset_translation import TransactionalCommits
 
 
 def commits(*written: tuple[int, str], partition: int = 0) -> TransactionalCommits:

@@ -14,16 +14,40 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from mm2slo_core.arrival_history import ArrivalHistory
-from mm2slo_core.canary_ledger import Arrival, CanaryLedger, CanaryRules, PreviousRun, SentCanary
-from mm2slo_core.certain_loss import CertainLoss
-from mm2slo_core.flow_state import FlowEvidence, StateTimeouts, flow_state
-from mm2slo_core.replication_lag import open_transaction_records, record_lag, time_lag
-from mm2slo_core.sli_counters import Sli, SliceClock, SliCount, SliCounters, SliKey
-from mm2slo_core.stall_watch import DroppedTail, Progress, StallWatch, TaskCommits
-from mm2slo_core.time_slices import FreshnessClass, data_freshness
-from mm2slo_core.topic_drift import TopicEpochs
-from mm2slo_core.unobservable_periods import UnobservableCause
+from mm2slo_core.indicators.canary_ledger import CanaryLedger
+from mm2slo_core.indicators.canary_rules import (
+    CanaryArrival,
+    CanaryRules,
+    PreviousRun,
+    SentCanary,
+    UnobservableCause,
+)
+from mm2slo_core.indicators.flow_state import (
+    DroppedTail,
+    FlowEvidence,
+    PartitionProgress,
+    StallWatch,
+    StateTimeouts,
+    TaskCommits,
+    flow_state,
+)
+from mm2slo_core.indicators.replication_lag import (
+    ArrivalHistory,
+    open_transaction_records,
+    record_lag,
+    time_lag,
+)
+from mm2slo_core.indicators.sli_counters import (
+    FreshnessClass,
+    Sli,
+    SliceClock,
+    SliCount,
+    SliCounters,
+    SliKey,
+    data_freshness,
+)
+from mm2slo_core.state_record import CertainLoss
+from mm2slo_core.topic_selection import TopicEpochs
 
 FAULT, COUNTED_FROM, END = 300, 420, 600
 POLL, COMMIT = 5, 60
@@ -59,7 +83,7 @@ class Partition:
     born_with: int = 1000
     lag: int | None = 0
     age: float | None = 0.0
-    progress: Progress = Progress.IDLE
+    progress: PartitionProgress = PartitionProgress.IDLE
     progressed_at: float | None = None
 
     def timestamp(self, offset: int) -> float:
@@ -154,7 +178,7 @@ class World:
         """Update lag, age, stall and loss of one partition."""
         if not all(self.readable):
             partition.lag = partition.age = None
-            partition.progress = Progress.UNKNOWN
+            partition.progress = PartitionProgress.UNKNOWN
             return
         end = partition.end if partition.stable is None else partition.stable
         lag = record_lag(end, partition.position, partition.start)
@@ -239,7 +263,7 @@ def exporter_returns(world: World, now: float) -> None:
     world.ledger.restore(
         PreviousRun(FAULT - 1, FAULT - 2, died, now, resumed_at=now, sending_since=now),
         [SentCanary(sequence, 0, sequence, float(sequence)) for sequence in range(200, FAULT)],
-        [Arrival(sequence, 0, now, died) for sequence in range(200, FAULT)],
+        [CanaryArrival(sequence, 0, now, died) for sequence in range(200, FAULT)],
     )
 
 
@@ -375,7 +399,7 @@ def simulate(row: Row) -> Outcome:
         world.seen["stopped"] += world.state(float(now)).startswith("stopped")
     counted_cells = {name: cell(marks[name], count) for name, count in now_counted().items()}
     totals = world.ledger.totals
-    world.seen["stalled"] = sum(p.progress is Progress.STALLED for p in world.partitions)
+    world.seen["stalled"] = sum(p.progress is PartitionProgress.STALLED for p in world.partitions)
     world.seen.update(duplicates=totals.duplicates, late=totals.late, expired=totals.expired)
     world.seen["pending"] = world.ledger.pending
     assert totals.lost == 0  # in these rows only retention loses records

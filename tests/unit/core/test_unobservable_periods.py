@@ -1,4 +1,4 @@
-from mm2slo_core.unobservable_periods import UnobservableCause, UnobservablePeriods
+from mm2slo_core.indicators.canary_rules import UnobservableCause, UnobservablePeriods
 
 
 def test_within_returns_causes_of_overlapping_periods() -> None:

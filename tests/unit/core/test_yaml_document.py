@@ -4,14 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config import ConfigError, load_config, yaml_document
-from mm2slo_core.config.yaml_document import (
+from mm2slo_core.config import config_document
+from mm2slo_core.config.config_document import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_NODES,
+    ConfigError,
     parse_document,
     parse_documents,
 )
+from mm2slo_core.config.config_loader import load_config
 
 FEWER_NODES = 2_000
 
@@ -56,7 +58,7 @@ def test_parse_document_of_too_large_text_has_that_only_problem(
     text: str, what: str, line: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The parser is slow; the real limit is used by the tests of other functions.
-    monkeypatch.setattr(yaml_document, "MAX_NODES", FEWER_NODES)
+    monkeypatch.setattr(config_document, "MAX_NODES", FEWER_NODES)
     document = parse_document(text)
     (problem,) = document.problems
     assert (problem.what, problem.line) == (what, line)

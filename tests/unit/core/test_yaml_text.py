@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from mm2slo_core.config.yaml_document import parse_document
-from mm2slo_core.yaml_text import dump_yaml
+from mm2slo_core.config.config_document import parse_document
+from mm2slo_core.file_syntax import dump_yaml
 
 
 @pytest.mark.parametrize("text", ["0E0", "1e3", "-2E+5", ".5e1", "12", "1.5", "0o17", "true", "~"])

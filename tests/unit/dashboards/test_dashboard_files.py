@@ -18,9 +18,8 @@ from generated_dashboards import (
     panels,
 )
 
-from mm2slo_core.config import load_config
-from mm2slo_core.dashboard_uids import DashboardUid
-from mm2slo_dashboards.colours import LINES, Colour
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_files import (
     CONFIG_MAPS,
     DASHBOARD_FOLDER,
@@ -29,7 +28,7 @@ from mm2slo_dashboards.dashboard_files import (
     PROVIDER,
     generate_files,
 )
-from mm2slo_dashboards.state_mappings import CONNECT_STATES, FLOW_STATES
+from mm2slo_dashboards.dashboard_model import CONNECT_STATES, FLOW_STATES, LINES, Colour
 
 CONFIG = """\
 clusters:

@@ -5,16 +5,23 @@ from itertools import pairwise
 import pytest
 from generated_dashboards import ROOT
 
-from mm2slo_core.catalogue import FLOW_LAG_SECONDS
-from mm2slo_core.config import load_config
-from mm2slo_core.dashboard_uids import DashboardUid
-from mm2slo_core.objectives.window_pairs import WINDOW_PAIRS
-from mm2slo_core.promql import select
-from mm2slo_dashboards.boards import build_all
-from mm2slo_dashboards.colours import Colour
-from mm2slo_dashboards.dashboard_files import build_dashboards
-from mm2slo_dashboards.dashboard_model import Dashboard, Kind, Panel, Query, Row, Thresholds, Unit
-from mm2slo_dashboards.objective_limits import collect_limits
+from mm2slo_core.catalogue.flow_metrics import FLOW_LAG_SECONDS
+from mm2slo_core.catalogue.promql import select
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.link_targets import DashboardUid
+from mm2slo_core.objectives.objective import WINDOW_PAIRS
+from mm2slo_dashboards.dashboard_files import build_all, build_dashboards
+from mm2slo_dashboards.dashboard_model import (
+    Colour,
+    Dashboard,
+    Kind,
+    Panel,
+    PanelThresholds,
+    PanelUnit,
+    Query,
+    Row,
+)
+from mm2slo_dashboards.panel_definitions import collect_limits
 
 ALL = [(each, panel) for each in build_dashboards() for panel in each.panels]
 CONFIG = """\
@@ -33,7 +40,7 @@ def panel(**changes: object) -> Panel:
         "title": "Lag",
         "description": "How far behind is the flow? In seconds.",
         "kind": Kind.STAT,
-        "unit": Unit.SECONDS,
+        "unit": PanelUnit.SECONDS,
         "no_data": "No exporter publishes it.",
         "queries": (Query(vector=select(FLOW_LAG_SECONDS)),),
         "next_dashboard": DashboardUid.FLOW,
@@ -97,7 +104,9 @@ def test_limits_follow_configured_objectives() -> None:
     assert collect_limits().page_burn_rate == pytest.approx(0.02 * 28 * 24)
 
 
-def thresholds_of(uid: DashboardUid, title: str, config: str | None = CONFIG) -> Thresholds | None:
+def thresholds_of(
+    uid: DashboardUid, title: str, config: str | None = CONFIG
+) -> PanelThresholds | None:
     found = build_dashboards(None if config is None else load_config(config))
     [panel] = [
         each
@@ -112,9 +121,9 @@ def thresholds_of(uid: DashboardUid, title: str, config: str | None = CONFIG) ->
 def test_panel_thresholds_follow_objectives() -> None:
     uid = DashboardUid.FLOW
     lag = "Lag and time to catch up"
-    assert thresholds_of(uid, lag) == Thresholds(Colour.GOOD, ((20.0, Colour.BAD),))
-    assert thresholds_of(uid, lag, None) == Thresholds(Colour.GOOD, ((60.0, Colour.BAD),))
-    headroom = Thresholds(Colour.BAD, ((900.0, Colour.WARNING), (14_400.0, Colour.GOOD)))
+    assert thresholds_of(uid, lag) == PanelThresholds(Colour.GOOD, ((20.0, Colour.BAD),))
+    assert thresholds_of(uid, lag, None) == PanelThresholds(Colour.GOOD, ((60.0, Colour.BAD),))
+    headroom = PanelThresholds(Colour.BAD, ((900.0, Colour.WARNING), (14_400.0, Colour.GOOD)))
     assert thresholds_of(DashboardUid.FLOW, "Retention headroom") == headroom
 
 
@@ -127,7 +136,7 @@ def test_burn_rates_are_shares_of_those_that_alert() -> None:
 
 def test_thresholds_with_descending_bounds_raise_value_error() -> None:
     with pytest.raises(ValueError, match="ascending"):
-        Thresholds(Colour.GOOD, ((2.0, Colour.WARNING), (1.0, Colour.BAD)))
+        PanelThresholds(Colour.GOOD, ((2.0, Colour.WARNING), (1.0, Colour.BAD)))
 
 
 def test_dashboard_with_thirteen_panels_raises_value_error() -> None:

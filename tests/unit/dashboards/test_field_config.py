@@ -12,8 +12,8 @@ import pytest
 import yaml
 from generated_dashboards import Json, load_for_config, panels
 
-from mm2slo_core.config import load_config
-from mm2slo_dashboards.colours import LINES, Colour
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_dashboards.dashboard_model import LINES, Colour
 
 CONFIG: Final = """\
 clusters:

@@ -12,18 +12,25 @@ from dashboard_preview.interpolation import ALL, interpolate
 from generated_dashboards import Expression, dashboards, expressions, variables
 from promtool import needs_promtool
 
-from mm2slo_alerts.recording import groups
-from mm2slo_alerts.recording.rule_intervals import STEP
-from mm2slo_alerts.rule_model import RecordingRule
+from mm2slo_alerts.alert_rules import RecordingRule
+from mm2slo_alerts.objective_series import STEP
+from mm2slo_alerts.recording_rules import recording_groups
 from mm2slo_core.catalogue import ALL as METRICS
-from mm2slo_core.catalogue import FLOW_LAG_SECONDS, RECORDED, MetricType
-from mm2slo_core.catalogue.external_metrics import ALERTS, ALERTS_FOR_STATE, ALERTS_LABELS, EXTERNAL
-from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
-from mm2slo_core.config.published_indicators import default_objective_rules
-from mm2slo_core.dashboard_uids import DashboardUid
-from mm2slo_core.promql import Vector, quoted, select
-from mm2slo_dashboards.dashboard_model import Dashboard, Kind, Panel, Query, Row, Unit
-from mm2slo_dashboards.series_check import find_series, find_unknown_series
+from mm2slo_core.catalogue.flow_metrics import FLOW_LAG_SECONDS
+from mm2slo_core.catalogue.metric import MetricType
+from mm2slo_core.catalogue.prometheus_series import (
+    ALERTS,
+    ALERTS_FOR_STATE,
+    ALERTS_LABELS,
+    EXTERNAL,
+    RECORDED,
+)
+from mm2slo_core.catalogue.promql import Vector, quoted, select
+from mm2slo_core.catalogue.service_metrics import REPORT_GROUPS
+from mm2slo_core.config.config_model import default_objective_rules
+from mm2slo_core.link_targets import DashboardUid
+from mm2slo_dashboards.dashboard_files import find_series, find_unknown_series
+from mm2slo_dashboards.dashboard_model import Dashboard, Kind, Panel, PanelUnit, Query, Row
 
 ODD = [
     "us->eu",
@@ -130,7 +137,7 @@ def test_selected_value_matches_only_itself(value: str) -> None:
 def test_series_recorded_every_step_are_read_over_two_steps_or_summed() -> None:
     slow = {
         rule.record: group.interval >= STEP
-        for group in groups(default_objective_rules())
+        for group in recording_groups(default_objective_rules())
         for rule in group.rules
         if isinstance(rule, RecordingRule)
     }
@@ -232,7 +239,7 @@ def test_find_unknown_series_reports_panel_and_series() -> None:
         title="Age",
         description="How old is it? In seconds.",
         kind=Kind.STAT,
-        unit=Unit.SECONDS,
+        unit=PanelUnit.SECONDS,
         no_data="None.",
         queries=(Query(vector=wrong),),
         next_dashboard=DashboardUid.FLOW,

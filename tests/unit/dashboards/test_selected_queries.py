@@ -7,7 +7,7 @@ from dashboard_preview.interpolation import ALL, interpolate
 from generated_dashboards import dashboards, panels
 from promtool import evaluate, needs_promtool
 
-from mm2slo_core.promql import quoted
+from mm2slo_core.catalogue.promql import quoted
 
 pytestmark = needs_promtool
 

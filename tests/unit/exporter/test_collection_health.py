@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS
-from mm2slo_exporter.collection_health import Durations, Health, Stage
+from mm2slo_core.catalogue.metric import COLLECT_BUCKETS
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage, Durations
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
-ENDS, GROUPS = Stage.END_OFFSETS, Stage.GROUPS
+ENDS, GROUPS = CollectionStage.END_OFFSETS, CollectionStage.GROUPS
 
 
 def problem(kind: ErrorKind) -> KafkaOperationError:
@@ -16,15 +16,15 @@ def problem(kind: ErrorKind) -> KafkaOperationError:
 
 
 @pytest.fixture
-def health() -> Health:
-    return Health(clock=lambda: 100.0)
+def health() -> CollectionHealth:
+    return CollectionHealth(clock=lambda: 100.0)
 
 
 def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.levelname for record in caplog.records]
 
 
-def test_stage_success_records_time_and_duration(health: Health) -> None:
+def test_stage_success_records_time_and_duration(health: CollectionHealth) -> None:
     with health.stage("us", ENDS):
         pass
     report = health.report()
@@ -33,7 +33,7 @@ def test_stage_success_records_time_and_duration(health: Health) -> None:
     assert report.errors == {}
 
 
-def test_stage_failure_is_counted_by_kind_and_raised(health: Health) -> None:
+def test_stage_failure_is_counted_by_kind_and_raised(health: CollectionHealth) -> None:
     with pytest.raises(KafkaOperationError), health.stage("us", ENDS):
         raise problem(ErrorKind.TIMEOUT)
     report = health.report()
@@ -45,7 +45,7 @@ def test_stage_failure_is_counted_by_kind_and_raised(health: Health) -> None:
 
 
 def test_record_failure_logs_new_reasons_and_recovery(
-    health: Health, caplog: pytest.LogCaptureFixture
+    health: CollectionHealth, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     for reason in ("timeout", "timeout", "authorization", "authorization"):
@@ -64,7 +64,7 @@ def test_record_failure_logs_new_reasons_and_recovery(
 
 
 def test_record_partial_failures_counts_all_and_logs_new_reasons(
-    health: Health, caplog: pytest.LogCaptureFixture
+    health: CollectionHealth, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     denied = [("authorization", "group a"), ("authorization", "group b"), ("timeout", "group c")]
@@ -81,17 +81,17 @@ def test_record_partial_failures_counts_all_and_logs_new_reasons(
     assert health.failing_stages("us") == {}
 
 
-def test_create_counters_starts_error_counters_at_zero(health: Health) -> None:
+def test_create_counters_starts_error_counters_at_zero(health: CollectionHealth) -> None:
     health.create_counters("us")
     report = health.report()
-    assert report.errors["us", Stage.TIMELINE, "unreachable"] == 0
+    assert report.errors["us", CollectionStage.TIMELINE, "unreachable"] == 0
     assert report.malformed["us", "canary", "truncated"] == 0
     health.record_malformed("us", "canary", "truncated")
     health.create_counters("us")
     assert health.report().malformed["us", "canary", "truncated"] == 1
 
 
-def test_health_report_is_immutable(health: Health) -> None:
+def test_health_report_is_immutable(health: CollectionHealth) -> None:
     report = health.report()
     health.record_success("us", ENDS)
     health.record_failure("us", ENDS, "timeout", "late")

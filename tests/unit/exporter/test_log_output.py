@@ -8,8 +8,8 @@ from typing import Literal
 
 import pytest
 
-from mm2slo_core.config.exporter_config import LogConfig
-from mm2slo_core.json_logs import JsonFormatter
+from mm2slo_core.config.service_config import LogConfig
+from mm2slo_core.log_redaction import JsonFormatter
 from mm2slo_exporter.log_output import configure_logging
 
 

@@ -9,19 +9,18 @@ import pytest
 from flow_observations import Scene, flow_config
 from tests.unit.exporter.families.conftest import OWN
 
-from mm2slo_core.catalogue import Granularity
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.records import Checkpoint, OffsetSync
+from mm2slo_core.catalogue.metric import Granularity
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.group_readiness import NewestCheckpoint
+from mm2slo_core.records.mirror_records import Checkpoint, OffsetSync
 from mm2slo_core.state_record import StateKey, decode_state
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.exposition import Renderer
-from mm2slo_exporter.families import SeriesCache, limited_families
+from mm2slo_exporter.exposition_renderer import Renderer
+from mm2slo_exporter.families.family_composer import SeriesCache, limited_families
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.state_records.state_schedule import StateSchedule
-from mm2slo_exporter.timeline.timeline_schedule import TimelineSchedule
+from mm2slo_exporter.timeline.record_schedule import StateSchedule, TimelineSchedule
 from mm2slo_kafka.tailed_topic import TailRecord
 
 HOUR = 3600.0

@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from mm2slo_audit.session.connector_jars import installed_connector
+from mm2slo_audit.spark.spark_properties import installed_connector
 
 ROOT = Path(__file__).parents[3]
 IMAGE = ROOT / "deploy" / "image"

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import Producer
 
 from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind
-from mm2slo_kafka.topic_metadata import TopicIdentity
 
 PARTITIONS = 4  # the mock cluster creates every topic with four
 

@@ -6,10 +6,8 @@ from typing import cast
 
 import pytest
 
-from mm2slo_kafka.admin_handle import AdminHandle
-from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.client_handles import AdminHandle, HandleFactory, LoginGate
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.login_gate import LoginGate
 
 
 class Handles:

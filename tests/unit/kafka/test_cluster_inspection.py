@@ -14,10 +14,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no _
     ResourceType,
 )
 
-from mm2slo_core.connection_checks.acl_patterns import AclPattern
-from mm2slo_core.connection_checks.permission_check import Access
-from mm2slo_core.connection_checks.reader_parity import AclRule
-from mm2slo_core.connection_checks.required_permissions import Operation, ResourceKind
+from mm2slo_core.kafka_permissions import (
+    AclPattern,
+    AclRule,
+    Operation,
+    RequiredAccess,
+    ResourceKind,
+)
 from mm2slo_kafka.cluster_inspection import ClusterInspection
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
@@ -85,7 +88,7 @@ def answers(
 ) -> dict[Operation, bool]:
     admin = FakeAdmin(**{name: answer})
     inspection.client.admin = lambda: admin  # type: ignore[assignment, method-assign, return-value]
-    found = inspection.answers([Access(kind, name, operation) for operation in operations])
+    found = inspection.answers([RequiredAccess(kind, name, operation) for operation in operations])
     return {access.operation: allowed for access, allowed in found.items()}
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import trustme
 
-from mm2slo_core.connection_checks.check_result import CheckResult
-from mm2slo_kafka.connection_probe import check_listeners
+from mm2slo_core.kafka_permissions import CheckResult
+from mm2slo_kafka.cluster_inspection import check_listeners
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 YEARS_LATER = datetime(2037, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from tests.unit.kafka.conftest import MockCluster
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_record import FirstRecord, ReadFailure
+from mm2slo_kafka.first_records import FirstRecord, ReadFailure
 
 
 def test_first_record_at_offset_has_offset_and_timestamp(

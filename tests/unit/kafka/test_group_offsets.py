@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from mm2slo_kafka.client_handles import HandleFactory
-from mm2slo_kafka.group_offsets import GroupRead, GroupWorker
+from mm2slo_kafka.group_worker import GroupRead, GroupWorker
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_lab.ports import free_ports
+from mm2slo_lab.managed_process import free_ports, wait_for
 
 _LONG = 60.0
 _SHORT = 0.3
@@ -102,7 +101,7 @@ def test_read_without_answer_ends_worker(worker: GroupWorker) -> None:
 def test_unresponsive_worker_is_killed_and_reported_as_timeout(
     worker: GroupWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mm2slo_kafka.group_offsets.group_worker._GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("mm2slo_kafka.group_worker._GRACE_SECONDS", 0.1)
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(worker.offsets, ["app"], within=1.0, timeout=2.0)
         wait_for(lambda: worker.pid is not None, "the worker process")

@@ -11,8 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from mm2slo_core.topology import TopicPartition as Partition
 from mm2slo_kafka.client_handles import HandleFactory
-from mm2slo_kafka.group_offsets.group_requests import request_groups
-from mm2slo_kafka.group_offsets.worker_messages import GroupAnswer, GroupsRequest, Subject
+from mm2slo_kafka.group_worker import GroupAnswer, GroupProperty, GroupsRequest, request_groups
 
 GROUPS = tuple(f"app-{number:03}" for number in range(400))
 
@@ -46,7 +45,7 @@ class Admin:
         return 0
 
 
-def request(admin: Admin, subject: Subject, within: float) -> list[GroupAnswer]:
+def request(admin: Admin, subject: GroupProperty, within: float) -> list[GroupAnswer]:
     handles = HandleFactory("us", {})
     wanted = GroupsRequest(subject, GROUPS, first_window=16, within=within, timeout=10.0)
     return list(request_groups(handles, cast("AdminClient", admin), wanted))
@@ -55,14 +54,14 @@ def request(admin: Admin, subject: Subject, within: float) -> list[GroupAnswer]:
 def test_each_request_has_its_own_timeout() -> None:
     # A shared one left none for late requests, whose timeout crashes librdkafka.
     admin = Admin()
-    answers = request(admin, Subject.OFFSETS, 60.0)
+    answers = request(admin, GroupProperty.OFFSETS, 60.0)
     assert sorted(answer.group for answer in answers) == list(GROUPS)
     assert all(answer.found == {Partition("orders", 0): 7} for answer in answers)
     assert admin.timeouts == [10.0] * len(GROUPS)
 
 
 def test_groups_not_requested_in_time_have_no_answer() -> None:
-    assert request(Admin(), Subject.OFFSETS, 0.0) == []
+    assert request(Admin(), GroupProperty.OFFSETS, 0.0) == []
 
 
 @pytest.mark.parametrize(
@@ -77,5 +76,5 @@ def test_groups_not_requested_in_time_have_no_answer() -> None:
 def test_members_are_known_unless_group_is_described_as_dead(
     state: ConsumerGroupState, members: int | None
 ) -> None:
-    answers = request(Admin(state), Subject.MEMBERS, 60.0)
+    answers = request(Admin(state), GroupProperty.MEMBERS, 60.0)
     assert {answer.found for answer in answers} == {members}

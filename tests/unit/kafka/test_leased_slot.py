@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from mm2slo_kafka import leased_slot
+from mm2slo_kafka import leadership
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.consumer_groups import GroupListing, GroupsReading
+from mm2slo_kafka.cluster_metadata import GroupListing, GroupsReading
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.leased_slot import LeasedSlot
+from mm2slo_kafka.leadership import LeasedSlot
 
 DENIED = KafkaOperationError(
     ErrorKind.AUTHORIZATION, cluster="us", operation="listing", detail="no"
@@ -73,8 +73,8 @@ def lease(
         return Election(pending, joined, stopping, seen, slots)
 
     pending = list(led)
-    monkeypatch.setattr(leased_slot, "Leadership", election)
-    monkeypatch.setattr(leased_slot, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(leadership, "Leadership", election)
+    monkeypatch.setattr(leadership, "_RETRY_SECONDS", 0.01)
     slots.append(
         LeasedSlot(
             cast("ClusterClient", cluster),

@@ -8,12 +8,12 @@ from confluent_kafka import KafkaError
 from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client_handles import LoginGate
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.login_gate import LoginGate
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
-from mm2slo_lab.condition_wait import PATIENCE, wait_for
+from mm2slo_lab.managed_process import PATIENCE, wait_for
 
 REFUSAL = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: invalid credentials")
 LOST = "SASL authentication error: SaslAuthenticateRequest failed: Local: Broker transport failure"

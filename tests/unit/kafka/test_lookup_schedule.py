@@ -1,8 +1,7 @@
 from collections.abc import Sequence
 
-from mm2slo_kafka.lookup_schedule import LookupSchedule
 from mm2slo_kafka.tailed_topic import TailedTopic, TopicDescription
-from mm2slo_kafka.topic_lookup import Answers, TopicLookup
+from mm2slo_kafka.topic_tail import LookupAnswers, LookupSchedule, TopicLookup
 
 TOPICS = {name: TailedTopic(name) for name in ("due", "soon", "later")}
 
@@ -10,7 +9,7 @@ TOPICS = {name: TailedTopic(name) for name in ("due", "soon", "later")}
 def test_topics_that_are_due_soon_share_a_request() -> None:
     asked: list[list[str]] = []
 
-    def look_up(lookups: Sequence[TopicLookup]) -> Answers:
+    def look_up(lookups: Sequence[TopicLookup]) -> LookupAnswers:
         asked.append([each.topic for each in lookups])
         return {each.topic: TopicDescription(None, {}, {}) for each in lookups}
 

@@ -5,11 +5,9 @@ from types import ModuleType
 
 import pytest
 
-from mm2slo_core.client_security import librdkafka_properties
-from mm2slo_core.cluster_security import Security
+from mm2slo_core.config.client_security import Security, librdkafka_properties
 from mm2slo_core.user_errors import MissingExtraError
-from mm2slo_kafka.client_handles import HandleFactory
-from mm2slo_kafka.msk_iam import token_callback
+from mm2slo_kafka.client_handles import HandleFactory, msk_token_callback
 
 ROLE = "arn:aws:iam::1:role/mm2slo"
 
@@ -54,7 +52,7 @@ def signer(monkeypatch: pytest.MonkeyPatch) -> Signer:
 def test_token_callback_returns_token_and_expiry_in_seconds(
     signer: Signer, aws: dict[str, str], token: tuple[str, float], call: tuple[str, ...]
 ) -> None:
-    assert token_callback(properties(**aws)["sasl.oauthbearer.config"])("unused") == token
+    assert msk_token_callback(properties(**aws)["sasl.oauthbearer.config"])("unused") == token
     assert signer.calls == [call]
 
 

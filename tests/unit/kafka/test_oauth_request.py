@@ -14,8 +14,7 @@ import trustme
 from confluent_kafka import Producer
 from kafka_jvm import running_jvm
 
-from mm2slo_core.client_security import java_properties, librdkafka_properties
-from mm2slo_core.cluster_security import Security
+from mm2slo_core.config.client_security import Security, java_properties, librdkafka_properties
 
 CA = trustme.CA()
 CA_PEM = CA.cert_pem.bytes().decode()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.offset_requests import Part, request_parts, split_by_leader
+from mm2slo_kafka.offset_requests import RequestPart, request_parts, split_by_leader
 
 LEADERS = st.dictionaries(
     st.sampled_from("abc"), st.lists(st.integers(-1, 3), max_size=20), max_size=3
@@ -70,7 +70,7 @@ def test_request_parts_of_distant_cluster_asks_at_the_same_time_and_returns_fail
     consumer: Any = Broker(together=3, latency=0.25)
     monkeypatch.setattr(time, "monotonic", lambda: consumer.now)
     partitions = [TopicPartition("orders", number) for number in range(4)]
-    answers = request_parts(consumer, [Part.of([each], -1) for each in partitions], 0, 30)
+    answers = request_parts(consumer, [RequestPart.of([each], -1) for each in partitions], 0, 30)
     assert [type(answer).__name__ for answer in answers] == [
         "Answer",
         "KafkaException",
@@ -87,14 +87,14 @@ def test_request_parts_of_near_cluster_needs_no_other_thread(
 ) -> None:
     consumer: Any = Broker(latency=0.002)
     monkeypatch.setattr(time, "monotonic", lambda: consumer.now)
-    parts = [Part.of([TopicPartition("events", number)], -1) for number in range(100)]
+    parts = [RequestPart.of([TopicPartition("events", number)], -1) for number in range(100)]
     assert len(request_parts(consumer, parts, 0, 30)) == 100
     assert consumer.threads == {threading.get_ident()}
 
 
 def test_request_parts_after_deadline_times_out_without_request() -> None:
     consumer: Any = Broker()
-    part = Part.of([TopicPartition("orders", 0)], -1)
+    part = RequestPart.of([TopicPartition("orders", 0)], -1)
     [answer] = request_parts(consumer, [part], 0, time.monotonic())
     assert isinstance(answer, KafkaException)
     assert answer.args[0].code() == KafkaError._TIMED_OUT

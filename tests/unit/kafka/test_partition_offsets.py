@@ -11,12 +11,12 @@ from tests.unit.kafka.conftest import MockCluster
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
-from mm2slo_kafka.chunks import chunks
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
 from mm2slo_kafka.offset_requests import PART_SIZE
 from mm2slo_kafka.partition_offsets import OffsetReader, OffsetReading
+from mm2slo_kafka.request_sizes import chunks
 
 
 def partitions(topic: str, count: int) -> tuple[TopicPartition, ...]:

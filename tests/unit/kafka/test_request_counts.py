@@ -1,6 +1,6 @@
 import json
 
-from mm2slo_kafka.request_counts import RequestCounts
+from mm2slo_kafka.client_handles import RequestCounts
 
 
 def statistics(**brokers: dict[str, int]) -> str:

@@ -4,7 +4,7 @@ import heapq
 
 import pytest
 
-from mm2slo_kafka.group_offsets.request_window import MAX_IN_FLIGHT, RequestWindow
+from mm2slo_kafka.request_sizes import MAX_IN_FLIGHT, RequestWindow
 
 
 class Cluster:

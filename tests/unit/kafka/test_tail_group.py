@@ -7,10 +7,10 @@ import pytest
 from confluent_kafka import Consumer
 from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
+from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind
-from mm2slo_kafka.tail_group import TailGroup
 from mm2slo_kafka.tailed_topic import TailedTopic, TailState
-from mm2slo_kafka.topic_metadata import TopicIdentity
+from mm2slo_kafka.topic_tail import TailGroup
 
 BACKLOG = 60_000
 

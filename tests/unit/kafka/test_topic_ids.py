@@ -4,7 +4,7 @@ import gc
 from confluent_kafka import Uuid
 from confluent_kafka.admin._topic import TopicDescription
 
-from mm2slo_kafka.topic_ids import take_topic_id
+from mm2slo_kafka.cluster_metadata import take_topic_id
 
 
 def describe(most: int) -> TopicDescription:

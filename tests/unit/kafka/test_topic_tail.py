@@ -9,15 +9,9 @@ from tail_polling import poll_until
 from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
 from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind
-from mm2slo_kafka.tailed_topic import (
-    Batch,
-    Restarted,
-    RestartReason,
-    TailRecord,
-    TailState,
-)
-from mm2slo_kafka.topic_metadata import TopicIdentity
+from mm2slo_kafka.tailed_topic import Restarted, RestartReason, TailBatch, TailRecord, TailState
 from mm2slo_kafka.topic_tail import TopicTail
 
 MakeTail = Callable[..., TopicTail]
@@ -37,7 +31,7 @@ def make_tail(scripted: ScriptedClient, topic: str) -> Iterator[MakeTail]:
         tail.close()
 
 
-def values(batches: list[Batch]) -> list[bytes | None]:
+def values(batches: list[TailBatch]) -> list[bytes | None]:
     return [record.value for batch in batches for record in batch.records]
 
 
@@ -98,7 +92,7 @@ def test_tail_from_end_skips_existing_records(
     tail = make_tail(start="end")
     assert values(poll_until(tail, lambda: tail.caught_up)) == []
     mock_cluster.write(topic, [b"new"])
-    batches: list[Batch] = []
+    batches: list[TailBatch] = []
     while not values(batches):
         batches += poll_until(tail, lambda: tail.position[0] == 2)
     assert values(batches) == [b"new"]
@@ -180,7 +174,7 @@ def test_tail_reads_added_partition_from_start(
 def test_tail_of_unreachable_cluster_has_problem(
     dead_client: ClusterClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mm2slo_kafka.topic_lookup._TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("mm2slo_kafka.topic_tail._TIMEOUT_SECONDS", 0.5)
     tail = TopicTail(dead_client, "heartbeats")
     deadline = time.monotonic() + 10
     while tail.problem is None and time.monotonic() < deadline:

@@ -5,18 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_lab import client_properties
-from mm2slo_lab.broker_properties import server_properties
-from mm2slo_lab.broker_tls import tls_files
-from mm2slo_lab.lab_topology import ADMIN, APP, Security
+from mm2slo_lab import broker_properties
+from mm2slo_lab.broker_properties import server_properties, tls_files
+from mm2slo_lab.lab_topology import ADMIN, APP, LabSecurity
 
 CA = Path("/lab/us/ca.pem")
 
 
 def rendered(
-    security: Security = Security.PLAINTEXT, overrides: Mapping[str, str] | None = None
+    security: LabSecurity = LabSecurity.PLAINTEXT, overrides: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    secured = security is Security.SASL_SSL
+    secured = security is LabSecurity.SASL_SSL
     return server_properties(
         port=20001,
         controller_port=20002,
@@ -48,8 +47,8 @@ def test_broker_properties_override_defaults() -> None:
     assert rendered(overrides={"num.io.threads": "8"})["num.io.threads"] == "8"
 
 
-@pytest.mark.parametrize("security", [Security.SASL_PLAINTEXT, Security.SASL_SSL])
-def test_secured_broker_denies_without_acl(security: Security) -> None:
+@pytest.mark.parametrize("security", [LabSecurity.SASL_PLAINTEXT, LabSecurity.SASL_SSL])
+def test_secured_broker_denies_without_acl(security: LabSecurity) -> None:
     properties = rendered(security)
 
     assert properties["authorizer.class.name"].endswith("StandardAuthorizer")
@@ -63,9 +62,9 @@ def test_secured_broker_denies_without_acl(security: Security) -> None:
 @pytest.mark.parametrize(
     ("security", "expected"),
     [
-        (Security.PLAINTEXT, {"security.protocol": "PLAINTEXT"}),
+        (LabSecurity.PLAINTEXT, {"security.protocol": "PLAINTEXT"}),
         (
-            Security.SASL_PLAINTEXT,
+            LabSecurity.SASL_PLAINTEXT,
             {
                 "security.protocol": "SASL_PLAINTEXT",
                 "sasl.mechanism": "PLAIN",
@@ -74,7 +73,7 @@ def test_secured_broker_denies_without_acl(security: Security) -> None:
             },
         ),
         (
-            Security.SASL_SSL,
+            LabSecurity.SASL_SSL,
             {
                 "security.protocol": "SASL_SSL",
                 "sasl.mechanism": "SCRAM-SHA-512",
@@ -85,14 +84,16 @@ def test_secured_broker_denies_without_acl(security: Security) -> None:
         ),
     ],
 )
-def test_librdkafka_properties_match_listener(security: Security, expected: dict[str, str]) -> None:
-    found = client_properties.librdkafka("127.0.0.1:20001", security, CA, APP)
+def test_librdkafka_properties_match_listener(
+    security: LabSecurity, expected: dict[str, str]
+) -> None:
+    found = broker_properties.librdkafka("127.0.0.1:20001", security, CA, APP)
 
     assert found == {"bootstrap.servers": "127.0.0.1:20001", **expected}
 
 
 def test_java_properties_use_jaas() -> None:
-    found = client_properties.java("127.0.0.1:20001", Security.SASL_SSL, CA)
+    found = broker_properties.java("127.0.0.1:20001", LabSecurity.SASL_SSL, CA)
 
     assert found["sasl.jaas.config"] == (
         "org.apache.kafka.common.security.scram.ScramLoginModule required"

@@ -8,10 +8,18 @@ from xml.etree import ElementTree as ET
 import pytest
 from kafka_matrix import MATRIX
 
-from mm2slo_core.java_version import java_major
-from mm2slo_lab import ivy, java_lookup, kafka_jars
-from mm2slo_lab.kafka_versions import LINES, Artifact, artifacts, mirror_version, release_line
-from mm2slo_lab.lab_errors import JarsUnavailableError, JavaMissingError, LabError
+from mm2slo_core.local_environment import java_major
+from mm2slo_lab import kafka_runtime
+from mm2slo_lab.lab_topology import (
+    LINES,
+    Artifact,
+    JarsUnavailableError,
+    JavaMissingError,
+    LabError,
+    artifacts,
+    mirror_version,
+    release_line,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,7 +55,7 @@ def fake_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ivy_script: str) 
 
 def test_ivy_module_lists_artifacts() -> None:
     module = ET.fromstring(  # noqa: S314 - our own text
-        ivy.render_module([Artifact("org.example", "a&b", "4.1.+")])
+        kafka_runtime.render_ivy_module([Artifact("org.example", "a&b", "4.1.+")])
     )
 
     dependencies = module.find("dependencies")
@@ -59,7 +67,7 @@ def test_ivy_module_lists_artifacts() -> None:
 
 
 def test_ivy_command_has_paths_and_settings() -> None:
-    command = ivy.command(
+    command = kafka_runtime.render_ivy_command(
         java="/jdk/bin/java",
         ivy_jar=Path("/ivy.jar"),
         module=Path("/ivy.xml"),
@@ -138,15 +146,15 @@ def test_resolved_version_is_numerically_newest_patch(cache: Path) -> None:
     for patch in ("4.1.9", "4.1.10", "3.9.2"):
         fill(cache, patch)
 
-    assert kafka_jars.resolved_version("4.1.x") == "4.1.10"
-    assert kafka_jars.resolved_version("4.1.9") == "4.1.9"
+    assert kafka_runtime.resolved_version("4.1.x") == "4.1.10"
+    assert kafka_runtime.resolved_version("4.1.9") == "4.1.9"
 
 
 def test_classpath_lists_jars(cache: Path) -> None:
     folder = fill(cache, "4.1.2")
     (folder / "a.jar").touch()
 
-    assert kafka_jars.classpath("4.1.x") == os.pathsep.join(
+    assert kafka_runtime.classpath("4.1.x") == os.pathsep.join(
         [f"{folder}/a.jar", f"{folder}/kafka-clients-4.1.2.jar"]
     )
 
@@ -158,7 +166,7 @@ def test_jar_paths_without_java_raises_with_install_hint(
     monkeypatch.setenv("PATH", "/nonexistent")
 
     with pytest.raises(JavaMissingError, match="apt-get install openjdk-17-jre-headless"):
-        kafka_jars.jar_paths("4.1.x")
+        kafka_runtime.jar_paths("4.1.x")
     assert not cache.exists()
 
 
@@ -168,7 +176,7 @@ def test_find_java_too_old_raises_with_versions(
     fake_java(tmp_path, monkeypatch, "exit 0")
 
     with pytest.raises(JavaMissingError, match=r"version 17, this Kafka requires 21"):
-        java_lookup.find_java(21)
+        kafka_runtime.find_java(21)
 
 
 def test_failed_download_raises_with_reason_and_leaves_no_folder(
@@ -177,7 +185,7 @@ def test_failed_download_raises_with_reason_and_leaves_no_folder(
     fake_java(tmp_path, monkeypatch, "echo first; echo 'WARN: unknown host repository'; exit 1")
 
     with pytest.raises(JarsUnavailableError, match=r"exit status 1.*unknown host repository"):
-        kafka_jars.jar_paths("4.1.x")
+        kafka_runtime.jar_paths("4.1.x")
     assert not list(cache.glob("kafka-*"))
 
 
@@ -192,7 +200,7 @@ def test_download_reports_progress_and_fills_cache(
     )
     lines: list[str] = []
 
-    found = kafka_jars.jar_paths("4.1.x", lines.append)
+    found = kafka_runtime.jar_paths("4.1.x", lines.append)
 
     assert found == (cache / "kafka-4.1.7" / "kafka-clients-4.1.7.jar",)
     assert "downloading kafka-clients-4.1.7.jar" in lines
@@ -208,7 +216,7 @@ def test_concurrent_callers_download_once(
         monkeypatch,
         f'echo run >> {runs}; sleep 0.3; mkdir -p "$lib"; touch "$lib/kafka-clients-4.1.7.jar"',
     )
-    threads = [threading.Thread(target=kafka_jars.jar_paths, args=("4.1.x",)) for _ in range(2)]
+    threads = [threading.Thread(target=kafka_runtime.jar_paths, args=("4.1.x",)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

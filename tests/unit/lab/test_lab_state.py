@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_core.config import Resolvers, load_config
+from mm2slo_core.config.config_document import Resolvers
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.topology import Flow
-from mm2slo_lab import client_properties
-from mm2slo_lab.config_yaml import render_config
-from mm2slo_lab.lab_errors import LabError
-from mm2slo_lab.lab_state import LabState, save
-from mm2slo_lab.lab_topology import Engine, LabTopology, Security
+from mm2slo_lab import broker_properties
+from mm2slo_lab.lab_topology import LabEngine, LabError, LabSecurity, LabTopology
 from mm2slo_lab.managed_process import ProcessHandle
+from mm2slo_lab.mirror_properties import render_config
+from mm2slo_lab.running_lab import LabState, save_lab_state
 
 TOPOLOGIES = [
     LabTopology(),
@@ -19,12 +19,12 @@ TOPOLOGIES = [
         clusters=("us", "eu", "hub"),
         flows=(Flow("us", "hub"), Flow("eu", "hub")),
         kafka_version="3.9.x",
-        security=Security.SASL_SSL,
+        security=LabSecurity.SASL_SSL,
         mm2_properties={"tasks.max": "4"},
         broker_properties={"num.io.threads": "8"},
         broker_heap=1024,
     ),
-    LabTopology(engine=Engine.CONNECT),
+    LabTopology(engine=LabEngine.CONNECT),
 ]
 
 
@@ -38,7 +38,7 @@ def test_saved_state_parses_to_the_same_state(topology: LabTopology, tmp_path: P
     )
     file = tmp_path / "lab" / "state.json"
 
-    save(state, file)
+    save_lab_state(state, file)
 
     assert LabState.parse(file.read_text()) == state
     assert [path.name for path in file.parent.iterdir()] == ["state.json"]
@@ -51,7 +51,7 @@ def test_parse_state_of_other_format_raises() -> None:
 
 def configuration(topology: LabTopology) -> str:
     entries = {
-        alias: client_properties.mm2slo("127.0.0.1:20001", topology.security, Path("/ca.pem"))
+        alias: broker_properties.mm2slo("127.0.0.1:20001", topology.security, Path("/ca.pem"))
         for alias in topology.clusters
     }
     return render_config(topology, entries, flow={"stall_after": "5s"})
@@ -73,7 +73,7 @@ def test_rendered_config_is_valid(topology: LabTopology) -> None:
     [
         (LabTopology(kafka_version="3.9.x"), r"  - .*[\-\.]internal"),
         (LabTopology(), r"  - mm2.*\.internal"),
-        (LabTopology(engine=Engine.CONNECT), "    status_topic: connect-status"),
+        (LabTopology(engine=LabEngine.CONNECT), "    status_topic: connect-status"),
         (
             LabTopology(mm2_properties={"eu.exactly.once.source.support": "enabled"}),
             "  exactly_once: true",

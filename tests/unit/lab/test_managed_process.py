@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_lab.lab_errors import ProcessError
+from mm2slo_lab.lab_topology import ProcessError
 from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle, ProcessSpec
 
 PARENT = """

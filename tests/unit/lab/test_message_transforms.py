@@ -1,10 +1,9 @@
 """Message transforms of the lab."""
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab.connect_properties import connectors
+from mm2slo_lab.lab_faults import dropping
 from mm2slo_lab.lab_topology import LabTopology
-from mm2slo_lab.message_transforms import dropping
-from mm2slo_lab.mirror_properties import mirror_properties
+from mm2slo_lab.mirror_properties import connectors, mirror_properties
 
 US_EU = Flow("us", "eu")
 CLIENTS = {alias: {"bootstrap.servers": f"{alias}:9092"} for alias in ("us", "eu")}

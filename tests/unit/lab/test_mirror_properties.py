@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab.connect_properties import connectors, worker_properties
-from mm2slo_lab.lab_topology import Engine, LabTopology
-from mm2slo_lab.mirror_properties import mirror_properties
+from mm2slo_lab.lab_topology import LabEngine, LabTopology
+from mm2slo_lab.mirror_properties import connectors, mirror_properties, worker_properties
 
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 
@@ -59,7 +58,7 @@ def test_mm2_properties_override_defaults() -> None:
 
 
 def test_connectors_of_flow_and_of_its_reverse() -> None:
-    topology = LabTopology(flows=(US_EU,), engine=Engine.CONNECT)
+    topology = LabTopology(flows=(US_EU,), engine=LabEngine.CONNECT)
     found = {
         name: config["connector.class"].rpartition(".")[2]
         for pair in topology.pairs
@@ -75,7 +74,7 @@ def test_connectors_of_flow_and_of_its_reverse() -> None:
 
 
 def test_connector_has_source_and_target_of_flow() -> None:
-    topology = LabTopology(engine=Engine.CONNECT)
+    topology = LabTopology(engine=LabEngine.CONNECT)
     config = connectors(topology, US_EU, clients(topology))["us->eu.MirrorSourceConnector"]
 
     assert config["source.cluster.bootstrap.servers"] == "us:9092"

@@ -3,8 +3,7 @@ from datetime import UTC, datetime
 import pytest
 from fake_hec import FACTS
 
-from mm2slo_logship.hec.answer import read_answer
-from mm2slo_logship.hec.answer_codes import CODES, Action, action_of
+from mm2slo_logship.hec_protocol import CODES, AnswerAction, action_of, read_answer
 
 _NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -15,7 +14,10 @@ def test_action_every_documented_code_has_one() -> None:
 
 @pytest.mark.parametrize("code", sorted(FACTS))
 def test_action_success_is_accepted_and_an_error_never_is(code: int) -> None:
-    accepted = action_of(FACTS[code].status, code) in {Action.ACCEPTED, Action.SLOW_DOWN}
+    accepted = action_of(FACTS[code].status, code) in {
+        AnswerAction.ACCEPTED,
+        AnswerAction.SLOW_DOWN,
+    }
 
     assert accepted == (FACTS[code].status == 200)
 
@@ -23,13 +25,23 @@ def test_action_success_is_accepted_and_an_error_never_is(code: int) -> None:
 @pytest.mark.parametrize(
     ("status", "action"),
     [
-        (200, Action.RETRY), (302, Action.HOLD), (303, Action.HOLD), (400, Action.HOLD),
-        (401, Action.HOLD), (404, Action.HOLD), (405, Action.HOLD), (408, Action.RETRY),
-        (413, Action.TOO_LARGE), (415, Action.HOLD), (429, Action.RETRY), (500, Action.RETRY),
-        (502, Action.RETRY), (504, Action.RETRY),
+        (200, AnswerAction.RETRY),
+        (302, AnswerAction.HOLD),
+        (303, AnswerAction.HOLD),
+        (400, AnswerAction.HOLD),
+        (401, AnswerAction.HOLD),
+        (404, AnswerAction.HOLD),
+        (405, AnswerAction.HOLD),
+        (408, AnswerAction.RETRY),
+        (413, AnswerAction.TOO_LARGE),
+        (415, AnswerAction.HOLD),
+        (429, AnswerAction.RETRY),
+        (500, AnswerAction.RETRY),
+        (502, AnswerAction.RETRY),
+        (504, AnswerAction.RETRY),
     ],
-)  # fmt: skip
-def test_action_answer_without_code_follows_its_status(status: int, action: Action) -> None:
+)
+def test_action_answer_without_code_follows_its_status(status: int, action: AnswerAction) -> None:
     assert action_of(status, None) is action
 
 
@@ -38,14 +50,14 @@ def test_answer_has_what_hec_wrote() -> None:
 
     answer = read_answer(400, {}, body, _NOW)
 
-    assert (answer.action, answer.invalid_event, answer.ack_id) == (Action.SPLIT, 3, 7)
+    assert (answer.action, answer.invalid_event, answer.ack_id) == (AnswerAction.SPLIT, 3, 7)
     assert str(answer) == "HTTP 400, code 6: Invalid data format"
 
 
 def test_answer_success_in_html_may_be_a_duplicate() -> None:
     answer = read_answer(200, {}, b"<html>\nlogin</html>", _NOW)
 
-    assert answer.action is Action.RETRY
+    assert answer.action is AnswerAction.RETRY
     assert answer.is_ambiguous
     assert "not an answer of HEC: '<html> login</html>'" in str(answer)
 

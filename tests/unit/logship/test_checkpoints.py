@@ -4,11 +4,11 @@ import pytest
 from log_shipping import StoppedClock
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_logship.checkpoints import Checkpoint, Checkpoints
+from mm2slo_logship.ship_state import Checkpoints, FileCheckpoint
 
 
-def _checkpoint(offset: int) -> Checkpoint:
-    return Checkpoint(
+def _checkpoint(offset: int) -> FileCheckpoint:
+    return FileCheckpoint(
         file_id="f", path="/log", pattern="/*", device=1, inode=2, head_length=3, head_hash="h",
         offset=offset,
     )  # fmt: skip

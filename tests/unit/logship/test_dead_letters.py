@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from mm2slo_logship.delivery.dead_letters import DeadLetters
+from mm2slo_logship.ship_state import DeadLetters
 
 
 def test_dead_letters_over_the_limit_delete_the_oldest(tmp_path: Path) -> None:

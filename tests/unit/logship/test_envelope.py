@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from mm2slo_logship.hec.envelope import envelope, envelope_start
+from mm2slo_logship.hec_protocol import envelope, envelope_start
 
 _START = envelope_start(host="h", source="/log", sourcetype="s", index=None)
 

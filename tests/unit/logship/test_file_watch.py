@@ -14,7 +14,7 @@ from log_shipping import (
     read_all,
 )
 
-from mm2slo_logship.files.file_content import PlainContent
+from mm2slo_logship.log_files import PlainContent
 
 
 def _append(path: Path, *numbers: int) -> None:

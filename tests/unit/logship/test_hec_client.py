@@ -7,17 +7,16 @@ import trustme
 from fake_hec import FakeHec, Fault, HecToken
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_logship.hec.answer_codes import Action
-from mm2slo_logship.hec.hec_client import Connection, HecClient
-from mm2slo_logship.hec.token_file import Token
+from mm2slo_logship.hec_client import Connection, HecClient, HecTokenFile
+from mm2slo_logship.hec_protocol import AnswerAction
 
 _BODY = b'{"event":"a"}\n'
 
 
 @pytest.fixture
-def token(tmp_path: Path) -> Token:
+def token(tmp_path: Path) -> HecTokenFile:
     (tmp_path / "token").write_text("token-1\n")
-    return Token(tmp_path / "token")
+    return HecTokenFile(tmp_path / "token")
 
 
 @pytest.fixture
@@ -26,15 +25,15 @@ def fake() -> Iterator[FakeHec]:
         yield server
 
 
-def _client(fake: FakeHec, token: Token, connection: Connection | None = None) -> HecClient:
+def _client(fake: FakeHec, token: HecTokenFile, connection: Connection | None = None) -> HecClient:
     return HecClient(fake.url, token, connection or Connection(), "0.1")
 
 
-def test_client_large_body_is_compressed(fake: FakeHec, token: Token) -> None:
+def test_client_large_body_is_compressed(fake: FakeHec, token: HecTokenFile) -> None:
     client = _client(fake, token)
 
     for body in (_BODY, _BODY * 100):
-        assert client.send(body).action is Action.ACCEPTED
+        assert client.send(body).action is AnswerAction.ACCEPTED
 
     assert fake.events == ["a"] * 101
     assert [each.get("Content-Encoding") for each in fake.requests] == [None, "gzip"]
@@ -52,31 +51,31 @@ def test_client_large_body_is_compressed(fake: FakeHec, token: Token) -> None:
     ],
 )
 def test_client_failure_is_retried_and_says_what_happened(
-    fake: FakeHec, token: Token, fault: Fault, is_ambiguous: bool, text: str
+    fake: FakeHec, token: HecTokenFile, fault: Fault, is_ambiguous: bool, text: str
 ) -> None:
     fake.faults.append(fault)
 
     answer = _client(fake, token).send(_BODY)
 
-    assert answer.action is Action.RETRY
+    assert answer.action is AnswerAction.RETRY
     assert answer.is_ambiguous is is_ambiguous
     assert text in str(answer)
 
 
-def test_client_redirect_is_not_followed(fake: FakeHec, token: Token) -> None:
+def test_client_redirect_is_not_followed(fake: FakeHec, token: HecTokenFile) -> None:
     fake.faults.append(Fault.html(303, Location=f"{fake.url}/services/collector/event"))
 
-    assert _client(fake, token).send(_BODY).action is Action.HOLD
+    assert _client(fake, token).send(_BODY).action is AnswerAction.HOLD
     assert fake.events == []
 
 
-def test_client_refused_connection_is_no_duplicate(fake: FakeHec, token: Token) -> None:
+def test_client_refused_connection_is_no_duplicate(fake: FakeHec, token: HecTokenFile) -> None:
     client = _client(fake, token)
     fake.stop()
 
     answer = client.send(_BODY)
 
-    assert (answer.action, answer.is_ambiguous) == (Action.RETRY, False)
+    assert (answer.action, answer.is_ambiguous) == (AnswerAction.RETRY, False)
     assert (
         str(answer)
         == "cannot connect: Failed to establish a new connection: [Errno 111] Connection refused"
@@ -84,15 +83,15 @@ def test_client_refused_connection_is_no_duplicate(fake: FakeHec, token: Token) 
 
 
 def test_client_netrc_does_not_replace_the_token(
-    fake: FakeHec, token: Token, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fake: FakeHec, token: HecTokenFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
 
-    assert _client(fake, token).send(_BODY).action is Action.ACCEPTED
+    assert _client(fake, token).send(_BODY).action is AnswerAction.ACCEPTED
 
 
-def test_client_acknowledged_ids_are_those_that_are_indexed(token: Token) -> None:
+def test_client_acknowledged_ids_are_those_that_are_indexed(token: HecTokenFile) -> None:
     with FakeHec({"token-1": HecToken(has_ack=True)}) as fake:
         client = _client(fake, token)
         ids = [client.send(_BODY).ack_id for _ in range(2)]
@@ -103,7 +102,7 @@ def test_client_acknowledged_ids_are_those_that_are_indexed(token: Token) -> Non
     assert (first[0], second[0]) == (frozenset({0, 1}), frozenset())
 
 
-def test_client_verifies_the_certificate_and_its_name(token: Token, tmp_path: Path) -> None:
+def test_client_verifies_the_certificate_and_its_name(token: HecTokenFile, tmp_path: Path) -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("splunk.example").configure_cert(context)
@@ -118,13 +117,13 @@ def test_client_verifies_the_certificate_and_its_name(token: Token, tmp_path: Pa
     assert unknown.text.startswith("TLS failed")
     assert "CERTIFICATE_VERIFY_FAILED" in unknown.text
     assert "127.0.0.1" in wrong.text
-    assert right.action is Action.ACCEPTED
+    assert right.action is AnswerAction.ACCEPTED
 
 
 def test_token_is_read_again_when_it_was_rotated(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("old")
-    token = Token(path)
+    token = HecTokenFile(path)
     assert not token.read_again()
     path.write_text("new\n")
 
@@ -142,7 +141,7 @@ def test_token_file_without_a_token_is_a_user_error(tmp_path: Path, content: str
         path.write_text(content)
 
     with pytest.raises(UserError, match=r"cannot read logship.token_file '.*token': ") as error:
-        Token(path)
+        HecTokenFile(path)
 
     assert "two tokens" not in str(error.value)
 
@@ -154,9 +153,9 @@ def test_token_file_that_others_can_read_is_reported_on_hosts_only(
     path.write_text("token-1")
     path.chmod(0o440)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    assert "has mode 0440" in (Token(path).advice() or "")
+    assert "has mode 0440" in (HecTokenFile(path).advice() or "")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    assert Token(path).advice() is None
+    assert HecTokenFile(path).advice() is None
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST")
     path.chmod(0o600)
-    assert Token(path).advice() is None
+    assert HecTokenFile(path).advice() is None

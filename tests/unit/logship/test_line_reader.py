@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_logship.events.parsed_event import Line
-from mm2slo_logship.files.file_content import PlainContent
-from mm2slo_logship.files.line_reader import MAX_LINE, LineReader
+from mm2slo_logship.log_events import Line
+from mm2slo_logship.log_files import PlainContent
+from mm2slo_logship.tailed_file import MAX_LINE, LineReader
 
 
 def _reader(path: Path, content: bytes) -> LineReader:

@@ -12,10 +12,9 @@ from fake_hec import FakeHec, Fault, HecToken
 from log_shipping import make_settings, make_source, running_shipper, value
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_logship.delivery import delivery, endpoints
-from mm2slo_logship.delivery.dead_letters import DeadLetters
-from mm2slo_logship.hec import hec_client
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_logship import event_delivery, hec_client
+from mm2slo_logship.ship_state import DeadLetters
 
 _TIMEOUT = 60
 
@@ -28,11 +27,11 @@ def fake() -> Iterator[FakeHec]:
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "_LONGEST_DELAY", 0.2)
-    monkeypatch.setattr(delivery, "_PROBE_INTERVAL", 0.3)
-    monkeypatch.setattr(delivery, "_TOKEN_INTERVAL", 0.1)
-    monkeypatch.setattr(delivery, "_DISK_INTERVAL", 0.1)
-    monkeypatch.setattr(delivery, "_SLOW_DOWN", 0.1)
+    monkeypatch.setattr(event_delivery, "_LONGEST_DELAY", 0.2)
+    monkeypatch.setattr(event_delivery, "_PROBE_INTERVAL", 0.3)
+    monkeypatch.setattr(event_delivery, "_TOKEN_INTERVAL", 0.1)
+    monkeypatch.setattr(event_delivery, "_DISK_INTERVAL", 0.1)
+    monkeypatch.setattr(event_delivery, "_SLOW_DOWN", 0.1)
 
 
 def _write(path: Path, start: int, end: int, **more: object) -> None:
@@ -286,7 +285,7 @@ def test_shipper_acknowledged_batches_move_the_checkpoint(tmp_path: Path) -> Non
 def test_shipper_batch_that_is_never_acknowledged_is_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mm2slo_logship.delivery.ack_window._EXPIRY", 0.5)
+    monkeypatch.setattr("mm2slo_logship.event_delivery._EXPIRY", 0.5)
     _write(tmp_path / "mm2.log", 0, 50)
     with FakeHec({"token-1": HecToken(has_ack=True)}) as fake:
         fake.index.acknowledges = False

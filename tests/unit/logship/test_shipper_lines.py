@@ -11,10 +11,9 @@ import pytest
 from fake_hec import FakeHec
 from log_shipping import make_settings, make_source, running_shipper, value
 
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_logship.events.parser_settings import ParserSettings
-from mm2slo_logship.events.parsing import Parser
-from mm2slo_logship.files.line_reader import MAX_LINE
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_logship.log_events import Parser, ParserSettings
+from mm2slo_logship.tailed_file import MAX_LINE
 
 _TIMEOUT = 120
 _STAMP = "2026-11-22T17:10:39.123456Z"

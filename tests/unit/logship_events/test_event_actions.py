@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mm2slo_logship.events.event_actions import EVENT_ACTIONS, classify
+from mm2slo_logship.event_actions import EVENT_ACTIONS, classify
 
 MESSAGES = yaml.safe_load(Path(__file__).with_name("messages.yaml").read_text(encoding="utf-8"))
 

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.json_logs import JsonFormatter
-from mm2slo_logship.events.parsed_event import Line, ParsedEvent
-from mm2slo_logship.events.parser_settings import ParserSettings
-from mm2slo_logship.events.parsing import Parser
+from mm2slo_core.log_redaction import JsonFormatter
+from mm2slo_logship.log_events import Line, ParsedEvent, Parser, ParserSettings
 
 TIME = datetime(2026, 11, 22, 17, 14, 1, 837000, UTC).timestamp()
 WORKER = {

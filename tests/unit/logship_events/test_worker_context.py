@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 import yaml
 
-from mm2slo_logship.events.connector_flows import connector_flows
-from mm2slo_logship.events.parsed_event import Line
-from mm2slo_logship.events.parser_settings import ParserSettings
-from mm2slo_logship.events.parsing import Parser
-from mm2slo_logship.events.thread_flows import ThreadFlows
-from mm2slo_logship.events.worker_context import read_context, shown_flow
+from mm2slo_logship.log_events import (
+    Line,
+    Parser,
+    ParserSettings,
+    ThreadFlows,
+    connector_flows,
+    read_context,
+    shown_flow,
+)
 
 
 def rows(name: str) -> list[dict[str, Any]]:

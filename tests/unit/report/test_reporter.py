@@ -20,18 +20,16 @@ from report_service_fixture import (
 from store_specs.sample_results import AP_EU, US_EU, header, judged, orders_outcome, run_of
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import PartitionOutcome
-from mm2slo_core.objectives import Objective
+from mm2slo_core.audit.unit_outcome import PartitionOutcome, Verdict
+from mm2slo_core.objectives.error_budget import Reason, Status
 from mm2slo_core.objectives.exclusion import Exclusion, Span
-from mm2slo_core.objectives.slo_status import Reason, Status
-from mm2slo_core.reporting.audit_confirmation import AuditedUnit
+from mm2slo_core.objectives.objective import Objective
+from mm2slo_core.reporting.entry_evaluation import AuditedUnit
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.topology import Flow
-from mm2slo_report.reporter import Reporter, UnknownObjectiveError
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_report.stored_facts import StoreFacts
-from mm2slo_store import Store
+from mm2slo_report.reporter import Reporter, StoreFacts, UnknownObjectiveError
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_store.store import Store
 
 
 @dataclass

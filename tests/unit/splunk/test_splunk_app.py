@@ -11,11 +11,9 @@ import pytest
 import yaml
 from splunk_app import lint_app, read_conf
 
-from mm2slo_core.splunk_search import search_url
-from mm2slo_logship.events.event_actions import EVENT_ACTIONS
-from mm2slo_logship.events.parsed_event import Line
-from mm2slo_logship.events.parser_settings import ParserSettings
-from mm2slo_logship.events.parsing import Parser
+from mm2slo_core.link_targets import search_url
+from mm2slo_logship.event_actions import EVENT_ACTIONS
+from mm2slo_logship.log_events import Line, Parser, ParserSettings
 
 ROOT = Path(__file__).parents[3]
 APP = ROOT / "deploy/splunk/repl_observability"

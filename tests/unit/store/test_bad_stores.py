@@ -13,8 +13,8 @@ from store_specs import SqliteBackEnd, judged, orders_outcome, run_of, stored_ou
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import MissingExtraError, UserError
-from mm2slo_store import Store
-from mm2slo_store.store_address import parse_address
+from mm2slo_store.open_store import parse_address
+from mm2slo_store.store import Store
 
 PASSWORD = "s3cr3t-w0rd"
 
@@ -84,7 +84,7 @@ def test_open_corrupt_file_is_refused(tmp_path: Path) -> None:
 def test_read_large_corrupt_file_raises_user_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mm2slo_store.sqlite_file.CHEAP_CHECK_BYTES", 1)
+    monkeypatch.setattr("mm2slo_store.open_store.CHEAP_CHECK_BYTES", 1)
     path = tmp_path / "audit.db"
     filled(path, units=80)
     corrupt(path)
@@ -218,7 +218,7 @@ def test_open_without_driver_names_the_extra_to_install(monkeypatch: pytest.Monk
 def test_write_to_locked_store_raises_user_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mm2slo_store.engine.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("mm2slo_store.open_store.BUSY_TIMEOUT_MS", 50)
     path = tmp_path / "audit.db"
     filled(path)
     with closing(sqlite3.connect(path)) as other, Store.open(path) as store:

@@ -3,7 +3,7 @@
 import pytest
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_store.completion_span import CompletionSpan, extend_completion, skip_window
+from mm2slo_store.audit_rows import CompletionSpan, extend_completion, skip_window
 
 KNOWN = CompletionSpan(100, 200)
 

@@ -12,11 +12,11 @@ from sqlalchemy import Engine, event
 from store_specs import SqliteBackEnd
 from store_specs.sample_history import ReferenceHistory, at, span
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import Indicator, Tally
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 FLOWS = count()
 STEPS = st.integers(0, 100)

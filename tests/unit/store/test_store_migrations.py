@@ -10,19 +10,20 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from mm2slo_store import Store, schema, schema_upgrade, schema_version
+from mm2slo_store import open_store, schema_upgrade, store_schema
 from mm2slo_store.schema_upgrade import scripts
+from mm2slo_store.store import Store
 
 _TABLES = "c0225e19e204e48c"
 
 
 def test_newest_migration_matches_the_revision_in_code() -> None:
-    assert scripts().get_heads() == [schema.REVISION]
+    assert scripts().get_heads() == [store_schema.REVISION]
 
 
 def test_changed_tables_need_a_migration() -> None:
     """Stores of a release keep its tables: change them in a migration, then this digest."""
-    tables = schema.metadata.sorted_tables
+    tables = store_schema.metadata.sorted_tables
     created = [str(CreateTable(each)) for each in tables]
     created += sorted(str(CreateIndex(index)) for each in tables for index in each.indexes)
     assert sha256("".join(created).encode()).hexdigest()[:16] == _TABLES
@@ -39,13 +40,13 @@ def test_open_older_store_runs_missing_migrations(
     config = Config()
     config.set_main_option("script_location", str(tmp_path))
     monkeypatch.setattr(schema_upgrade, "scripts", lambda: ScriptDirectory.from_config(config))
-    monkeypatch.setattr(schema_version, "REVISION", "0002")
+    monkeypatch.setattr(open_store, "REVISION", "0002")
     for _ in range(2):
         with Store.open(tmp_path / "audit.db") as store:
             assert store.digest_claim("2026-07", "#sre") is None
         engine = create_engine(f"sqlite:///{tmp_path / 'audit.db'}")
         with engine.connect() as connection:
-            assert schema_version._revision(connection) == "0002"
+            assert open_store._schema_revision(connection) == "0002"
             assert "n" in {each["name"] for each in inspect(connection).get_columns("digests")}
         engine.dispose()
 

@@ -3,8 +3,8 @@
 import pytest
 from fault_injection import Content, Found, Place, Stored, compare, replays, scores
 
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.records.timeline_record import Side
 
 
 def at(partition: int, offset: int, value: bytes | None, timestamp: int = 5) -> Stored:

@@ -7,17 +7,18 @@ from fault_injection import counterparts, named, scores
 from generated_units import Faults, Generated, generate
 from generated_units.generated_unit import POLL_MS, REQUEST_MS
 
-from mm2slo_core.audit.latency_histogram import (
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import (
     PERCENTILES,
-    bucket,
-    merge,
-    percentile,
+    LatencyCells,
+    UnitOutcome,
+    Verdict,
+    latency_bucket,
+    latency_percentile,
+    merge_latencies,
     upper_bound_ms,
 )
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
 WITHOUT_EVIDENCE = {Verdict.PENDING, Verdict.UNAUDITABLE}
 PER_PARTITION = 20
@@ -65,16 +66,16 @@ def test_replays_are_the_blocks_that_were_copied_again(outcome: UnitOutcome) -> 
 def test_latency_bounds_hold_the_truth_and_are_as_narrow_as_the_polls(
     generated: Generated, outcome: UnitOutcome, which: str
 ) -> None:
-    cells: LatencyCells = merge(getattr(each, which) for each in outcome.partitions)
+    cells: LatencyCells = merge_latencies(getattr(each, which) for each in outcome.partitions)
     truth = sorted(getattr(generated, which))
     assert sum(cells.cells.values()) == len(truth)
     polls = {"end_to_end": 1, "transfer": 2}[which]
     for q in PERCENTILES:
-        found = percentile(cells, q)
+        found = latency_percentile(cells, q)
         true = truth[math.ceil(q * len(truth)) - 1]
         assert found is not None
         assert found.lower is not None
         assert found.lower <= true <= found.upper
         # A bracket reaches from the preceding request to the answer: the gap and one request.
         allowed = true + polls * (POLL_MS + REQUEST_MS)
-        assert found.upper <= upper_bound_ms(bucket(allowed))
+        assert found.upper <= upper_bound_ms(latency_bucket(allowed))

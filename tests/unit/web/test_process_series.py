@@ -4,13 +4,13 @@ import os
 import time
 from pathlib import Path
 
-from mm2slo_core.catalogue import (
-    GROUPS,
+from mm2slo_core.catalogue import GROUPS
+from mm2slo_core.catalogue.service_metrics import (
     PROCESS_CPU_SECONDS_TOTAL,
     PROCESS_RESIDENT_MEMORY_BYTES,
     PROCESS_START_TIME_SECONDS,
 )
-from mm2slo_web.process_series import process_series
+from mm2slo_web.service_telemetry import process_series
 
 
 def test_process_series_are_those_of_the_catalogue() -> None:

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from mm2slo_core.config import ConfigError
+from mm2slo_core.config.config_document import ConfigError
 from mm2slo_core.user_errors import UserError
-from mm2slo_web.reloaded_access import web_config_file
-from mm2slo_web.web_config import ClientAuthType, TlsVersion
-from mm2slo_web.web_config_report import parse_web_config
+from mm2slo_web.web_access import web_config_file
+from mm2slo_web.web_config import ClientAuthType, TlsVersion, parse_web_config
 
 HASH = "$2b$04$RtNpsxVxzMTmZYGVTaSpcuFBg8f4zU9rIQuJuKcMKD9AnmrfbbDIi"
 DIGEST = hashlib.sha256(b"token").hexdigest()

@@ -1,4 +1,4 @@
-"""The tables of `schema`, with which every new store starts: nothing to migrate from."""
+"""The tables of `store_schema`, with which every new store starts: nothing to migrate from."""
 
 revision = "0001"
 down_revision = None

@@ -11,16 +11,25 @@ import yaml
 from inhibitions import delivered, matches
 from promtool import needs_promtool
 
-from mm2slo_alerts.alertmanager import TEMPLATES, configuration
-from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
-from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE
-from mm2slo_alerts.output_files import alert_groups
-from mm2slo_alerts.preview.sample_alerts import sample
-from mm2slo_alerts.rule_model import AlertRule, Links, Scale
-from mm2slo_alerts.slack import template
-from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel, Webhook
-from mm2slo_core.config.slo_config import ObjectiveConfig, SloConfig
-from mm2slo_core.sli_counters import Sli
+from mm2slo_alerts.alert_files import alert_groups
+from mm2slo_alerts.alert_rules import AlertLinks, AlertRule, Scale
+from mm2slo_alerts.alertmanager_config import (
+    DEFAULT_WEBHOOK_FILE,
+    INHIBITIONS,
+    TEMPLATES,
+    configuration,
+)
+from mm2slo_alerts.message_preview import sample_alert
+from mm2slo_alerts.slack_template import message_template
+from mm2slo_core.config.alerting_config import (
+    AlertingConfig,
+    LinksConfig,
+    ObjectiveConfig,
+    SlackChannel,
+    SloConfig,
+    Webhook,
+)
+from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_core.user_errors import UserError
 
 MIRRORING = SlackChannel(name="mirroring", webhook_url_file="/run/secrets/mirroring")
@@ -29,12 +38,15 @@ ON_CALL = Webhook(name="on-call", url="https://calls.example/a", credentials_fil
 PULSE = Webhook(name="pulse", url="https://pulse.example/b")
 FULL = AlertingConfig(slack=(MIRRORING, PAYMENTS), webhooks=(PULSE, ON_CALL), watchdog="pulse")
 RULES = [
-    rule for group in alert_groups(Links()) for rule in group.rules if isinstance(rule, AlertRule)
+    rule
+    for group in alert_groups(AlertLinks())
+    for rule in group.rules
+    if isinstance(rule, AlertRule)
 ]
 
 
 def labels_of(rule: AlertRule) -> dict[str, str]:
-    return {"alertname": rule.alert, **sample(rule).labels, **rule.labels}
+    return {"alertname": rule.alert, **sample_alert(rule).labels, **rule.labels}
 
 
 def document(config: AlertingConfig, scale: float = 1.0) -> dict[str, Any]:
@@ -51,7 +63,7 @@ def receiver(config: AlertingConfig, name: str) -> dict[str, Any]:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alertmanager")
     (folder / "templates").mkdir()
-    (folder / TEMPLATES).write_text(template(AlertingConfig()), encoding="utf-8")
+    (folder / TEMPLATES).write_text(message_template(AlertingConfig()), encoding="utf-8")
     path = folder / "alertmanager.yml"
     path.write_text(configuration(FULL, SloConfig()), encoding="utf-8")
     return path
@@ -88,7 +100,7 @@ def test_amtool_accepts_every_configuration(
     tmp_path: Path, config: AlertingConfig, scale: float
 ) -> None:
     (tmp_path / "templates").mkdir()
-    (tmp_path / TEMPLATES).write_text(template(AlertingConfig()), encoding="utf-8")
+    (tmp_path / TEMPLATES).write_text(message_template(AlertingConfig()), encoding="utf-8")
     path = tmp_path / "alertmanager.yml"
     path.write_text(configuration(config, SloConfig(), Scale(scale)), encoding="utf-8")
     done = amtool("check-config", str(path))
@@ -185,7 +197,7 @@ def test_cause_is_routed_to_channel_of_availability(
     tmp_path: Path, labels: Mapping[str, str], expected: str
 ) -> None:
     (tmp_path / "templates").mkdir()
-    (tmp_path / TEMPLATES).write_text(template(AlertingConfig()), encoding="utf-8")
+    (tmp_path / TEMPLATES).write_text(message_template(AlertingConfig()), encoding="utf-8")
     path = tmp_path / "alertmanager.yml"
     slo = SloConfig(objectives=OBJECTIVES)
     path.write_text(configuration(FULL, slo), encoding="utf-8")

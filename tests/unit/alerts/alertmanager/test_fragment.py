@@ -8,12 +8,11 @@ import pytest
 import yaml
 from promtool import needs_promtool
 
-from mm2slo_alerts.alertmanager import TEMPLATES, document
-from mm2slo_alerts.alertmanager.fragment import fragment, merged, shadowed
-from mm2slo_alerts.rule_text import yaml_text
-from mm2slo_alerts.slack import template
-from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
-from mm2slo_core.config.slo_config import SloConfig
+from mm2slo_alerts.alert_rules import yaml_text
+from mm2slo_alerts.alertmanager_config import TEMPLATES, document
+from mm2slo_alerts.alertmanager_variants import fragment, merged, shadowed
+from mm2slo_alerts.slack_template import message_template
+from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel, SloConfig
 from mm2slo_core.user_errors import UserError
 
 CONFIG = AlertingConfig(
@@ -53,7 +52,7 @@ def test_merged_configuration_routes_ours_to_fragment_and_others_as_before(
     path = tmp_path / "alertmanager.yml"
     path.write_text(yaml_text(merged(EXISTING, added())), encoding="utf-8")
     (tmp_path / TEMPLATES).parent.mkdir()
-    (tmp_path / TEMPLATES).write_text(template(CONFIG), encoding="utf-8")
+    (tmp_path / TEMPLATES).write_text(message_template(CONFIG), encoding="utf-8")
     for command in (
         ["amtool", "check-config", str(path)],
         [

@@ -8,18 +8,18 @@ import yaml
 from jsonschema import Draft202012Validator
 from strimzi_schemas import FOLDER, needs_definitions
 
-from mm2slo_alerts.alertmanager import document
-from mm2slo_alerts.alertmanager.operator_resource import resource
-from mm2slo_alerts.slack import template
+from mm2slo_alerts.alertmanager_config import document
+from mm2slo_alerts.alertmanager_variants import resource
+from mm2slo_alerts.slack_template import message_template
 from mm2slo_core.config.alerting_config import (
     AlertingConfig,
     LinksConfig,
     Receiver,
     SecretKey,
     SlackChannel,
+    SloConfig,
     Webhook,
 )
-from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.user_errors import UserError
 
 DEFINITION: Final = FOLDER / "monitoring.coreos.com_alertmanagerconfigs.yaml"
@@ -63,7 +63,7 @@ _Loader.add_constructor("tag:yaml.org,2002:value", lambda loader, node: node.val
 
 
 def made(config: AlertingConfig = CONFIG) -> dict[str, Any]:
-    return resource(document(config, SloConfig()), config, template(config))
+    return resource(document(config, SloConfig()), config, message_template(config))
 
 
 def unknown_keys(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[str]:

@@ -6,24 +6,24 @@ from pathlib import Path
 import pytest
 from promtool import RULE_TESTS, narrowed, needs_promtool, run_rule_tests
 
-from mm2slo_alerts import burn
-from mm2slo_alerts.burn.series_expressions import WINDOW_NAMES
-from mm2slo_alerts.rule_model import AlertRule, Links, Scale
-from mm2slo_core.objectives import WINDOW_PAIRS, ObjectiveRule, Severity
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_alerts import burn_alerts
+from mm2slo_alerts.alert_rules import AlertLinks, AlertRule, Scale
+from mm2slo_alerts.burn_alerts import WINDOW_NAMES
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import WINDOW_PAIRS, ObjectiveRule, Severity
 
 WINDOWS = ("1h", "6h", "1d", "3d")
 LONGEST = WINDOWS[-2:]
 NAMES = (
-    *(f"{burn.ALERT}-{window}" for window in WINDOWS),
+    *(f"{burn_alerts.ALERT}-{window}" for window in WINDOWS),
     "MM2ErrorBudgetExhausted",
     "MM2SLOCoverageLow",
 )
 
 
-def alerts(scale: Scale | None = None, links: Links | None = None) -> dict[str, AlertRule]:
+def alerts(scale: Scale | None = None, links: AlertLinks | None = None) -> dict[str, AlertRule]:
     """Rules by alert, and by window if there are several."""
-    (group,) = burn.groups(links=links, scale=scale or Scale())
+    (group,) = burn_alerts.burn_groups(links=links, scale=scale or Scale())
     return {
         "-".join(filter(None, (rule.alert, rule.labels.get("window")))): rule
         for rule in group.rules
@@ -49,7 +49,7 @@ def test_pair_alert_has_windows_and_severity() -> None:
     found = alerts()
     for pair in WINDOW_PAIRS:
         window = WINDOW_NAMES[pair.long]
-        rule = found[f"{burn.ALERT}-{window}"]
+        rule = found[f"{burn_alerts.ALERT}-{window}"]
         assert rule.labels == {"severity": pair.severity.value, "window": window}
         assert (rule.hold, rule.keep) == (pair.hold, pair.keep)
         assert f"({window} and {WINDOW_NAMES[pair.short]} windows)" in rule.annotations["summary"]
@@ -85,7 +85,7 @@ def test_annotations_contain_no_slack_markup() -> None:
 
 def test_links_are_present_when_configured() -> None:
     assert not any(name.endswith("_url") for name in alerts()["MM2SLOCoverageLow"].annotations)
-    links = Links(
+    links = AlertLinks(
         runbook="https://books/",
         dashboard="https://grafana",
         report="https://slo",
@@ -113,7 +113,7 @@ def test_notices_name_pairs_that_can_never_fire() -> None:
         flows=("*",), key=SliKey(Sli.AVAILABILITY), target=0.999, max_severity=Severity.PAGE
     )
     # 13.44 * 0.1 is above 1; 5.6 * 0.1 is not.
-    (notice,) = burn.notices([low, high])
+    (notice,) = burn_alerts.burn_notices([low, high])
     assert notice == (
         "MM2ErrorBudgetBurn (1h) can never fire for latency (10s) of us->*: with a target of 0.9 "
         "over 28 days it needs an error ratio above 1.344"

@@ -6,20 +6,19 @@ from typing import Any
 
 import pytest
 
-from mm2slo_alerts import causes
-from mm2slo_alerts.alertmanager import document
-from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Links, RecordingRule, Scale
-from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS, Thresholds
-from mm2slo_core.catalogue.recorded_series import (
+from mm2slo_alerts import alert_files
+from mm2slo_alerts.alert_rules import PRODUCTION, AlertLinks, AlertRule, RecordingRule, Scale
+from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
+from mm2slo_alerts.alertmanager_config import document
+from mm2slo_core.catalogue.prometheus_series import (
     CLUSTER_UNREACHABLE,
     FLOW_RECOVERING,
     FLOW_STOPPED,
     FLOW_UNREACHABLE,
 )
-from mm2slo_core.config.alerting_config import AlertingConfig
-from mm2slo_core.config.slo_config import SloConfig
-from mm2slo_core.objectives import WINDOW_PAIRS, Severity
-from mm2slo_core.promql import duration
+from mm2slo_core.catalogue.promql import duration
+from mm2slo_core.config.alerting_config import AlertingConfig, SloConfig
+from mm2slo_core.objectives.objective import WINDOW_PAIRS, Severity
 from mm2slo_core.topology import Flow
 
 PAGES = {
@@ -47,8 +46,8 @@ WITHOUT_FLOW = {
 }
 
 
-def alerts(scale: Scale = PRODUCTION, links: Links | None = None) -> dict[str, AlertRule]:
-    found = causes.groups(DEFAULT_THRESHOLDS, links or Links(), scale)
+def alerts(scale: Scale = PRODUCTION, links: AlertLinks | None = None) -> dict[str, AlertRule]:
+    found = alert_files.cause_groups(DEFAULT_THRESHOLDS, links or AlertLinks(), scale)
     return {
         rule.alert: rule for group in found for rule in group.rules if isinstance(rule, AlertRule)
     }
@@ -85,7 +84,7 @@ def test_labels_contain_no_values(name: str) -> None:
 @pytest.mark.parametrize("name", alerts())
 def test_links_are_absent_until_configured(name: str) -> None:
     assert not [key for key in alerts()[name].annotations if key.endswith("_url")]
-    links = Links(
+    links = AlertLinks(
         runbook="https://wiki/runbooks",
         dashboard="https://grafana",
         report="https://slo",
@@ -144,8 +143,11 @@ def route_of_pages() -> list[dict[str, Any]]:
 
 
 def test_configured_flows_are_expected() -> None:
-    found = causes.groups(
-        DEFAULT_THRESHOLDS, Links(), PRODUCTION, {Flow("us", "eu"): 60.0, Flow("eu", "us"): 60.0}
+    found = alert_files.cause_groups(
+        DEFAULT_THRESHOLDS,
+        AlertLinks(),
+        PRODUCTION,
+        {Flow("us", "eu"): 60.0, Flow("eu", "us"): 60.0},
     )
     rules = {rule.alert: rule for g in found for rule in g.rules if isinstance(rule, AlertRule)}
     absent = rules["MM2FlowMetricsAbsent"]
@@ -172,7 +174,7 @@ def test_each_threshold_has_unit_and_reason() -> None:
 
 def test_exporter_job_is_configurable() -> None:
     thresholds = Thresholds(exporter_job='mm2 "slo"')
-    found = causes.groups(thresholds, Links(), PRODUCTION)
+    found = alert_files.cause_groups(thresholds, AlertLinks(), PRODUCTION)
     down = next(
         rule
         for group in found

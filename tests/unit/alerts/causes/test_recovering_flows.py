@@ -4,9 +4,9 @@ from pathlib import Path
 
 from promtool import evaluate, needs_promtool
 
-from mm2slo_alerts.output_files import configured_alerts
-from mm2slo_core.catalogue.recorded_series import FLOW_RECOVERING
-from mm2slo_core.config import load_config
+from mm2slo_alerts.alert_files import configured_alerts
+from mm2slo_core.catalogue.prometheus_series import FLOW_RECOVERING
+from mm2slo_core.config.config_loader import load_config
 
 FLOWS = ("us->eu", "eu->us")
 CONFIG = """\

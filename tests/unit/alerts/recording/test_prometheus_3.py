@@ -6,16 +6,19 @@ from pathlib import Path
 import pytest
 from prometheus_3 import NEWEST, STEPS, SUBQUERY, UnreviewedError, shapes
 
-from mm2slo_alerts import recording
-from mm2slo_alerts.output_files import alert_groups
-from mm2slo_alerts.rule_model import AlertRule, Links, Rule
-from mm2slo_core.config.published_indicators import default_objective_rules
+from mm2slo_alerts import recording_rules
+from mm2slo_alerts.alert_files import alert_groups
+from mm2slo_alerts.alert_rules import AlertLinks, AlertRule, Rule
+from mm2slo_core.config.config_model import default_objective_rules
 
 _PAGE = Path("docs/prometheus-3.md")
 
 
 def test_page_lists_every_rule_with_its_shapes() -> None:
-    groups = (*recording.groups(default_objective_rules()), *alert_groups(Links()))
+    groups = (
+        *recording_rules.recording_groups(default_objective_rules()),
+        *alert_groups(AlertLinks()),
+    )
     rows = [_row(group.name, rule) for group in groups for rule in group.rules]
     page = _PAGE.read_text(encoding="utf-8")
     _, _, listed = page.partition(
@@ -53,7 +56,7 @@ def test_shapes_of_expressions() -> None:
 
 
 def test_no_range_over_recorded_series_ends_on_a_sample() -> None:
-    for group in recording.groups(default_objective_rules()):
+    for group in recording_rules.recording_groups(default_objective_rules()):
         for rule in group.rules:
             for length in re.findall(r"(?:sum|count)_over_time\([^\[]*\[([^\]]*)\]", rule.expr):
                 # Half an interval shorter: 5 minutes or 30 seconds.

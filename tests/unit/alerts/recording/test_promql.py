@@ -6,18 +6,18 @@ import pytest
 import yaml
 from promtool import check_rules, needs_promtool
 
-from mm2slo_alerts.recording.objective_series import objective_series
-from mm2slo_alerts.rule_model import AlertRule, Group, RecordingRule, Scale
-from mm2slo_alerts.rule_text import prometheus_rule_resource, prometheus_text
-from mm2slo_core.catalogue import (
-    CANARY_LATENCY_SECONDS,
-    ERROR,
-    FLOW_STATE,
-    SLI_EVENTS_TOTAL,
+from mm2slo_alerts.alert_rules import (
+    AlertRule,
+    Group,
+    RecordingRule,
+    Scale,
+    prometheus_rule_resource,
+    prometheus_text,
 )
-from mm2slo_core.config.alerting_config import AlertingConfig
-from mm2slo_core.objectives import ObjectiveRule
-from mm2slo_core.promql import (
+from mm2slo_alerts.objective_series import objective_series
+from mm2slo_core.catalogue.flow_metrics import CANARY_LATENCY_SECONDS, FLOW_STATE, SLI_EVENTS_TOTAL
+from mm2slo_core.catalogue.prometheus_series import ERROR
+from mm2slo_core.catalogue.promql import (
     aggregate,
     duration,
     either,
@@ -30,7 +30,9 @@ from mm2slo_core.promql import (
     select,
     unequal,
 )
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.config.alerting_config import AlertingConfig
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import ObjectiveRule
 
 SPECIAL = 'a"b\\c\n{{ d }} # - é: [x]\t`|*'
 

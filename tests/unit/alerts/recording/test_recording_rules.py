@@ -6,21 +6,22 @@ from pathlib import Path
 import pytest
 from promtool import RULE_TESTS, evaluate, narrowed, needs_promtool, run_rule_tests
 
-from mm2slo_alerts import burn, recording
-from mm2slo_alerts.output_files import RECORDING_RULES, alert_groups, generated
-from mm2slo_alerts.recording.objective_series import flow_pattern
-from mm2slo_alerts.rule_model import Links, RecordingRule, Scale
-from mm2slo_core.catalogue import MAINTENANCE_ACTIVE, RECORDED
-from mm2slo_core.catalogue.recorded_series import (
+from mm2slo_alerts import burn_alerts, recording_rules
+from mm2slo_alerts.alert_files import RECORDING_RULES, alert_groups, generated
+from mm2slo_alerts.alert_rules import AlertLinks, RecordingRule, Scale
+from mm2slo_alerts.objective_series import flow_pattern
+from mm2slo_core.catalogue.prometheus_series import (
     CLUSTER_UNREACHABLE,
     FLOW_RECOVERING,
     FLOW_SEEN,
     FLOW_STOPPED,
     FLOW_UNREACHABLE,
+    MAINTENANCE_ACTIVE,
+    RECORDED,
 )
-from mm2slo_core.config.published_indicators import default_objective_rules
-from mm2slo_core.objectives import DAY, ObjectiveRule, Severity
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.config.config_model import default_objective_rules
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import DAY, ObjectiveRule, Severity
 
 FRESH = SliKey(Sli.DATA_FRESHNESS, "default")
 KINDS = ("events", "bad")
@@ -58,7 +59,7 @@ def test_recording_rules_match_hand_written_counts(tmp_path: Path, name: str) ->
 
 def recorded(rules: tuple[ObjectiveRule, ...]) -> dict[str, list[RecordingRule]]:
     found: dict[str, list[RecordingRule]] = {}
-    for group in recording.groups(rules):
+    for group in recording_rules.recording_groups(rules):
         for rule in group.rules:
             assert isinstance(rule, RecordingRule)
             found.setdefault(rule.record, []).append(rule)
@@ -82,7 +83,7 @@ def test_each_series_has_one_rule_per_set_of_labels() -> None:
 
 
 def test_group_intervals_are_within_lookback() -> None:
-    assert all(group.interval <= 300 for group in recording.groups((REST,)))
+    assert all(group.interval <= 300 for group in recording_rules.recording_groups((REST,)))
 
 
 @pytest.mark.parametrize("count", [1, 10, 50])
@@ -91,9 +92,9 @@ def test_groups_are_within_default_limits_of_mimir(count: int) -> None:
     rules = [
         replace(REST, flows=(f"f{number}->eu",), owner=f"o{number}") for number in range(count)
     ]
-    made = recording.groups(rules)
+    made = recording_rules.recording_groups(rules)
     assert max(len(group.rules) for group in made) <= 20
-    assert len(made) + len(alert_groups(Links(runbook="https://example.org/"))) <= 70
+    assert len(made) + len(alert_groups(AlertLinks(runbook="https://example.org/"))) <= 70
     names = [
         rule.labels["owner"] for group in made for rule in group.rules if "owner" in rule.labels
     ]
@@ -121,7 +122,7 @@ def test_first_matching_objective_applies(tmp_path: Path) -> None:
     flows = ("us->eu", "eu->us", "ap->eu")
     evaluate(
         tmp_path,
-        recording.groups((STRICT, REST)),
+        recording_rules.recording_groups((STRICT, REST)),
         {of(flow, "mm2_sli_events_total", ', instance="a", job="j"'): "0+1x4" for flow in flows},
         {
             ("flow:mm2_slo_objective:ratio", "10m"): {
@@ -148,7 +149,7 @@ def test_flows_are_summed_over_window_of_their_objective(tmp_path: Path) -> None
     total, left = "flow:mm2_sli_events:sum_window", "flow:mm2_slo_budget_remaining:ratio"
     evaluate(
         tmp_path,
-        recording.groups((STRICT, REST)),
+        recording_rules.recording_groups((STRICT, REST)),
         {of(flow, f"flow:mm2_sli_{kind}:step5m"): "10x120" for flow in flows for kind in KINDS}
         | {of(flow, "mm2_sli_events_total", ', instance="a"'): "0x120" for flow in flows},
         {
@@ -171,10 +172,10 @@ FIRING = 'count(ALERTS{{alertname=~"MM2ErrorBudget{}.*"}}) or vector(0)'
 
 @needs_promtool
 def test_three_bad_canaries_of_a_young_flow_do_not_page(tmp_path: Path) -> None:
-    objectives, events = recording.groups((YOUNG,))[:2]
+    objectives, events = recording_rules.recording_groups((YOUNG,))[:2]
     evaluate(
         tmp_path,
-        (objectives, events, *burn.groups()),
+        (objectives, events, *burn_alerts.burn_groups()),
         {
             # Six canaries a minute, of which the second to the fourth are bad.
             f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x130",
@@ -194,7 +195,7 @@ def test_three_bad_canaries_of_a_young_flow_do_not_page(tmp_path: Path) -> None:
 def test_hour_with_maintenance_burns_as_if_it_were_shorter(tmp_path: Path) -> None:
     evaluate(
         tmp_path,
-        recording.groups((YOUNG,))[:2],
+        recording_rules.recording_groups((YOUNG,))[:2],
         {
             f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x140",
             f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0+3x100 300+3x38",
@@ -217,10 +218,10 @@ def test_hour_with_maintenance_burns_as_if_it_were_shorter(tmp_path: Path) -> No
 
 @needs_promtool
 def test_three_minutes_of_total_outage_of_a_young_flow_page(tmp_path: Path) -> None:
-    objectives, events = recording.groups((YOUNG,))[:2]
+    objectives, events = recording_rules.recording_groups((YOUNG,))[:2]
     evaluate(
         tmp_path,
-        (objectives, events, *burn.groups()),
+        (objectives, events, *burn_alerts.burn_groups()),
         {
             f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x10",
             f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0x10",
@@ -234,7 +235,7 @@ def test_three_minutes_of_total_outage_of_a_young_flow_page(tmp_path: Path) -> N
 def test_one_bad_event_of_a_young_flow_does_not_exhaust_its_budget(tmp_path: Path) -> None:
     evaluate(
         tmp_path,
-        (*recording.groups((YOUNG,)), *burn.groups()),
+        (*recording_rules.recording_groups((YOUNG,)), *burn_alerts.burn_groups()),
         {
             f"mm2_sli_events_total{{{_COUNTERS}}}": "0+6x30",
             f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0 5+6x30",
@@ -262,7 +263,7 @@ def test_scaled_rules_record_same_figures(tmp_path: Path) -> None:
     series = ', instance="a", job="j"'
     evaluate(
         tmp_path,
-        recording.groups((rule,), Scale(1 / 60)),
+        recording_rules.recording_groups((rule,), Scale(1 / 60)),
         {
             of("us->eu", "mm2_sli_events_total", series): "0+10x150",
             of("us->eu", "mm2_sli_good_events_total", series): "0+9x150",

@@ -15,12 +15,12 @@ from rule_reference import (
     step_sum,
 )
 
-from mm2slo_alerts.recording import groups
-from mm2slo_alerts.rule_text import prometheus_text
-from mm2slo_core.catalogue import LONG_WINDOWS
-from mm2slo_core.objectives import ObjectiveRule
+from mm2slo_alerts.alert_rules import prometheus_text
+from mm2slo_alerts.recording_rules import recording_groups
+from mm2slo_core.catalogue.prometheus_series import LONG_WINDOWS
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.error_budget import Budget, Counts, burn_rate, error_ratio
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import ObjectiveRule
 
 pytestmark = pytest.mark.promtool
 TARGET = 0.999
@@ -31,7 +31,7 @@ CHAINS = {"2h": 7200.0, "6h": 21_600.0, "1d": 86_400.0, "3d": 259_200.0}
 
 
 def rules() -> str:
-    return prometheus_text(groups([RULE]))
+    return prometheus_text(recording_groups([RULE]))
 
 
 def of_counts(

@@ -12,8 +12,8 @@ import pytest
 from fake_slack import check_message
 from promtool import needs_promtool
 
-from mm2slo_alerts.preview.rendered_message import message_parts, parse_message
-from mm2slo_alerts.slack import LIMITS, template
+from mm2slo_alerts.message_preview import message_parts, parse_message
+from mm2slo_alerts.slack_template import MESSAGE_LIMITS, message_template
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 
 pytestmark = needs_promtool
@@ -34,7 +34,7 @@ FUNCTIONS_OF_0_25 = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("template")
-    (found / "mm2slo.tmpl").write_text(template(CONFIG), encoding="utf-8")
+    (found / "mm2slo.tmpl").write_text(message_template(CONFIG), encoding="utf-8")
     return found
 
 
@@ -100,7 +100,7 @@ def message(folder: Path, *alerts: dict[str, Any], **more: Any) -> dict[str, Any
 
 def test_template_uses_only_functions_of_alertmanager_0_25() -> None:
     actions = re.findall(
-        r"\{\{-?(.*?)-?\}\}", template(AlertingConfig(links=EVERY_LINK)), re.DOTALL
+        r"\{\{-?(.*?)-?\}\}", message_template(AlertingConfig(links=EVERY_LINK)), re.DOTALL
     )
     names = {
         name
@@ -235,9 +235,9 @@ def test_message_about_one_alert_is_never_folded(
     notes = dict.fromkeys(("summary", "impact", "action", "description"), text)
     found = message(folder, alert(labels, notes, lasted))
     seen = unescaped(found["text"])
-    assert len(seen) < LIMITS.folded
-    assert seen.count("\n") < LIMITS.folded_breaks
-    assert len(unescaped(found["title"])) <= LIMITS.summary + 30
+    assert len(seen) < MESSAGE_LIMITS.folded
+    assert seen.count("\n") < MESSAGE_LIMITS.folded_breaks
+    assert len(unescaped(found["title"])) <= MESSAGE_LIMITS.summary + 30
     assert "…" in (found["title"] + seen)
     assert not re.search(r"[<>`]|&(?!(amp|lt|gt);)", found["text"] + found["title"])
 
@@ -246,8 +246,8 @@ def test_longest_list_has_bounded_length(folder: Path) -> None:
     notes = dict.fromkeys(("impact", "action"), LONG["plain"])
     many = [alert({}, {"summary": f"{n} {LONG['plain']}", **notes}) for n in range(40)]
     found = message(folder, *many, common={})
-    assert len(found["text"]) < 2 * LIMITS.folded
-    assert found["text"].count("\n") == 2 + LIMITS.alerts + 1
+    assert len(found["text"]) < 2 * MESSAGE_LIMITS.folded
+    assert found["text"].count("\n") == 2 + MESSAGE_LIMITS.alerts + 1
 
 
 def test_footer_without_room_for_command_is_empty(folder: Path) -> None:
@@ -264,10 +264,10 @@ def test_footer_without_room_for_command_is_empty(folder: Path) -> None:
 def test_limits_add_up() -> None:
     """The longest parts of one alert and the text around them stay below Slack's folding."""
     labels = len("*Action* ") + len("*Since* 27 Feb 22:58 UTC · *Owner* ")
-    labels += len(" · 99 resolved") + LIMITS.folded_breaks - 1
-    shared = LIMITS.impact + LIMITS.owner + labels
-    assert shared + LIMITS.summary + LIMITS.short_action < LIMITS.folded
-    assert shared + LIMITS.action < LIMITS.folded
+    labels += len(" · 99 resolved") + MESSAGE_LIMITS.folded_breaks - 1
+    shared = MESSAGE_LIMITS.impact + MESSAGE_LIMITS.owner + labels
+    assert shared + MESSAGE_LIMITS.summary + MESSAGE_LIMITS.short_action < MESSAGE_LIMITS.folded
+    assert shared + MESSAGE_LIMITS.action < MESSAGE_LIMITS.folded
 
 
 def unescaped(text: str) -> str:

@@ -8,12 +8,12 @@ import pytest
 from audit_spark import poll_frame, record_frame
 from small_audit_unit import CENSUS, dst, scope, src
 
-from mm2slo_audit.engine import judge
+from mm2slo_audit.engine.judgement import judge
 from mm2slo_audit.engine.record_pairs import pair_records
 from mm2slo_audit.engine.unit_columns import Units
 from mm2slo_core.audit.audit_scope import Cut, TimestampType, UnitScope
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.audit.unit_outcome import Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

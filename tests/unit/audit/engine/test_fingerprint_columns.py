@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.fingerprint_columns import (
+from mm2slo_audit.spark.connector_rows import (
     fingerprint,
     is_sampled,
     key_hash,
@@ -15,8 +15,7 @@ from mm2slo_audit.engine.fingerprint_columns import (
     record_columns,
 )
 from mm2slo_core.audit import fingerprint as core
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.fingerprint import Identity, Sample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,8 +9,8 @@ import pytest
 from audit_spark import poll_frame, record_frame
 from generated_units import generate
 
-from mm2slo_audit.engine.affinity import count_by_key, tally_affinity
 from mm2slo_audit.engine.match_tally import tally_matches
+from mm2slo_audit.engine.record_pairs import count_by_key, tally_affinity
 from mm2slo_audit.engine.unit_columns import Units
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from generated_units import generate
 
-from mm2slo_audit.engine.parallelism import count_exchange_partitions, limit_shuffle_partitions
+from mm2slo_audit.engine.judgement import count_exchange_partitions, limit_shuffle_partitions
 from mm2slo_audit.engine.unit_columns import Units
 
 if TYPE_CHECKING:

@@ -10,21 +10,21 @@ import pytest
 from audit_spark import poll_frame, record_frame
 from generated_units import generate
 
-from mm2slo_audit.engine import judge, second_pass, slice_records
-from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
+from mm2slo_audit.engine import second_pass
+from mm2slo_audit.engine.judgement import judge
 from mm2slo_core.audit.audit_scope import (
+    ArrivalPoll,
+    AuditRecord,
     FlowScope,
     SourcePartition,
     TargetPartition,
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.reference import judge as judge_plainly
-from mm2slo_core.audit.unit_outcome import UnitOutcome
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Identity, Sample
+from mm2slo_core.audit.reference_audit import judge as judge_plainly
+from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def records_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     numbers: list[int] = []
 
     def counted(*arguments: object) -> DataFrame:
-        found = slice_records.select_in_slices(*arguments)  # type: ignore[arg-type]  # passed through
+        found = second_pass.select_in_slices(*arguments)  # type: ignore[arg-type]  # passed through
         numbers.append(found.count())
         return found
 

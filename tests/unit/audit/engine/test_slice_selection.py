@@ -3,15 +3,16 @@
 from mm2slo_audit.engine.group_marks import (
     DECIDED,
     DUPLICATED,
+    FINE_SLICES,
     LATE,
     MISSING,
     OVERTAKEN,
     UNEXPLAINED,
-    Mark,
+    GroupMark,
+    TimeSlices,
 )
-from mm2slo_audit.engine.partition_parts import PartOffsets, find_overlaps, plan_parts
-from mm2slo_audit.engine.slice_selection import merge_ranges, select_slices
-from mm2slo_audit.engine.time_slices import FINE, TimeSlices
+from mm2slo_audit.engine.match_tally import PartOffsets, find_overlaps, plan_parts
+from mm2slo_audit.engine.second_pass import merge_ranges, select_slices
 from mm2slo_audit.engine.unit_columns import Units
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
@@ -20,8 +21,8 @@ from mm2slo_core.audit.audit_scope import (
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.topology import Flow
 
 OVERDUE = MISSING | DECIDED | 1 << 7
@@ -40,7 +41,7 @@ def unit(sizes: tuple[int, ...] = (1, 1)) -> UnitScope:
             ),
         ),
         partitions=tuple(TargetPartition(p, 0, 0, size) for p, size in enumerate(sizes)),
-        window=Window(0, FINE * (1 << 14)),
+        window=Window(0, FINE_SLICES * (1 << 14)),
         identity=Identity(),
     )
 
@@ -57,9 +58,9 @@ def mark(
     high: int | None = None,
     oldest: int | None = None,
     partition: int = 0,
-) -> Mark:
+) -> GroupMark:
     flow = None if flags & UNEXPLAINED else 0
-    return Mark(0, partition, flow, flags, coarse, 1, fine, low, high, oldest)
+    return GroupMark(0, partition, flow, flags, coarse, 1, fine, low, high, oldest)
 
 
 def test_time_slices_short_window_has_slices_of_one_millisecond() -> None:
@@ -75,19 +76,19 @@ def test_mark_decided_flags_give_verdict() -> None:
 
 
 def test_select_slices_decided_records_are_read_only_for_evidence() -> None:
-    found = [mark(OVERDUE, at, 0b11, low=at, oldest=FINE * at) for at in range(10)]
+    found = [mark(OVERDUE, at, 0b11, low=at, oldest=FINE_SLICES * at) for at in range(10)]
     selection = select_slices(found, SLICES, cap=2)
     assert dict(selection.masks) == {(0, 0, 0): 0b11, (0, 0, 1): 0b11}
     assert selection.oldest == {0: 0}
 
 
 def test_select_slices_with_leftovers_on_both_sides_reads_possibly_moved_records() -> None:
-    missing = [mark(OVERDUE, at, 0b11, low=at, oldest=FINE * at) for at in range(10)]
+    missing = [mark(OVERDUE, at, 0b11, low=at, oldest=FINE_SLICES * at) for at in range(10)]
     found = [*missing, mark(EXTRA, 0, 0b01, low=7, partition=1)]
     selection = select_slices(found, SLICES, cap=1)
     # The first may have moved, so another one may be the first that has not.
     assert dict(selection.masks) == {(0, 0, 0): 0b11, (0, 0, 1): 0b11, (0, 1, 0): 0b01}
-    assert selection.oldest == {0: FINE}
+    assert selection.oldest == {0: FINE_SLICES}
 
 
 def test_select_slices_extra_records_are_read_where_another_partition_may_have_their_record() -> (

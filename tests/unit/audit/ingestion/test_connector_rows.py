@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_audit.ingestion.connector_rows import sample_rows
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_sample import Sample
+from mm2slo_audit.spark.connector_rows import sample_rows
+from mm2slo_core.audit.fingerprint import Identity, Sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row
-from mm2slo_audit.ingestion.landed_records import empty_records
-from mm2slo_audit.ingestion.poll_rows import poll_frame
-from mm2slo_core.audit.audit_record import ArrivalPoll
-from mm2slo_core.timeline_record import Side
+from mm2slo_audit.engine.unit_columns import POLL_SCHEMA, RECORD_SCHEMA, poll_row
+from mm2slo_audit.spark.landed_records import empty_records, poll_frame
+from mm2slo_core.audit.audit_scope import ArrivalPoll
+from mm2slo_core.records.timeline_record import Side
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_audit.ingestion.connector_security import connector_options
-from mm2slo_audit.ingestion.read_errors import explain_read_error, extract_root_cause
-from mm2slo_audit.ingestion.scan_plan import (
-    Place,
-    Range,
+from mm2slo_audit.scope.scope_assembly import Isolations
+from mm2slo_audit.spark.connector_rows import connector_options
+from mm2slo_audit.spark.scan_plan import (
+    FlowPlace,
+    ScanRange,
     group_by_flows,
     plan_scans,
     split_ranges,
 )
-from mm2slo_audit.scope import Isolations
+from mm2slo_audit.spark.spark_errors import explain_read_error, extract_root_cause
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
     NotAuditedReason,
@@ -22,9 +22,9 @@ from mm2slo_core.audit.audit_scope import (
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.config import load_config
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.partition_offsets import Isolation
@@ -60,18 +60,18 @@ def test_plan_scans_combines_topics_and_skips_empty_partitions() -> None:
     ]
     source, target = plan_scans(units, [PLAIN, PLAIN])
     assert (source.cluster, source.side, source.offsets) == ("us", Side.SOURCE, 6)
-    assert source.ranges == (Range("a", 0, 3, 9),)
+    assert source.ranges == (ScanRange("a", 0, 3, 9),)
     assert (target.cluster, target.side, target.offsets) == ("eu", Side.TARGET, 12)
-    assert target.ranges == (Range("us.a", 0, 0, 10), Range("us.b", 0, 2, 4))
-    assert target.places == {"us.a": Place(0, 0), "us.b": Place(1, 0)}
+    assert target.ranges == (ScanRange("us.a", 0, 0, 10), ScanRange("us.b", 0, 2, 4))
+    assert target.places == {"us.a": FlowPlace(0, 0), "us.b": FlowPlace(1, 0)}
 
 
 def test_split_ranges_has_equal_parts_of_limited_size() -> None:
-    assert list(split_ranges((Range("a", 0, 3, 5), Range("a", 1, 10, 17)), 3)) == [
-        Range("a", 0, 3, 5),
-        Range("a", 1, 10, 12),
-        Range("a", 1, 12, 14),
-        Range("a", 1, 14, 17),
+    assert list(split_ranges((ScanRange("a", 0, 3, 5), ScanRange("a", 1, 10, 17)), 3)) == [
+        ScanRange("a", 0, 3, 5),
+        ScanRange("a", 1, 10, 12),
+        ScanRange("a", 1, 12, 14),
+        ScanRange("a", 1, 14, 17),
     ]
 
 
@@ -103,8 +103,8 @@ def test_plan_scans_topic_of_two_units_is_read_twice() -> None:
     units = [unit(0, "x", (US_EU, "a", (0, 5))), unit(1, "y", (US_EU, "a", (2, 9)))]
     sources = [each for each in plan_scans(units, [PLAIN, PLAIN]) if each.side is Side.SOURCE]
     assert [(each.places["a"], each.offsets) for each in sources] == [
-        (Place(0, 0), 5),
-        (Place(1, 0), 7),
+        (FlowPlace(0, 0), 5),
+        (FlowPlace(1, 0), 7),
     ]
 
 
@@ -117,7 +117,7 @@ def test_group_by_flows_groups_units_by_feeding_flows() -> None:
     }
     reads = plan_scans([shared], [Isolations(("read_uncommitted",) * 2, "read_uncommitted")] * 2)
     places = {each.cluster: each.places["t"] for each in reads}
-    assert places == {"us": Place(1, 0), "ap": Place(1, 1), "eu": Place(1, 0)}
+    assert places == {"us": FlowPlace(1, 0), "ap": FlowPlace(1, 1), "eu": FlowPlace(1, 0)}
 
 
 SECURE = """\

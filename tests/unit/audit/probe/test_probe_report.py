@@ -4,11 +4,10 @@ import io
 
 from rich.console import Console
 
-from mm2slo_audit.probe.probe_report import format_yaml, suggest_identities, write_probe_report
-from mm2slo_audit.probe.record_probe import Probe
+from mm2slo_audit.record_probe import Probe, format_yaml, suggest_identities, write_probe_report
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.transformation_probe import Differences
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.topology import Flow
 
 US_EU = Flow("us", "eu")

@@ -14,26 +14,35 @@ from generated_units import Faults, generate
 from rich.cells import cell_len
 from rich.console import Console
 
+from mm2slo_audit.audit_options import AuditOptions, TimeSpan
+from mm2slo_audit.audit_ports import RunReport, UnitReport
+from mm2slo_audit.audit_run import audit, compute_stated_bounds
 from mm2slo_audit.report import terminal_report
-from mm2slo_audit.report.audit_figures import compute_topic_figures
-from mm2slo_audit.report.html_report import render_html
-from mm2slo_audit.report.json_report import build_document, render_json
-from mm2slo_audit.report.markdown_report import render_markdown
-from mm2slo_audit.report.report_file import check_report_path, write_report
-from mm2slo_audit.run import AuditOptions, RunReport, Span, audit
-from mm2slo_audit.run.run_report import UnitReport
-from mm2slo_audit.run.stated_bounds import compute_stated_bounds
+from mm2slo_audit.report.audit_html import render_html
+from mm2slo_audit.report.report_file import (
+    build_json_document,
+    check_report_path,
+    render_json,
+    render_markdown,
+    write_report,
+)
+from mm2slo_audit.report.run_figures import compute_topic_figures
+from mm2slo_core.audit.audit_conclusion import conclude
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
-from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.key_cells import pool_key_cells
-from mm2slo_core.audit.latency_histogram import bucket
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell, LatencyCells, PartitionOutcome
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import (
+    AffinityOutcome,
+    KeyCell,
+    LatencyCells,
+    PartitionOutcome,
+    Verdict,
+    latency_bucket,
+    pool_key_cells,
+)
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 EVIL = "us.<script>alert('x')</script>&[red]|"
 FAULTS = Faults(
@@ -51,7 +60,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
     with Store.open(folder / "audit.db") as store:
         found = audit(
             CONFIG,
-            AuditOptions(span=Span(start=window.start, end=window.end)),
+            AuditOptions(span=TimeSpan(start=window.start, end=window.end)),
             ports_for(store, folder / "runs", unit),
         )
     reason, flows = NotAuditedReason.TARGET_MISSING, (Flow("us", "eu"),)
@@ -125,7 +134,7 @@ def with_arrivals(report: RunReport, *arrivals: tuple[int | None, int, int]) -> 
     """The first unit with records of these latencies: at least, at most (ms), number."""
     (unit, *_others) = report.units
     cells = {
-        (None if lower is None else bucket(lower), bucket(upper)): count
+        (None if lower is None else latency_bucket(lower), latency_bucket(upper)): count
         for lower, upper, count in arrivals
     }
     count = sum(cells.values())
@@ -209,7 +218,7 @@ def test_markdown_report_escapes_topic_names(report: RunReport) -> None:
 
 def test_json_report_has_documented_fields(report: RunReport) -> None:
     found = json.loads(render_json(report))
-    assert found == build_document(report)
+    assert found == build_json_document(report)
     assert list(found) == ["version", "run", "verdict", "flows", "topics", "not_audited"]
     assert found["version"] == 1
     assert found["run"]["sample"] == {"rate": 1.0, "salt": 0, "census": True}
@@ -243,7 +252,7 @@ def test_json_report_throughput_counts_all_source_records(report: RunReport) -> 
         if each.side is Side.SOURCE and window.contains(each.timestamp)
     ]
     seconds = (window.end - window.start) / 1000
-    (topic,) = build_document(report)["topics"]
+    (topic,) = build_json_document(report)["topics"]
     assert topic["counts"]["unauditable"] > 0
     assert topic["records_per_second"] * seconds == pytest.approx(len(sent))
     assert topic["bytes_per_second"] * seconds == pytest.approx(sum(each.size for each in sent))
@@ -258,7 +267,7 @@ def only_on_target(report: RunReport, **changes: Any) -> RunReport:
 
 
 def test_flow_rows_include_records_only_on_target(report: RunReport) -> None:
-    found = build_document(only_on_target(report))
+    found = build_json_document(only_on_target(report))
     assert [each["counts"] for each in found["flows"]] == [found["topics"][0]["counts"]]
     assert found["flows"][0]["counts"]["unauditable"] >= 1_500
 
@@ -268,7 +277,7 @@ def test_records_only_on_target_of_shared_topic_have_own_row(report: RunReport) 
     flows = unit.outcome.scope.flows
     second = replace(flows[0], flow=Flow("ap", "eu"))
     scope = replace(unit.outcome.scope, flows=(*flows, second))
-    found = build_document(only_on_target(report, scope=scope))
+    found = build_json_document(only_on_target(report, scope=scope))
     assert [each["flow"] for each in found["flows"]] == ["us->eu", "us->eu+ap->eu"]
     for name, total in found["topics"][0]["counts"].items():
         assert sum(each["counts"][name] for each in found["flows"]) == total
@@ -289,7 +298,7 @@ def test_formats_show_same_counts_and_dash_where_order_is_not_judged(report: Run
     page = _Reader()
     page.feed(render_html(shown))
     terminal = "\n".join(printed(shown, 250))
-    documents = build_document(shown)["topics"]
+    documents = build_json_document(shown)["topics"]
     assert documents[1]["counts"]["out-of-order"] is None
     for row, document in zip(rows, documents, strict=True):
         assert row["Matched"] == f"{document['counts']['matched']:,}"
@@ -313,7 +322,7 @@ def test_reports_show_duplicated(report: RunReport) -> None:
     conclusion = conclude([outcome], ())
     shown = replace(report, conclusion=conclusion, units=(replace(unit, outcome=outcome),))
     assert "DUPLICATED" in render_html(shown)
-    assert build_document(shown)["verdict"]["result"] == "duplicated"
+    assert build_json_document(shown)["verdict"]["result"] == "duplicated"
     assert shown.exit_code == 0
 
 
@@ -323,9 +332,9 @@ def test_reports_of_sample_show_its_rate(report: RunReport) -> None:
     assert expected in "\n".join(printed(sampled, 200))
     assert expected in render_html(sampled)
     assert expected in render_markdown(sampled)
-    rate = build_document(sampled)["flows"][0]["records_per_second"]
+    rate = build_json_document(sampled)["flows"][0]["records_per_second"]
     assert rate == pytest.approx(
-        100 * build_document(report)["flows"][0]["records_per_second"], rel=1e-3
+        100 * build_json_document(report)["flows"][0]["records_per_second"], rel=1e-3
     )
 
 
@@ -349,7 +358,7 @@ def test_reports_show_rates_of_keys(report: RunReport) -> None:
         assert detected in text
     *table, _ = printed(shown)
     assert max(map(cell_len, table)) <= 80
-    (topic,) = build_document(shown)["topics"]
+    (topic,) = build_json_document(shown)["topics"]
     assert topic["affinity"] | {"broken_key_hashes": []} == {
         "keys": 200,
         "keys_split": 20,
@@ -364,7 +373,7 @@ def test_reports_show_rates_of_keys(report: RunReport) -> None:
     assert bound["name"] == "copies in another partition than their key"
     assert 0.02 < bound["lower"] < 0.05 < bound["upper"] < 0.08
     unordered = replace(sampled, outcome=replace(outcome, order_judged=False))
-    (topic,) = build_document(replace(shown, units=(unordered,)))["topics"]
+    (topic,) = build_json_document(replace(shown, units=(unordered,)))["topics"]
     assert topic["affinity"]["records_out_of_order"] is None
 
 
@@ -375,7 +384,7 @@ def test_reports_without_judged_units_show_reason(report: RunReport) -> None:
     assert verdict.startswith("verdict: nothing could be audited: 1 topic target_missing")
     assert "NOTHING AUDITED" in render_html(empty)
     assert render_markdown(empty).startswith("# Replication audit: NOTHING AUDITED")
-    assert build_document(empty)["verdict"]["complete_up_to"] is None
+    assert build_json_document(empty)["verdict"]["complete_up_to"] is None
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json", ".HTML"])

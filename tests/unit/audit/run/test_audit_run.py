@@ -10,18 +10,19 @@ from fault_injection import Found
 from generated_units import Faults, Generated, generate
 from store_specs import stored_outcome
 
-from mm2slo_audit.run import AuditOptions, Ports, RunReport, Span, audit
-from mm2slo_audit.run.engine_error import AuditEngineError
-from mm2slo_audit.run.run_progress import Stage
-from mm2slo_audit.run.time_span import format_utc
+from mm2slo_audit.audit_options import AuditOptions, TimeSpan, format_utc
+from mm2slo_audit.audit_ports import AuditEngineError, AuditPorts, RunReport
+from mm2slo_audit.audit_run import audit
+from mm2slo_audit.run_progress import RunStage
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import AuditRun, Published, RunState, Store
+from mm2slo_store.audit_rows import AuditRun, Published, RunState
+from mm2slo_store.store import Store
 
 US_EU = Flow("us", "eu")
 SMALL = Faults(
@@ -53,10 +54,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def options(unit: Generated, **changes: object) -> AuditOptions:
     window = unit.scope.window
-    return replace(AuditOptions(span=Span(start=window.start, end=window.end)), **changes)  # type: ignore[arg-type]
+    return replace(AuditOptions(span=TimeSpan(start=window.start, end=window.end)), **changes)  # type: ignore[arg-type]
 
 
-def run(unit: Generated, ports: Ports) -> RunReport:
+def run(unit: Generated, ports: AuditPorts) -> RunReport:
     return audit(CONFIG, options(unit), ports)
 
 
@@ -82,7 +83,7 @@ def test_audit_census_finds_and_stores_true_verdicts(
     assert kept(tmp_path / "runs") == {report.run_id}
     _, engine, progress = fakes_of(ports)
     assert engine.requested_records == [len(faulty.records)]
-    assert progress.stages == list(Stage)
+    assert progress.stages == list(RunStage)
     assert progress.records == progress.expected == len(faulty.records)
 
 

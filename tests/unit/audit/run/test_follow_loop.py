@@ -6,10 +6,11 @@ import pytest
 from audit_runs import CONFIG, Clock, fakes_of, ports_for
 from generated_units import Faults, generate
 
-from mm2slo_audit.run import AuditOptions, RunReport, Span
-from mm2slo_audit.run.follow_loop import follow
+from mm2slo_audit.audit_options import AuditOptions, TimeSpan
+from mm2slo_audit.audit_ports import RunReport
+from mm2slo_audit.audit_run import follow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 CLEAN = Faults(
     lost=0, altered=0, moved=0, duplicate=0, extra=0, out_of_order=0, identical=0, replays=(),
@@ -42,7 +43,7 @@ def test_follow_continues_where_complete_and_retries_after_error(
         with pytest.raises(Ended):
             follow(
                 CONFIG,
-                AuditOptions(span=Span(start=unit.scope.window.start)),
+                AuditOptions(span=TimeSpan(start=unit.scope.window.start)),
                 ports,
                 every=60.0,
                 on_report=reports.append,

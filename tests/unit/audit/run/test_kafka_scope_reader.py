@@ -9,10 +9,10 @@ from audit_runs import CONFIG
 from fake_clusters import ListedCluster
 from small_audit_unit import scope
 
-from mm2slo_audit.run import kafka_scope_reader
-from mm2slo_audit.run.audit_ports import RunScope
-from mm2slo_audit.run.kafka_scope_reader import KafkaScopeReader
-from mm2slo_audit.scope import Isolations, KafkaScopes, reachable_units
+from mm2slo_audit.audit_ports import RunScope
+from mm2slo_audit.scope import reachable_units, scope_reader
+from mm2slo_audit.scope.scope_assembly import Isolations, KafkaScopes
+from mm2slo_audit.scope.scope_reader import KafkaScopeReader
 from mm2slo_core.audit.audit_scope import UnitScope
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -41,7 +41,7 @@ def scoped(monkeypatch: pytest.MonkeyPatch) -> RunScope:
         isolations=(Isolations(("read_uncommitted",), "read_uncommitted"),) * 3,
         copies=({}, {}, {}),
     )
-    monkeypatch.setattr(kafka_scope_reader, "read_scopes", lambda *_args, **_more: found)
+    monkeypatch.setattr(scope_reader, "read_scopes", lambda *_args, **_more: found)
     return KafkaScopeReader(CONFIG).read_scopes(CONFIG.flows, (), SimpleNamespace())  # type: ignore[arg-type]
 
 
@@ -49,7 +49,7 @@ def test_list_topics_returns_topics_on_both_sides(monkeypatch: pytest.MonkeyPatc
     us = ListedCluster({"orders": 1, "uncopied": 1})
     eu = ListedCluster({"us.orders": 1, "us.deleted": 1})
     clients = nullcontext({"us": us, "eu": eu})
-    monkeypatch.setattr(kafka_scope_reader, "open_clients", lambda _config: clients)
+    monkeypatch.setattr(scope_reader, "open_clients", lambda _config: clients)
     monkeypatch.setattr(reachable_units, "use_running_settings", lambda flow, _client: (flow, ()))
     found = KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ())
     assert found == {(Flow("us", "eu"), "us.orders")}
@@ -62,7 +62,7 @@ def test_list_topics_unreachable_cluster_raises_kafka_error(
 ) -> None:
     away = ListedCluster(ErrorKind.UNREACHABLE)
     clients = nullcontext({"us": away, "eu": away})
-    monkeypatch.setattr(kafka_scope_reader, "open_clients", lambda _config: clients)
+    monkeypatch.setattr(scope_reader, "open_clients", lambda _config: clients)
     with pytest.raises(UserError, match=r"listing topics on cluster us failed \(unreachable\)"):
         KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ())
 

@@ -7,11 +7,11 @@ import re
 
 from rich.console import Console
 
-from mm2slo_audit.run.run_progress import Progress, Stage, show_progress
+from mm2slo_audit.run_progress import RunProgress, RunStage, show_progress
 
 
-def report_progress(progress: Progress) -> None:
-    progress.stage(Stage.READING, "1 topic")
+def report_progress(progress: RunProgress) -> None:
+    progress.stage(RunStage.READING, "1 topic")
     progress.expect(2_000)
     for read in (100, 250, 1_000, 1_050):
         progress.read(read)
@@ -51,6 +51,6 @@ def test_show_progress_new_stage_resets_counts() -> None:
     written = io.StringIO()
     with show_progress(Console(file=written, force_terminal=True, width=120)) as progress:
         report_progress(progress)
-        progress.stage(Stage.JUDGING)
-    last = written.getvalue().rpartition(Stage.JUDGING.value)[2]
+        progress.stage(RunStage.JUDGING)
+    last = written.getvalue().rpartition(RunStage.JUDGING.value)[2]
     assert "2,000" not in last

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from pyspark.errors import PySparkException
 
-from mm2slo_audit.run.spark_calls import call_spark, running_tasks
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_audit.spark.spark_engine import call_spark, running_tasks
+from mm2slo_lab.managed_process import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

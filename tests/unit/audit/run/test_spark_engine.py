@@ -13,17 +13,16 @@ from audit_runs import CONFIG
 from generated_units import Faults, generate
 from pyspark.errors import PySparkException
 
-from mm2slo_audit.engine.record_schema import RECORD_SCHEMA
-from mm2slo_audit.ingestion import landed_records
-from mm2slo_audit.ingestion.run_folders import run_folder
-from mm2slo_audit.run.audit_ports import Landed, RunScope
-from mm2slo_audit.run.engine_error import AuditEngineError
-from mm2slo_audit.run.spark_engine import SparkEngine, tune_for_records
-from mm2slo_audit.scope import KafkaScopes
-from mm2slo_audit.session import SparkOptions
+from mm2slo_audit.audit_ports import AuditEngineError, LandedRecords, RunScope
+from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA
+from mm2slo_audit.scope.scope_assembly import KafkaScopes
+from mm2slo_audit.spark import landed_records
+from mm2slo_audit.spark.run_folders import run_folder
+from mm2slo_audit.spark.spark_engine import SparkEngine, tune_for_records
+from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_core.audit.audit_scope import UnitScope, Window
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.secret import Secret
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.config.field_types import Secret
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,7 +80,7 @@ def test_judge_corrupt_parquet_file_raises_one_line_error(
     polls = spark.createDataFrame([], "topic int, flow int, side byte, partition int, end long,"
                                       " earliest long, latest long")  # fmt: skip
     found = SimpleNamespace(records=records, polls=polls, kafka_scopes=KafkaScopes((unit.scope,)))
-    landed = Landed((unit.scope,), found)
+    landed = LandedRecords((unit.scope,), found)
     with pytest.raises(AuditEngineError) as raised:
         engine.judge(landed, [unit.scope], Sample(1.0))
     text = str(raised.value)

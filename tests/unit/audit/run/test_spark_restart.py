@@ -10,7 +10,7 @@ import pytest
 SUPPORT = Path(__file__).parents[3] / "support"
 PROGRAM = """
 from audit_runs import CONFIG
-from mm2slo_audit.run.spark_engine import SparkEngineSource
+from mm2slo_audit.spark.spark_engine import SparkEngineSource
 from mm2slo_audit.session import SparkOptions
 
 options = SparkOptions(master="local[1]", driver_memory="512m")

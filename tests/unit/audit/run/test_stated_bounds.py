@@ -3,12 +3,17 @@
 import pytest
 from small_audit_unit import scope
 
-from mm2slo_audit.run.stated_bounds import compute_stated_bounds
+from mm2slo_audit.audit_run import compute_stated_bounds
 from mm2slo_core.audit.confidence_bounds import clopper_pearson, cluster_bootstrap
-from mm2slo_core.audit.key_cells import pool_key_cells
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell, PartitionOutcome, UnitOutcome
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import (
+    AffinityOutcome,
+    KeyCell,
+    PartitionOutcome,
+    UnitOutcome,
+    Verdict,
+    pool_key_cells,
+)
 
 CENSUS, SAMPLE = Sample(1.0), Sample(0.01, salt=7)
 QUIET = [KeyCell(1, 10, 10)] * 180

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mm2slo_audit.run.time_span import Span, format_utc
+from mm2slo_audit.audit_options import TimeSpan, format_utc
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError
 
@@ -26,12 +26,12 @@ NOON = 1_772_366_400_000  # 2026-03-01T12:00:00Z
 def test_time_span_parse_gives_window(
     since: str | None, start: str | None, end: str | None, window: Window
 ) -> None:
-    assert Span.parse(since, start, end).window(NOW) == window
+    assert TimeSpan.parse(since, start, end).window(NOW) == window
 
 
 def test_time_span_incremental_starts_at_complete_up_to() -> None:
-    assert Span().window(NOW, NOW - 5_000) == Window(NOW - 5_000, NOW)
-    assert Span(since_ms=HOUR).window(NOW, NOW - 5_000) == Window(NOW - HOUR, NOW)
+    assert TimeSpan().window(NOW, NOW - 5_000) == Window(NOW - 5_000, NOW)
+    assert TimeSpan(since_ms=HOUR).window(NOW, NOW - 5_000) == Window(NOW - HOUR, NOW)
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def test_time_span_parse_invalid_values_raises_error(
     since: str | None, start: str | None, end: str | None, message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        Span.parse(since, start, end)
+        TimeSpan.parse(since, start, end)
 
 
 def test_time_span_in_future_raises_error() -> None:
-    span = Span.parse(None, "2030-01-01T00:00:00Z", None)
+    span = TimeSpan.parse(None, "2030-01-01T00:00:00Z", None)
     with pytest.raises(UserError, match=r"starts in the future, at 2030-01-01T00:00:00Z"):
         span.window(NOW)
 
 
 def test_time_span_end_before_start_raises_error() -> None:
-    span = Span.parse(None, "2026-03-01", "2026-02-01")
+    span = TimeSpan.parse(None, "2026-03-01", "2026-02-01")
     with pytest.raises(UserError, match=r"before it starts at 2026-03-01T00:00:00Z"):
         span.window(NOW)
 

@@ -2,18 +2,23 @@
 
 from dataclasses import replace
 
-from mm2slo_audit.scope.arrival_polls import TopicTimeline, collect_arrival_polls, merge_polls
-from mm2slo_audit.scope.partition_timeline import PartitionTimeline, Poll
-from mm2slo_core.audit.audit_record import ArrivalPoll
+from mm2slo_audit.scope.arrival_polls import (
+    PartitionTimeline,
+    Poll,
+    TopicTimeline,
+    collect_arrival_polls,
+    merge_polls,
+)
 from mm2slo_core.audit.audit_scope import (
+    ArrivalPoll,
     FlowScope,
     SourcePartition,
     TargetPartition,
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow
 
 US_EU, AP_EU = Flow("us", "eu"), Flow("ap", "eu")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from mm2slo_audit.scope.audit_units import Unit, plan_units, select_units
-from mm2slo_core.config import Config, load_config
+from mm2slo_audit.scope.audit_units import AuditUnit, plan_units, select_units
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError
 
 CLUSTERS = """\
@@ -18,11 +19,11 @@ def config(flows: str) -> Config:
     return load_config(CLUSTERS + flows)
 
 
-def units(flows: str, **topics: list[str]) -> tuple[Unit, ...]:
+def units(flows: str, **topics: list[str]) -> tuple[AuditUnit, ...]:
     return plan_units(config(flows).flows, topics, {"mm2slo.watermarks.internal"})
 
 
-def shown(found: tuple[Unit, ...]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+def shown(found: tuple[AuditUnit, ...]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     return [
         (unit.cluster, unit.topic, [(feed.flow.label, feed.topic) for feed in unit.feeds])
         for unit in found

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mm2slo_audit.scope import open_clients
-from mm2slo_core.config import load_config
+from mm2slo_audit.scope.cluster_readings import open_clients
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 CONFIG = """\

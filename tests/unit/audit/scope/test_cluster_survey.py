@@ -8,10 +8,10 @@ import pytest
 from mm2slo_audit.scope import cluster_survey
 from mm2slo_audit.scope.audit_units import plan_units
 from mm2slo_audit.scope.cluster_survey import ClusterSurvey
-from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
+from mm2slo_audit.scope.flow_topic_reader import CommitsAndSyncs
 from mm2slo_audit.scope.reachable_units import ReachableUnit
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.partition_offsets import OffsetReading

@@ -1,7 +1,7 @@
 """Which records still have their counterpart on the other side."""
 
-from mm2slo_audit.scope.copy_map import CopyMap
-from mm2slo_core.flow_offsets import SyncRuns
+from mm2slo_audit.scope.scope_assembly import CopyMap
+from mm2slo_core.offset_translation import SyncRuns
 
 
 def copy_map(

@@ -1,13 +1,13 @@
 """Records that retention removed before they were copied, by offset and time."""
 
-from mm2slo_audit.scope.expired_ranges import (
+from mm2slo_audit.scope.arrival_polls import PartitionTimeline
+from mm2slo_audit.scope.sync_history import (
     ExpiredRange,
-    PartitionState,
+    PartitionSnapshot,
+    TimedSync,
     count_arrived_in,
     find_expired_ranges,
 )
-from mm2slo_audit.scope.partition_timeline import PartitionTimeline
-from mm2slo_audit.scope.sync_history import SyncPoint
 from mm2slo_core.audit.audit_scope import Window
 
 PERIOD = 60.0
@@ -20,13 +20,13 @@ def present(
     end: int = 1000,
     position: int | None = None,
     copied_to: int | None = None,
-) -> PartitionState:
-    return PartitionState(at, start, end, position, copied_to)
+) -> PartitionSnapshot:
+    return PartitionSnapshot(at, start, end, position, copied_to)
 
 
 def ranges(
-    syncs: list[SyncPoint],
-    now: PartitionState,
+    syncs: list[TimedSync],
+    now: PartitionSnapshot,
     timeline: PartitionTimeline | None = None,
     *,
     dense: bool = True,
@@ -37,17 +37,17 @@ def ranges(
 
 
 def test_expired_ranges_log_start_behind_position_is_empty() -> None:
-    syncs = [SyncPoint(0, 0, 1.0), SyncPoint(100, 100, 2.0)]
+    syncs = [TimedSync(0, 0, 1.0), TimedSync(100, 100, 2.0)]
     assert ranges(syncs, present(start=50, position=101)) == []
 
 
 def test_expired_ranges_log_start_beyond_position() -> None:
-    syncs = [SyncPoint(0, 0, 1.0), SyncPoint(49, 49, 2.0)]
+    syncs = [TimedSync(0, 0, 1.0), TimedSync(49, 49, 2.0)]
     assert ranges(syncs, present(start=90, end=150, position=50)) == [(50, 90)]
 
 
 def test_expired_ranges_stale_position_excludes_copied_records() -> None:
-    syncs = [SyncPoint(0, 0, 1.0), SyncPoint(49, 49, 2.0)]
+    syncs = [TimedSync(0, 0, 1.0), TimedSync(49, 49, 2.0)]
     now = present(start=90, end=150, position=50, copied_to=80)
     assert ranges(syncs, now) == [(80, 90)]
     assert ranges(syncs, present(start=90, end=150, position=50, copied_to=120)) == []
@@ -55,7 +55,7 @@ def test_expired_ranges_stale_position_excludes_copied_records() -> None:
 
 def test_expired_ranges_gap_between_syncs() -> None:
     # 0-49 were copied, then the log started at 90: source offset 90 is target offset 50.
-    syncs = [SyncPoint(0, 0, 1.0), SyncPoint(90, 50, 5.0), SyncPoint(140, 100, 6.0)]
+    syncs = [TimedSync(0, 0, 1.0), TimedSync(90, 50, 5.0), TimedSync(140, 100, 6.0)]
     now = present(start=90, end=150, position=141)
     assert ranges(syncs, now) == [(50, 90)]
     found = find_expired_ranges(syncs, None, now, dense=True, position_period=PERIOD)
@@ -67,7 +67,7 @@ def test_expired_ranges_gap_between_syncs() -> None:
 
 
 def test_expired_ranges_gap_with_remaining_records_is_empty() -> None:
-    syncs = [SyncPoint(0, 0, 1.0), SyncPoint(90, 50, 5.0)]
+    syncs = [TimedSync(0, 0, 1.0), TimedSync(90, 50, 5.0)]
     now = present(start=95, end=150, position=150)
     timeline = PartitionTimeline()
     timeline.add_start(4.0, 0)
@@ -82,10 +82,10 @@ def test_expired_ranges_gap_with_remaining_records_is_empty() -> None:
 
 def test_expired_ranges_several_episodes() -> None:
     syncs = [
-        SyncPoint(0, 0, 1.0),
-        SyncPoint(90, 50, 5.0),
-        SyncPoint(300, 100, 9.0),
-        SyncPoint(310, 110, 10.0),
+        TimedSync(0, 0, 1.0),
+        TimedSync(90, 50, 5.0),
+        TimedSync(300, 100, 9.0),
+        TimedSync(310, 110, 10.0),
     ]
     # 90-139 were copied, then 300 on.
     now = present(start=400, end=500, position=311)
@@ -93,7 +93,7 @@ def test_expired_ranges_several_episodes() -> None:
 
 
 def test_expired_ranges_replay_is_no_gap() -> None:
-    syncs = [SyncPoint(0, 0, 1.0), SyncPoint(900, 900, 2.0), SyncPoint(500, 901, 3.0)]
+    syncs = [TimedSync(0, 0, 1.0), TimedSync(900, 900, 2.0), TimedSync(500, 901, 3.0)]
     assert ranges(syncs, present(start=950, end=1000, position=901, copied_to=960)) == []
 
 
@@ -128,7 +128,7 @@ def test_expired_ranges_new_stall_uses_current_position() -> None:
 
 
 def test_expired_ranges_overlapping_ranges_are_joined() -> None:
-    syncs = [SyncPoint(0, 0, 1.0), SyncPoint(90, 50, 300.0)]
+    syncs = [TimedSync(0, 0, 1.0), TimedSync(90, 50, 300.0)]
     timeline = PartitionTimeline()
     timeline.add_position(10.0, 50)
     timeline.add_start(100.0, 80)

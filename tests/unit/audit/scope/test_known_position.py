@@ -1,13 +1,18 @@
 """The range of a partition that a flow is known to have copied."""
 
-from mm2slo_audit.scope.known_position import Commit, find_known_position
-from mm2slo_audit.scope.sync_history import SyncHistory, SyncPoint, select_current_syncs
+from mm2slo_audit.scope.sync_history import (
+    Commit,
+    SyncHistory,
+    TimedSync,
+    find_known_position,
+    select_current_syncs,
+)
 
 
-def history(*points: tuple[int, int, float]) -> list[SyncPoint]:
+def history(*points: tuple[int, int, float]) -> list[TimedSync]:
     held = SyncHistory()
     for point in points:
-        held.add(SyncPoint(*point))
+        held.add(TimedSync(*point))
     return list(held.points)
 
 

@@ -4,7 +4,7 @@ from typing import cast
 
 from fake_clusters import LoggedCluster
 
-from mm2slo_audit.scope.offset_lookups import read_offsets_at
+from mm2slo_audit.scope.cluster_readings import read_offsets_at
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 

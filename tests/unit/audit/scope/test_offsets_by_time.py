@@ -4,13 +4,13 @@ from typing import cast
 
 from fake_clusters import LoggedCluster
 
-from mm2slo_audit.scope.audit_units import Feed, Unit
-from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
-from mm2slo_audit.scope.max_pending_override import override_max_pending
-from mm2slo_audit.scope.offsets_by_time import add_offsets_by_time
-from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading, assemble_scope
+from mm2slo_audit.audit_options import override_max_pending
+from mm2slo_audit.scope.audit_units import AuditUnit, Feed
+from mm2slo_audit.scope.cluster_survey import add_offsets_by_time
+from mm2slo_audit.scope.flow_topic_reader import CommitsAndSyncs
+from mm2slo_audit.scope.scope_assembly import FeedReading, UnitReading, assemble_scope
 from mm2slo_core.audit.audit_scope import Comparison, UnitScope, Window
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_kafka.cluster_client import ClusterClient
 
 SECOND = 1_000
@@ -29,7 +29,7 @@ EACH_SECOND = range(0, 1_000 * SECOND, SECOND)
 def scope(us: LoggedCluster, eu: LoggedCluster, max_pending: float | None = None) -> UnitScope:
     (flow,) = (CONFIG if max_pending is None else override_max_pending(CONFIG, max_pending)).flows
     feed = Feed(flow, "t")
-    unit = Unit("eu", "t", (feed,))
+    unit = AuditUnit("eu", "t", (feed,))
     clients = {"us": cast("ClusterClient", us), "eu": cast("ClusterClient", eu)}
     partitions = len(eu.logs)
     reading = FeedReading(feed, len(us.logs), us.readings(PRESENT), CommitsAndSyncs(), None)

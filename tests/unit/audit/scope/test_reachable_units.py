@@ -8,7 +8,7 @@ from fake_clusters import ListedCluster as Cluster
 from mm2slo_audit.scope import reachable_units
 from mm2slo_audit.scope.reachable_units import ReachableUnits
 from mm2slo_core.audit.audit_scope import NotAuditedReason
-from mm2slo_core.config import load_config
+from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_client import ClusterClient

@@ -6,10 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from mm2slo_audit.scope import running_settings
-from mm2slo_audit.scope.running_settings import use_running_settings
-from mm2slo_core.config import FlowConfig
-from mm2slo_core.config.flow_config import Isolation
+from mm2slo_audit.scope import flow_topic_reader
+from mm2slo_audit.scope.flow_topic_reader import use_running_settings
+from mm2slo_core.config.flow_config import FlowConfig, Isolation
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import TailRecord
@@ -46,7 +45,7 @@ def topics(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[TailRecord]]:
         # The marker after the newest commit is read later than the commit.
         assert any(is_enough({0: position}) for position in (4, 5)) or topic == OFFSETS
 
-    monkeypatch.setattr(running_settings, "read_to_end", read)
+    monkeypatch.setattr(flow_topic_reader, "read_to_end", read)
     return found
 
 
@@ -106,7 +105,7 @@ def test_unreadable_settings_leave_the_configured_ones(monkeypatch: pytest.Monke
     def read(*_arguments: object, **_options: object) -> Iterator[TailRecord]:
         raise denied
 
-    monkeypatch.setattr(running_settings, "read_to_end", read)
+    monkeypatch.setattr(flow_topic_reader, "read_to_end", read)
     flow, notes = used(exactly_once=True)
     assert flow.exactly_once is True
     assert notes == (f"us->eu: the configured settings were used, because {denied}",)

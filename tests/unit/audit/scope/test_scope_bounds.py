@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from small_audit_unit import scope
 
-from mm2slo_audit.scope.copy_map import CopyMap
-from mm2slo_audit.scope.scope_bounds import apply_bounds, apply_log_starts
+from mm2slo_audit.scope.scope_assembly import CopyMap, apply_bounds, apply_log_starts
 from mm2slo_core.audit.audit_scope import UnitScope
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.flow_offsets import SyncRuns
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.offset_translation import SyncRuns
 
 
 def read_from_200(identity: Identity) -> UnitScope:

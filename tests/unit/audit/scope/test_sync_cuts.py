@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from mm2slo_audit.scope.sync_cuts import find_cuts
-from mm2slo_audit.scope.sync_history import SyncHistory, SyncPoint
-from mm2slo_core.audit.audit_record import AuditRecord
+from mm2slo_audit.scope.sync_history import SyncHistory, TimedSync, find_cuts
 from mm2slo_core.audit.audit_scope import (
+    AuditRecord,
     Cut,
     FlowScope,
     SourcePartition,
@@ -18,11 +17,10 @@ from mm2slo_core.audit.audit_scope import (
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Identity, Sample
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 
 _SIZE = 1_500
@@ -33,8 +31,8 @@ _FURTHEST_BACK = 40
 _WINDOW = Window(0, 1)
 
 
-def points(*pairs: tuple[int, int]) -> list[SyncPoint]:
-    return [SyncPoint(*each, at=0.0) for each in pairs]
+def points(*pairs: tuple[int, int]) -> list[TimedSync]:
+    return [TimedSync(*each, at=0.0) for each in pairs]
 
 
 def test_find_cuts_one_to_one_range_is_cut_on_grid() -> None:
@@ -122,7 +120,7 @@ def copied(seed: int, *, contents: int, dropped_share: float = 0.0) -> Copied:
             for place, offset in enumerate(sent, first):
                 skipped = previous is not None and offset != previous + 1
                 if synced is None or skipped or place - synced > _LAG_MAX:
-                    syncs.add(SyncPoint(offset, place, at=0.0))
+                    syncs.add(TimedSync(offset, place, at=0.0))
                     synced = place
                 previous = offset
             if draw.random() < 0.02:

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mm2slo_audit.scope import timeline_reader
-from mm2slo_audit.scope.timeline_reader import read_timeline
-from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_audit.scope import flow_topic_reader
+from mm2slo_audit.scope.flow_topic_reader import read_timeline
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow
 
 FLOW = Flow("us", "eu")
@@ -40,7 +40,7 @@ def arrivals(count: int) -> list[Raw]:
 
 
 def test_reading_joins_brackets_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeline_reader, "read_to_end", lambda *_a, **_k: arrivals(1_000))
+    monkeypatch.setattr(flow_topic_reader, "read_to_end", lambda *_a, **_k: arrivals(1_000))
     every = read_timeline(CLIENT, "arrivals", 0, {KEY})[KEY].partitions[0].polls
     assert len(every) == 1_001
     joined = read_timeline(CLIENT, "arrivals", 0, {KEY}, max_polls=100)[KEY].partitions[0].polls
@@ -51,6 +51,6 @@ def test_reading_joins_brackets_beyond_the_limit(monkeypatch: pytest.MonkeyPatch
 
 
 def test_reading_ends_at_the_given_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeline_reader, "read_to_end", lambda *_a, **_k: arrivals(1_000))
+    monkeypatch.setattr(flow_topic_reader, "read_to_end", lambda *_a, **_k: arrivals(1_000))
     found = read_timeline(CLIENT, "arrivals", 0, {KEY}, until=110.0)[KEY].partitions[0].polls
     assert found[-1].latest == 110_000

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from mm2slo_audit.scope import topic_reader
-from mm2slo_audit.scope.topic_reader import read_to_end
-from mm2slo_kafka.tailed_topic import Batch, TailRecord, TailState
+from mm2slo_audit.scope import flow_topic_reader
+from mm2slo_audit.scope.flow_topic_reader import read_to_end
+from mm2slo_kafka.tailed_topic import TailBatch, TailRecord, TailState
 
 
 class Tail:
@@ -18,17 +18,17 @@ class Tail:
     def __init__(self, *_arguments: object, **_options: object) -> None:
         self.position: dict[int, int | None] = {0: 0}
 
-    def poll(self, _count: int, _timeout: float) -> Batch:
+    def poll(self, _count: int, _timeout: float) -> TailBatch:
         offset = self.position[0] or 0
         self.position[0] = offset + 1
-        return Batch([TailRecord(0, offset, 0, b"", b"", None)], None, None)
+        return TailBatch([TailRecord(0, offset, 0, b"", b"", None)], None, None)
 
     def close(self) -> None:
         pass
 
 
 def test_reading_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_reader, "TopicTail", Tail)
+    monkeypatch.setattr(flow_topic_reader, "TopicTail", Tail)
     client: Any = None
     found = read_to_end(client, "offsets", is_enough=lambda positions: positions[0] == 3)
     assert [each.offset for each in found] == [0, 1, 2]
@@ -36,7 +36,7 @@ def test_reading_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_reading_ends_in_time_if_it_is_never_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_reader, "TopicTail", Tail)
-    monkeypatch.setattr(topic_reader, "_SETTLE_SECONDS", -1.0)
+    monkeypatch.setattr(flow_topic_reader, "TopicTail", Tail)
+    monkeypatch.setattr(flow_topic_reader, "_SETTLE_SECONDS", -1.0)
     client: Any = None
     assert len(list(read_to_end(client, "offsets", is_enough=lambda _positions: False))) == 1

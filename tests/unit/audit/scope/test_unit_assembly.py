@@ -2,21 +2,18 @@
 
 from fake_clusters import LoggedCluster
 
-from mm2slo_audit.scope.audit_units import Feed, Unit
-from mm2slo_audit.scope.cluster_topics import TopicSettings
-from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
-from mm2slo_audit.scope.known_position import Commit
-from mm2slo_audit.scope.sync_history import SyncHistory, SyncPoint
-from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading, assemble_scope
-from mm2slo_core.audit.audit_record import AuditRecord
-from mm2slo_core.audit.audit_scope import Comparison, UnitScope, Window
-from mm2slo_core.audit.conclusion import Conclusion, conclude
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.config import load_config
-from mm2slo_core.timeline_record import Side
+from mm2slo_audit.scope.audit_units import AuditUnit, Feed
+from mm2slo_audit.scope.cluster_readings import TopicSettings
+from mm2slo_audit.scope.flow_topic_reader import CommitsAndSyncs
+from mm2slo_audit.scope.scope_assembly import FeedReading, UnitReading, assemble_scope
+from mm2slo_audit.scope.sync_history import Commit, SyncHistory, TimedSync
+from mm2slo_core.audit.audit_conclusion import Conclusion, conclude
+from mm2slo_core.audit.audit_scope import AuditRecord, Comparison, UnitScope, Window
+from mm2slo_core.audit.fingerprint import Identity, Sample
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import TopicPartition
 
 CONFIG = load_config(
@@ -40,7 +37,7 @@ def scope(target: TopicSettings = DEFAULTS, source: TopicSettings = DEFAULTS) ->
     cluster = LoggedCluster("t", [(0, range(10))])
     feeds = tuple(Feed(flow, "t") for flow in CONFIG.flows)
     read = UnitReading(
-        Unit("eu", "t", feeds),
+        AuditUnit("eu", "t", feeds),
         1,
         cluster.readings(),
         tuple(
@@ -85,10 +82,12 @@ def verdicts(copied: tuple[int, ...], *commits: int) -> tuple[dict[Verdict, int]
     known = {TopicPartition("heartbeats", 0): Commit(5_000, TAKEN_AT)}
     known |= {TopicPartition("t", n): Commit(each, TAKEN_AT) for n, each in enumerate(commits)}
     first = SyncHistory()
-    first.add(SyncPoint(0, 0, 1.0))
+    first.add(TimedSync(0, 0, 1.0))
     internals = CommitsAndSyncs(known, {key: first for key in known if key.topic == "t"})
     reading = FeedReading(feed, len(copied), source.readings(TAKEN_AT), internals, None)
-    unit = UnitReading(Unit("eu", "t", (feed,)), len(copied), target.readings(TAKEN_AT), (reading,))
+    unit = UnitReading(
+        AuditUnit("eu", "t", (feed,)), len(copied), target.readings(TAKEN_AT), (reading,)
+    )
     records = [
         AuditRecord(0, 0, side, partition, offset, SENT[offset], 100 * partition + offset, None, 1)
         for partition, count in enumerate(copied)

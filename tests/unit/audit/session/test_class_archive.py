@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_audit.session.class_archive import (
+from mm2slo_audit.spark.spark_session import (
+    JavaRuntime,
     class_archive_path,
     delete_other_archives,
     map_archive_options,
     write_archive_options,
 )
-from mm2slo_audit.session.java_runtime import Java
 
-JAVA = Java("/usr/bin/java", 'openjdk version "17.0.19"')
+JAVA = JavaRuntime("/usr/bin/java", 'openjdk version "17.0.19"')
 
 
 def spark_package(folder: Path) -> Path:
@@ -31,7 +31,7 @@ def test_class_archive_path_depends_on_java_spark_and_class_path(
     first = class_archive_path(JAVA, package)
     assert first.parent == tmp_path / "cache" / "mm2slo"
     assert class_archive_path(JAVA, package) == first
-    seen = {first, class_archive_path(Java(JAVA.path, 'openjdk version "21.0.4"'), package)}
+    seen = {first, class_archive_path(JavaRuntime(JAVA.path, 'openjdk version "21.0.4"'), package)}
     monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
     seen.add(class_archive_path(JAVA, package))
     monkeypatch.delenv("HADOOP_CONF_DIR")

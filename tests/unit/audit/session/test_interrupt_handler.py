@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from mm2slo_audit.session.interrupt_handler import keep_interrupt_handler, silence_gateway_logs
+from mm2slo_audit.spark.spark_session import keep_interrupt_handler, silence_gateway_logs
 
 
 def test_keep_interrupt_handler_restores_handler() -> None:

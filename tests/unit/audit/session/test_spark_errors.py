@@ -1,7 +1,7 @@
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from mm2slo_audit.session.spark_errors import describe_spark_error
+from mm2slo_audit.spark.spark_errors import describe_spark_error
 
 WRITE_FAILED = """An error occurred while calling o71.parquet.
 : org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to file:/out.

@@ -9,8 +9,9 @@ import pyspark.java_gateway
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 
-from mm2slo_audit.session import SparkOptions, spark_session
-from mm2slo_audit.session.start_errors import explain_start_failure
+from mm2slo_audit.spark.spark_errors import explain_start_failure
+from mm2slo_audit.spark.spark_properties import SparkOptions
+from mm2slo_audit.spark.spark_session import spark_session
 from mm2slo_core.user_errors import UserError
 
 

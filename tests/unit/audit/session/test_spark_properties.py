@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_audit.session import SparkOptions, spark_session
-from mm2slo_audit.session.connector_jars import connector_properties, installed_connector
-from mm2slo_audit.session.spark_options import default_driver_memory
-from mm2slo_audit.session.spark_properties import LOG_CONFIG, is_needed_at_launch, spark_properties
-from mm2slo_audit.session.start_errors import explain_start_failure
-from mm2slo_core.config.audit_config import SparkConfig
-from mm2slo_core.secret import Secret
+from mm2slo_audit.spark.spark_errors import explain_start_failure
+from mm2slo_audit.spark.spark_properties import (
+    LOG_CONFIG,
+    SparkOptions,
+    connector_properties,
+    default_driver_memory,
+    installed_connector,
+    is_needed_at_launch,
+    spark_properties,
+)
+from mm2slo_audit.spark.spark_session import spark_session
+from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.flow_config import SparkConfig
 from mm2slo_core.user_errors import UserError
 
 JARS = installed_connector().jars

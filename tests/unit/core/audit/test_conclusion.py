@@ -3,12 +3,16 @@ from dataclasses import replace
 
 import pytest
 
+from mm2slo_core.audit.audit_conclusion import DuplicateLimit, conclude
 from mm2slo_core.audit.audit_scope import FlowScope, NotAudited, NotAuditedReason, UnitScope, Window
-from mm2slo_core.audit.conclusion import DuplicateLimit, conclude
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import FAULTS, Verdict
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, PartitionOutcome, UnitOutcome
+from mm2slo_core.audit.fingerprint import Identity, Sample
+from mm2slo_core.audit.unit_outcome import (
+    FAULTS,
+    AffinityOutcome,
+    PartitionOutcome,
+    UnitOutcome,
+    Verdict,
+)
 from mm2slo_core.topology import Flow
 
 NOON = 1_767_268_800_000  # 2026-01-01T12:00:00Z

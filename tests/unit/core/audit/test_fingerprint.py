@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.audit.fingerprint import chained, fingerprint, key_hash
-from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.fingerprint import Identity, chained, fingerprint, key_hash
 
 UNKEYED = Identity(ignored_headers=("skip",))
 KEYED = replace(UNKEYED, hmac_key=b"secret")

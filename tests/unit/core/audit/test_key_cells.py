@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from mm2slo_core.audit.key_cells import MAX_CELLS, pool_key_cells
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell
+from mm2slo_core.audit.unit_outcome import MAX_CELLS, AffinityOutcome, KeyCell, pool_key_cells
 
 
 def test_pool_key_cells_merges_equal_keys() -> None:

@@ -5,18 +5,17 @@ import random
 import pytest
 from injected_records import Fault, Plan, Step, inject
 
-from mm2slo_core.audit.confidence_bounds import Interval, clopper_pearson, cluster_bootstrap
-from mm2slo_core.audit.key_cells import pool_key_cells
-from mm2slo_core.audit.key_rates import (
+from mm2slo_core.audit.audit_conclusion import (
     MIN_KEYS,
     KeyRate,
     disorder_rate,
     moved_rate,
     rate_statement,
 )
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell
+from mm2slo_core.audit.confidence_bounds import Interval, clopper_pearson, cluster_bootstrap
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell, pool_key_cells
 
 SAMPLES = 300
 

@@ -1,6 +1,6 @@
 """The common parts of several identities."""
 
-from mm2slo_core.audit.record_identity import Identity, common_identity
+from mm2slo_core.audit.fingerprint import Identity, common_identity
 
 
 def test_common_identity_omits_parts_that_one_omits() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from mm2slo_core.audit.audit_conclusion import Rate, record_rates
 from mm2slo_core.audit.confidence_bounds import Interval
-from mm2slo_core.audit.record_rates import Rate, record_rates
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Verdict
 
 COUNTS = {
     Verdict.MATCHED: 88,

@@ -1,6 +1,6 @@
 import pytest
 
-from mm2slo_core.audit.record_sample import STEPS, Sample
+from mm2slo_core.audit.fingerprint import STEPS, Sample
 
 HASHES = [each * 0x9E3779B97F4A7C15 % 2**64 - 2**63 for each in range(40_000)]
 

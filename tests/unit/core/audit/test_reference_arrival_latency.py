@@ -5,16 +5,11 @@ from collections import Counter
 import pytest
 from small_audit_unit import CENSUS, dst, found, scope, src
 
-from mm2slo_core.audit.audit_record import ArrivalPoll
-from mm2slo_core.audit.audit_scope import (
-    TimestampType,
-)
-from mm2slo_core.audit.latency_histogram import bucket
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.unit_outcome import LatencyCells
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.audit_scope import ArrivalPoll, TimestampType
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import LatencyCells, Verdict, latency_bucket
+from mm2slo_core.records.timeline_record import Side
 
 # Latency.
 
@@ -28,7 +23,10 @@ def poll(side: Side, end: int, earliest: int | None, latest: int, **more: int) -
 
 def cells(low: int | None, high: int) -> LatencyCells:
     return LatencyCells(
-        Counter({(None if low is None else bucket(low), bucket(high)): 1}), 0, high, low or 0
+        Counter({(None if low is None else latency_bucket(low), latency_bucket(high)): 1}),
+        0,
+        high,
+        low or 0,
     )
 
 

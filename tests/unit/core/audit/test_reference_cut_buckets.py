@@ -6,8 +6,8 @@ import pytest
 from small_audit_unit import counts, dst, found, scope, src
 
 from mm2slo_core.audit.audit_scope import Comparison, Cut, TimestampType, UnitScope
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.audit.unit_outcome import Verdict
 
 CUTS = (Cut(20, 120), Cut(40, 140), Cut(60, 160))
 

@@ -5,12 +5,9 @@ from dataclasses import replace
 import pytest
 from small_audit_unit import NEXT, counts, dst, found, scope, src
 
-from mm2slo_core.audit.audit_record import AuditRecord
-from mm2slo_core.audit.audit_scope import (
-    Comparison,
-)
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.audit_scope import AuditRecord, Comparison
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import Verdict
 
 # Affinity.
 

@@ -7,7 +7,7 @@ import pytest
 from small_audit_unit import dst, found, scope, src
 
 from mm2slo_core.audit.audit_scope import Comparison, Window
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.topology import Flow
 
 EARLIER = scope(source={"end": 1_500}, target={"end": 10})

@@ -6,12 +6,9 @@ from typing import Any
 import pytest
 from small_audit_unit import counts, dst, found, scope, src
 
-from mm2slo_core.audit.audit_record import AuditRecord
-from mm2slo_core.audit.audit_scope import (
-    Comparison,
-)
-from mm2slo_core.audit.record_identity import Identity
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.audit_scope import AuditRecord, Comparison
+from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.audit.unit_outcome import Verdict
 
 # Missing records: verdicts and their precedence.
 

@@ -2,8 +2,8 @@
 
 from small_audit_unit import counts, dst, found, scope, src
 
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import Verdict
 
 # Surplus.
 

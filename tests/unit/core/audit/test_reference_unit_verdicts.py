@@ -8,13 +8,20 @@ from injected_records import Fault, Injected, Plan, inject, plans, random_plan
 from injected_records.record_arrivals import Place, bracket, poll_times
 
 from mm2slo_core.audit.audit_scope import Comparison
-from mm2slo_core.audit.key_cells import pool_key_cells
-from mm2slo_core.audit.latency_histogram import bucket, merge
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import FAULTS, SURPLUS, Verdict
-from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, LatencyCells, UnitOutcome
-from mm2slo_core.timeline_record import Side
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.reference_audit import judge
+from mm2slo_core.audit.unit_outcome import (
+    FAULTS,
+    SURPLUS,
+    AffinityOutcome,
+    LatencyCells,
+    UnitOutcome,
+    Verdict,
+    latency_bucket,
+    merge_latencies,
+    pool_key_cells,
+)
+from mm2slo_core.records.timeline_record import Side
 
 CENSUS = Sample(1.0)
 IN_EVIDENCE = (FAULTS | SURPLUS | {Verdict.OUT_OF_ORDER}) - {Verdict.EXPIRED}
@@ -152,13 +159,16 @@ def compare_latency(made: Injected, found: UnitOutcome) -> None:
             lower = None if earliest is None else max(0, earliest - started[1])
             transfer.append((lower, latest - started[0]))
     assert sum(each.without_bracket for each in found.partitions) == without
-    assert merge(each.end_to_end for each in found.partitions) == cells(end_to_end)
-    assert merge(each.transfer for each in found.partitions) == cells(transfer)
+    assert merge_latencies(each.end_to_end for each in found.partitions) == cells(end_to_end)
+    assert merge_latencies(each.transfer for each in found.partitions) == cells(transfer)
 
 
 def cells(brackets: list[tuple[int | None, int]]) -> LatencyCells:
     return LatencyCells(
-        Counter((None if low is None else bucket(low), bucket(high)) for low, high in brackets),
+        Counter(
+            (None if low is None else latency_bucket(low), latency_bucket(high))
+            for low, high in brackets
+        ),
         total_upper_ms=sum(high for _, high in brackets),
         total_lower_ms=sum(low or 0 for low, _ in brackets),
     )

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 from small_audit_unit import dst, found, scope, src
 
-from mm2slo_core.audit.audit_record import AuditRecord
-from mm2slo_core.audit.audit_scope import Comparison
-from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.fingerprint import masked_hashes
-from mm2slo_core.audit.record_identity import Identity, common_identity
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.audit_conclusion import conclude
+from mm2slo_core.audit.audit_scope import AuditRecord, Comparison
+from mm2slo_core.audit.fingerprint import Identity, common_identity, masked_hashes
+from mm2slo_core.audit.unit_outcome import Verdict
 
 MASKING = Identity(value=False, must_change=("value", "header:ssn"))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.audit.transformation_probe import (
     Differences,
     ProbedRecord,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.connection_checks.acl_patterns import AclPattern, acl_patterns
+from mm2slo_core.kafka_permissions import AclPattern, acl_patterns
 
 ALL = AclPattern("*")
 

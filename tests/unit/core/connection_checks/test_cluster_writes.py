@@ -2,9 +2,11 @@
 
 import pytest
 
-from mm2slo_core.config import Config, Resolvers, load_config
-from mm2slo_core.connection_checks.cluster_writes import ClusterWrite, cluster_writes
-from mm2slo_core.connection_checks.flow_resources import FlowResources
+from mm2slo_core.cluster_writes import ClusterWrite, cluster_writes
+from mm2slo_core.config.config_document import Resolvers
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.kafka_permissions import FlowResources
 from mm2slo_core.replication_policy import DefaultPolicy
 
 TWO_FLOWS = """\

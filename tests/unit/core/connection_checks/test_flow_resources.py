@@ -5,14 +5,14 @@ from typing import Any, get_args
 
 import pytest
 
-from mm2slo_core.connection_checks.flow_resources import FlowResources
-from mm2slo_core.connection_checks.required_permissions import (
-    REQUIRED_PERMISSIONS,
-    Component,
-    Operation,
+from mm2slo_core.kafka_permissions import REQUIRED_PERMISSIONS, Component, FlowResources, Operation
+from mm2slo_core.replication_policy import (
+    DefaultPolicy,
+    IdentityPolicy,
+    OffsetSyncsLocation,
+    ReplicationPolicy,
+    internal_topics,
 )
-from mm2slo_core.internal_topics import OffsetSyncsLocation, internal_topics
-from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy
 from mm2slo_core.topology import Flow
 
 FLOW = Flow("us", "eu")

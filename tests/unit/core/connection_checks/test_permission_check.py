@@ -2,16 +2,18 @@
 
 import pytest
 
-from mm2slo_core.connection_checks.check_result import CheckResult, State, listed
-from mm2slo_core.connection_checks.flow_resources import FlowResources
-from mm2slo_core.connection_checks.permission_check import (
-    Access,
+from mm2slo_core.kafka_permissions import (
+    REQUIRED_PERMISSIONS,
+    CheckResult,
+    CheckState,
+    FlowResources,
+    RequiredAccess,
+    Role,
     permission_result,
     required_access,
+    shorten_list,
 )
-from mm2slo_core.connection_checks.required_permissions import REQUIRED_PERMISSIONS, Role
-from mm2slo_core.internal_topics import internal_topics
-from mm2slo_core.replication_policy import DefaultPolicy
+from mm2slo_core.replication_policy import DefaultPolicy, internal_topics
 from mm2slo_core.topology import Flow
 
 FLOW, POLICY = Flow("us", "eu"), DefaultPolicy()
@@ -23,7 +25,7 @@ READ_SOURCE = next(
     for row in REQUIRED_PERMISSIONS
     if (row.component, row.place, row.role) == ("exporter", "source", Role.TOPICS)
 )
-NEEDED = [Access("topic", "orders", "Read"), Access("topic", "shop-1", "Read")]
+NEEDED = [RequiredAccess("topic", "orders", "Read"), RequiredAccess("topic", "shop-1", "Read")]
 
 
 def test_required_access_has_visible_and_literal_names() -> None:
@@ -63,7 +65,7 @@ def test_required_access_has_visible_and_literal_names() -> None:
     ],
 )
 def test_permission_result_has_the_worst_state(
-    answers: tuple[bool | None, bool | None], state: State, finding: str
+    answers: tuple[bool | None, bool | None], state: CheckState, finding: str
 ) -> None:
     known = {key: yes for key, yes in zip(NEEDED, answers, strict=True) if yes is not None}
     result = permission_result("us->eu", READ_SOURCE, "us", NEEDED, known)
@@ -80,5 +82,5 @@ def test_permission_result_without_visible_resource_is_unknown() -> None:
 
 
 def test_listed_shortens_long_lists() -> None:
-    assert listed(["a", "b", "c"]) == "a, b, c"
-    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert shorten_list(["a", "b", "c"]) == "a, b, c"
+    assert shorten_list(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"

@@ -1,7 +1,6 @@
 """Readers of the source and what they may read on the target."""
 
-from mm2slo_core.connection_checks.acl_patterns import AclPattern
-from mm2slo_core.connection_checks.reader_parity import AclRule, ReaderParity, reader_parity
+from mm2slo_core.kafka_permissions import AclPattern, AclRule, ReaderParity, reader_parity
 
 COPIES = {"orders": "us.orders", "pay": "us.pay"}
 GROUPS = ["shop", "billing"]

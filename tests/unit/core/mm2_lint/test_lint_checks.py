@@ -10,18 +10,16 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.mm2_config import lint_check_list
 from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connect_json import read_connect_json
-from mm2slo_core.mm2_config.connector_keys import RENAMED, TOP_LEVEL_KEYS
-from mm2slo_core.mm2_config.file_form import FileForm, file_form
-from mm2slo_core.mm2_config.findings import Finding
-from mm2slo_core.mm2_config.lint import check_list
-from mm2slo_core.mm2_config.lint.check_list import CHECKS
-from mm2slo_core.mm2_config.lint.lint_input import ClusterFacts
-from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
+from mm2slo_core.mm2_config.connector_settings import RENAMED, TOP_LEVEL_KEYS
+from mm2slo_core.mm2_config.lint_check_list import CHECKS
+from mm2slo_core.mm2_config.lint_checks import ClusterFacts
+from mm2slo_core.mm2_config.mirror_setup import FileForm, Finding, MirrorSetup, file_form
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
-from mm2slo_core.mm2_config.strimzi import read_strimzi
+from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 
 NOW: Final = datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC)
 MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -395,7 +393,7 @@ def lint(
     version: str | None = None,
 ) -> tuple[Finding, ...]:
     combined = combine_setups(setups, files, {}, version)
-    return check_list.lint(setups, combined, NOW, facts or {}, version)
+    return lint_check_list.lint(setups, combined, NOW, facts or {}, version)
 
 
 def found(case: Case, text: str, files: MirrorFiles) -> list[Finding]:

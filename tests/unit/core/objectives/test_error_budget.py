@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.objectives import DAY, WINDOW_PAIRS, Objective, Severity
-from mm2slo_core.objectives.error_budget import Budget, Counts, burn_rate, error_ratio
-from mm2slo_core.objectives.slo_status import Reason, Status, StatusResult, evaluate_status
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.error_budget import (
+    Budget,
+    Counts,
+    Reason,
+    Status,
+    StatusResult,
+    burn_rate,
+    error_ratio,
+    evaluate_status,
+)
+from mm2slo_core.objectives.objective import DAY, WINDOW_PAIRS, Objective, Severity
 from mm2slo_core.topology import Flow
 
 FOUR_WEEKS = 28 * DAY

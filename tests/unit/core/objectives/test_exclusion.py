@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mm2slo_core.objectives.exclusion import (
     Exclusion,
+    ExclusionMark,
     ExclusionState,
-    Mark,
     Span,
     excluded_from_reports,
     excluded_from_rules,
@@ -35,19 +35,23 @@ PLANNED = Exclusion(
     [
         (500, None, Span(1_000, 2_000), Span(1_000, 2_000), None),
         (1_000, None, Span(1_000, 2_000), Span(1_000, 2_000), None),  # added as it starts
-        (1_001, None, Span(1_000, 2_000), Span(1_001, 2_000), Mark.ADDED_LATE),
-        (2_000, None, Span(1_000, 2_000), None, Mark.ADDED_LATE),  # added after its end
+        (1_001, None, Span(1_000, 2_000), Span(1_001, 2_000), ExclusionMark.ADDED_LATE),
+        (2_000, None, Span(1_000, 2_000), None, ExclusionMark.ADDED_LATE),  # added after its end
         (500, 900, None, None, None),  # removed before it started
         (500, 1_000, None, None, None),
         (500, 1_400, Span(1_000, 1_400), Span(1_000, 1_400), None),  # ended early
-        (1_200, 1_400, Span(1_000, 1_400), Span(1_200, 1_400), Mark.ADDED_LATE),
+        (1_200, 1_400, Span(1_000, 1_400), Span(1_200, 1_400), ExclusionMark.ADDED_LATE),
         (500, 1_999, Span(1_000, 1_999), Span(1_000, 1_999), None),
-        (500, 2_000, None, Span(1_000, 2_000), Mark.REMOVED_LATE),
+        (500, 2_000, None, Span(1_000, 2_000), ExclusionMark.REMOVED_LATE),
         (2_500, 3_000, None, None, None),  # never excluded
     ],
 )
 def test_exclusion_in_reports_and_rules_with_mark(
-    added_at: int, removed_at: int | None, reports: Span | None, rules: Span | None, mark: Mark
+    added_at: int,
+    removed_at: int | None,
+    reports: Span | None,
+    rules: Span | None,
+    mark: ExclusionMark,
 ) -> None:
     found = replace(PLANNED, added_at=added_at, removed_at=removed_at)
     assert (found.in_reports, found.in_rules, found.mark) == (reports, rules, mark)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from mm2slo_core.config import load_config
-from mm2slo_core.objectives import Objective, Severity
-from mm2slo_core.objectives.openslo import render_openslo
-from mm2slo_core.objectives.quantity_text import parse_shorthand
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import Objective, Severity
+from mm2slo_core.objectives.objective_documents import render_openslo
+from mm2slo_core.quantity_text import parse_shorthand
 from mm2slo_core.topology import Flow
 
 CONFIG = """\

@@ -2,8 +2,8 @@
 
 import re
 
-from mm2slo_core.objectives.slo_ids import shorten_id, slo_id
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import shorten_id, slo_id
 from mm2slo_core.topology import Flow
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_sample import Sample
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.reporting.entry_evaluation import AuditedUnit, confirmation
 
 
 def at(clock: str) -> int:

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.reporting.budget_series import budget_parts
-from mm2slo_core.reporting.report_periods import days, period
+from mm2slo_core.reporting.report_query import day_spans, parse_period
+from mm2slo_core.reporting.slo_report import budget_parts
 from mm2slo_core.reporting.step_counts import MINUTE_MS, StepCounts
 
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 HOUR_MS, DAY_MS = 60 * MINUTE_MS, 1_440 * MINUTE_MS
-MONTH = period("28d", NOW, UTC)
+MONTH = parse_period("28d", NOW, UTC)
 
 
 @pytest.mark.parametrize("since", [None, MONTH.start - DAY_MS, MONTH.start, NOW, NOW + 1])
 def test_parts_of_a_complete_history_are_days(since: int | None) -> None:
-    assert budget_parts(MONTH, UTC, since, ()) == days(MONTH, UTC)
+    assert budget_parts(MONTH, UTC, since, ()) == day_spans(MONTH, UTC)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_parts_of_at_least_two_days_are_days() -> None:
     start = NOW - 3 * DAY_MS
     found = budget_parts(MONTH, UTC, start + 12_345, ())
     assert found[0].start == start
-    assert found[1:] == days(MONTH, UTC)[-3:]
+    assert found[1:] == day_spans(MONTH, UTC)[-3:]
 
 
 def test_parts_include_events_before_known_since() -> None:
@@ -56,9 +56,9 @@ def test_parts_include_events_before_known_since() -> None:
 
 def test_parts_of_a_new_month_are_days_and_of_a_day_are_steps() -> None:
     berlin = ZoneInfo("Europe/Berlin")
-    july = period("2026-07", NOW - 13 * DAY_MS, berlin)
-    assert budget_parts(july, berlin, None, ()) == days(july, berlin)
-    day = period("2026-07-13", NOW, berlin)
+    july = parse_period("2026-07", NOW - 13 * DAY_MS, berlin)
+    assert budget_parts(july, berlin, None, ()) == day_spans(july, berlin)
+    day = parse_period("2026-07-13", NOW, berlin)
     found = budget_parts(day, berlin, None, ())
     assert len(found) == 48
     assert (found[0].start, found[-1].end) == (day.start, day.end)
@@ -66,7 +66,7 @@ def test_parts_of_a_new_month_are_days_and_of_a_day_are_steps() -> None:
 
 @given(st.integers(-3 * 1_440, 32 * 1_440), st.sampled_from(["1d", "7d", "28d", "2026-07"]))
 def test_parts_have_no_gaps_and_end_with_the_window(minutes: int, text: str) -> None:
-    window = period(text, NOW, UTC)
+    window = parse_period(text, NOW, UTC)
     since = NOW - minutes * MINUTE_MS
     found = budget_parts(window, UTC, since, ())
     assert all(one.end == other.start for one, other in pairwise(found))

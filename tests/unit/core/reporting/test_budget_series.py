@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.budget_series import MAX_STEPS, chart_step, series, steps
+from mm2slo_core.reporting.slo_report import MAX_STEPS, budget_steps, chart_step, step_spans
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, StepCounts
 
 HOUR = 60 * MINUTE_MS
 
 
 def test_last_step_may_be_shorter() -> None:
-    assert steps(Span(0, 150 * MINUTE_MS), HOUR) == (
+    assert step_spans(Span(0, 150 * MINUTE_MS), HOUR) == (
         Span(0, HOUR), Span(HOUR, 2 * HOUR), Span(2 * HOUR, 150 * MINUTE_MS),
     )  # fmt: skip
 
@@ -20,13 +20,13 @@ def test_last_step_may_be_shorter() -> None:
 @pytest.mark.parametrize("length", [0, 1, MINUTE_MS, 7 * MINUTE_MS, -STEP_MS])
 def test_part_of_a_step_raises(length: int) -> None:
     with pytest.raises(ValueError, match="expected a multiple of five minutes"):
-        steps(Span(0, HOUR), length)
+        step_spans(Span(0, HOUR), length)
 
 
 def test_too_many_steps_raise() -> None:
-    assert len(steps(Span(0, MAX_STEPS * STEP_MS), STEP_MS)) == MAX_STEPS
+    assert len(step_spans(Span(0, MAX_STEPS * STEP_MS), STEP_MS)) == MAX_STEPS
     with pytest.raises(ValueError, match="2,001 steps"):
-        steps(Span(0, MAX_STEPS * STEP_MS + 1), STEP_MS)
+        step_spans(Span(0, MAX_STEPS * STEP_MS + 1), STEP_MS)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_series_remaining_budget_decreases_with_each_step() -> None:
     given_steps = [
         StepCounts(at * STEP_MS, 8.0 if at == 3 else 10.0, 10.0, 1.0, STEP_MS, 5) for at in range(6)
     ]
-    found = series(given_steps, steps(Span(0, 8 * STEP_MS), 2 * STEP_MS), 0.9, 2400)
+    found = budget_steps(given_steps, step_spans(Span(0, 8 * STEP_MS), 2 * STEP_MS), 0.9, 2400)
     # 60 events in 6 of 8 steps allow 8 bad ones; two are spent in the second step.
     assert [each.remaining for each in found] == pytest.approx([1.0, 0.75, 0.75, 0.75])
     assert [each.ratio for each in found] == [1.0, 0.9, 1.0, None]
@@ -53,7 +53,7 @@ def test_series_remaining_budget_decreases_with_each_step() -> None:
 def test_series_of_an_exactly_exhausted_budget_ends_at_zero() -> None:
     # 1 - 0.999 in binary fractions is a little more than 0.001.
     one = [StepCounts(0, 999.0, 1_000.0, 0.0, STEP_MS, 5)]
-    (found,) = series(one, steps(Span(0, STEP_MS), STEP_MS), 0.999, 300)
+    (found,) = budget_steps(one, step_spans(Span(0, STEP_MS), STEP_MS), 0.999, 300)
     assert found.remaining == 0.0
 
 
@@ -66,7 +66,7 @@ def test_series_counts_each_minute_once_in_any_order(
         for at, good, bad in dict.fromkeys(given_minutes)
     ]
     span = Span(0, 30 * MINUTE_MS)
-    found = series(minutes, steps(span, STEP_MS), 0.99, 1800)
+    found = budget_steps(minutes, step_spans(span, STEP_MS), 0.99, 1800)
     for each in found:
         own = [minute for minute in minutes if each.start <= minute.at < each.end]
         assert each.counts.minutes == len(own)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.burning_pairs import burning_since
+from mm2slo_core.reporting.entry_evaluation import burning_since
 from mm2slo_core.reporting.report_entry import PairReading, PairState
 from mm2slo_core.reporting.step_counts import MINUTE_MS, StepCounts
 

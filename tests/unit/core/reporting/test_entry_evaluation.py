@@ -6,18 +6,26 @@ from datetime import UTC, datetime
 import pytest
 from minute_history import DAY, DAY_MS, Minutes, indicator, objective
 
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.objectives import Objective
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.error_budget import Reason, Status
 from mm2slo_core.objectives.exclusion import Exclusion
-from mm2slo_core.objectives.slo_status import Reason, Status
-from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
-from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
-from mm2slo_core.reporting.entry_order import count_by_status, worst_first
-from mm2slo_core.reporting.report_entry import Confirmation, Entry, PairState
-from mm2slo_core.reporting.report_periods import period
-from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.objectives.objective import Objective
+from mm2slo_core.reporting.entry_evaluation import (
+    AuditedUnit,
+    IndicatorData,
+    confirmation,
+    evaluate_entries,
+)
+from mm2slo_core.reporting.report_entry import (
+    Confirmation,
+    Entry,
+    PairState,
+    count_by_status,
+    worst_first,
+)
+from mm2slo_core.reporting.report_query import ReportQuery, parse_period
 from mm2slo_core.reporting.step_counts import MINUTE_MS
-from mm2slo_core.sli_counters import Sli, SliKey
 
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 START = NOW - 28 * DAY_MS
@@ -32,7 +40,7 @@ def query_of(objective: Objective, **named: object) -> ReportQuery:
 def entry(query: ReportQuery, minutes: Minutes, confirmed: Confirmation | None = None) -> Entry:
     (objective,) = query.objectives
     data = minutes.answer(query.spans(), confirmed)
-    (found,) = entries(query, {indicator(objective): data})
+    (found,) = evaluate_entries(query, {indicator(objective): data})
     return found
 
 
@@ -211,14 +219,16 @@ def test_outage_of_a_young_flow_costs_its_minutes_of_the_whole_window() -> None:
     assert found.burn_rates["1h"] == pytest.approx(1.5 / 6)
     assert found.burn_rates["3d"] == pytest.approx(1.5 / 432)
     assert found.status is Status.MET
-    month = entry(query_of(objective(0.9), window=period("2026-07", NOW, UTC)), minutes).budget
+    month = entry(
+        query_of(objective(0.9), window=parse_period("2026-07", NOW, UTC)), minutes
+    ).budget
     assert (month.seconds, month.remaining_minutes) == pytest.approx((31 * DAY, 4464 - 1.5))
 
 
 def in_june(day: int, minutes: Minutes, target: float = 0.999) -> Entry:
     """The entry of June at the end of *day*."""
     at = JUNE + day * DAY_MS
-    window = period("2026-06", at, UTC)
+    window = parse_period("2026-06", at, UTC)
     return entry(query_of(objective(target), as_of=at, window=window), minutes)
 
 
@@ -263,7 +273,7 @@ def test_planned_maintenance_shortens_the_budget_also_ahead() -> None:
     )  # fmt: skip
     at = JUNE + 15 * DAY_MS
     query = query_of(
-        objective(0.999), as_of=at, window=period("2026-06", at, UTC), exclusions=planned
+        objective(0.999), as_of=at, window=parse_period("2026-06", at, UTC), exclusions=planned
     )
     found = entry(query, minutes)
     # 12 of 24 days are over, at burn rate 1.
@@ -281,7 +291,7 @@ def test_coverage_with_ten_minutes_of_history_is_full() -> None:
 def test_period_before_the_first_sample_is_no_data() -> None:
     minutes = Minutes()
     minutes.steady(NOW - DAY_MS, NOW)
-    found = entry(query_of(objective(), window=period("2026-05", NOW, UTC)), minutes)
+    found = entry(query_of(objective(), window=parse_period("2026-05", NOW, UTC)), minutes)
     assert found.status is Status.NO_DATA
     assert (found.ratio, found.budget.remaining) == (None, None)
     assert found.coverage.window == 0
@@ -313,7 +323,7 @@ def test_breached_objective_stays_breached_without_recent_data() -> None:
 def test_finished_month_is_judged_by_its_own_data() -> None:
     minutes = Minutes()
     minutes.steady(JUNE, JUNE + 29 * DAY_MS)
-    found = entry(query_of(objective(), window=period("2026-06", NOW, UTC)), minutes)
+    found = entry(query_of(objective(), window=parse_period("2026-06", NOW, UTC)), minutes)
     assert (found.status, found.is_current, found.stale_since) == (Status.MET, True, None)
     assert found.coverage.window == pytest.approx(29 / 30)
 
@@ -340,7 +350,7 @@ def test_idle_flow_without_recent_samples_is_stale() -> None:
 def test_entry_with_source_error_is_no_data_with_the_error() -> None:
     query = query_of(objective())
     data = IndicatorData(counts={}, known_since=None, problem="Prometheus is slow")
-    (found,) = entries(query, {indicator(objective()): data})
+    (found,) = evaluate_entries(query, {indicator(objective()): data})
     assert (found.status, found.errors) == (Status.NO_DATA, ("Prometheus is slow",))
     assert (found.ratio, found.counts.total) == (None, 0)
 
@@ -376,11 +386,11 @@ def test_past_period_has_no_exhaustion_time() -> None:
     start, end = JUNE, JUNE + 30 * DAY_MS
     minutes.steady(start, end)
     minutes.put(end - MINUTE_MS, good=30, bad=30)
-    found = entry(query_of(objective(), window=period("2026-06", NOW, UTC)), minutes)
+    found = entry(query_of(objective(), window=parse_period("2026-06", NOW, UTC)), minutes)
     assert found.burn_rates["1h"] == pytest.approx(50 / 60)
     assert found.exhaustion_seconds is None
     minutes.steady(start, start + DAY_MS, good=0, bad=60)
-    overspent = entry(query_of(objective(), window=period("2026-06", NOW, UTC)), minutes)
+    overspent = entry(query_of(objective(), window=parse_period("2026-06", NOW, UTC)), minutes)
     assert overspent.exhaustion_seconds == 0
 
 

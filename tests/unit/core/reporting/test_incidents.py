@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.objectives import DAY
+from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.incidents import by_day, incidents
+from mm2slo_core.objectives.objective import DAY
 from mm2slo_core.reporting.report_entry import BudgetReading, Incident
+from mm2slo_core.reporting.slo_report import by_day, incidents
 from mm2slo_core.reporting.step_counts import MINUTE_MS, SpanCounts, StepCounts
-from mm2slo_core.sli_counters import Sli
 
 
 def minutes(*bad: float) -> list[StepCounts]:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from minute_history import ms
 
-from mm2slo_core.reporting.report_periods import period, resolve_relative_period
+from mm2slo_core.reporting.report_query import parse_period, resolve_relative_period
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -36,7 +36,7 @@ def test_relative_period_is_a_complete_past_period(day: int) -> None:
     now = ms("2026-01-01T00:00Z") + day * 86_400_000
     today = datetime.fromtimestamp(now / 1000, UTC)
     for text in ("yesterday", "last-week", "last-month", "last-quarter", "last-year"):
-        whole = period(resolve_relative_period(text, now, UTC), now, UTC)
+        whole = parse_period(resolve_relative_period(text, now, UTC), now, UTC)
         assert whole.end - whole.start == round(whole.seconds * 1000)
         assert whole.end <= now
         assert today.timestamp() * 1000 - whole.end < whole.seconds * 1000 + 1_500_000_000

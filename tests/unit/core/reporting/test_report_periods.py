@@ -10,7 +10,7 @@ from minute_history import ms
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.report_entry import WindowKind
-from mm2slo_core.reporting.report_periods import before, days, period
+from mm2slo_core.reporting.report_query import day_spans, parse_period, preceding_span
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HOUR, DAY = 3_600_000, 86_400_000
@@ -20,13 +20,13 @@ NOW = ms("2026-07-14T10:30:45+00:00")
 
 
 def test_rolling_period_ends_at_a_whole_minute() -> None:
-    found = period("28d", NOW, BERLIN)
+    found = parse_period("28d", NOW, BERLIN)
     assert (found.kind, found.name, found.seconds) == (WindowKind.ROLLING, "28d", 28 * 86_400.0)
     assert (found.start, found.end) == (
         ms("2026-06-16T10:30:00+00:00"),
         ms("2026-07-14T10:30:00+00:00"),
     )
-    assert before(found, BERLIN) == Span(ms("2026-05-19T10:30:00+00:00"), found.start)
+    assert preceding_span(found, BERLIN) == Span(ms("2026-05-19T10:30:00+00:00"), found.start)
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_rolling_period_ends_at_a_whole_minute() -> None:
     ],
 )
 def test_calendar_period_is_in_the_time_zone(text: str, start: str, end: str, earlier: str) -> None:
-    found = period(text, NOW, BERLIN)
+    found = parse_period(text, NOW, BERLIN)
     assert found.kind is WindowKind.CALENDAR
     assert (found.start, found.end) == (ms(start), ms(end))
     assert found.seconds == (ms(end) - ms(start)) / 1000
-    assert before(found, BERLIN) == Span(ms(earlier), ms(start))
+    assert preceding_span(found, BERLIN) == Span(ms(earlier), ms(start))
 
 
 def test_running_month_ends_now_with_the_length_of_the_month() -> None:
-    found = period("2026-07", NOW, UTC)
+    found = parse_period("2026-07", NOW, UTC)
     assert (found.start, found.end) == (
         ms("2026-07-01T00:00+00:00"),
         ms("2026-07-14T10:30:00+00:00"),
@@ -85,7 +85,7 @@ def test_running_month_ends_now_with_the_length_of_the_month() -> None:
 )
 def test_invalid_period_raises_with_accepted_formats(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why) as caught:
-        period(text, NOW, UTC)
+        parse_period(text, NOW, UTC)
     assert "28d" in str(caught.value)
 
 
@@ -96,12 +96,12 @@ def test_period_that_shares_steps_of_a_history_is_refused_with_the_nearest(
     text: str, expected: str
 ) -> None:
     with pytest.raises(ValueError, match=f"{text!r} is no multiple of 5m; expected {expected}$"):
-        period(text, NOW, UTC)
-    assert period("5m", NOW, UTC).seconds == 300
+        parse_period(text, NOW, UTC)
+    assert parse_period("5m", NOW, UTC).seconds == 300
 
 
 def test_days_are_in_the_time_zone() -> None:
-    found = days(period("2026-03", NOW, BERLIN), BERLIN)
+    found = day_spans(parse_period("2026-03", NOW, BERLIN), BERLIN)
     assert len(found) == 31
     assert {each.end - each.start for each in found[:28]} == {DAY}
     assert found[28].end - found[28].start == 23 * HOUR
@@ -109,7 +109,7 @@ def test_days_are_in_the_time_zone() -> None:
 
 
 def test_days_of_a_rolling_period_start_and_end_within_a_day() -> None:
-    found = days(period("2d", NOW, UTC), UTC)
+    found = day_spans(parse_period("2d", NOW, UTC), UTC)
     assert [each.end - each.start for each in found] == [
         13 * HOUR + 30 * 60_000,
         DAY,
@@ -133,11 +133,13 @@ ZONES = [
 @given(st.sampled_from(ZONES), st.integers(2009, 2027), st.integers(1, 12))
 def test_months_and_days_have_no_gaps_or_overlaps(zone: ZoneInfo, year: int, month: int) -> None:
     later = ms("2030-01-01T00:00+00:00")
-    found = period(f"{year}-{month:02}", later, zone)
+    found = parse_period(f"{year}-{month:02}", later, zone)
     following = f"{year + month // 12}-{month % 12 + 1:02}"
-    assert period(following, later, zone).start == found.end
-    assert before(period(following, later, zone), zone) == Span(found.start, found.end)
-    parts = days(found, zone)
+    assert parse_period(following, later, zone).start == found.end
+    assert preceding_span(parse_period(following, later, zone), zone) == Span(
+        found.start, found.end
+    )
+    parts = day_spans(found, zone)
     assert [parts[0].start, *(each.end for each in parts)] == [
         *(each.start for each in parts),
         found.end,

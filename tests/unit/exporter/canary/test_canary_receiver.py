@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 from canary_specs import spec
 
-from mm2slo_core.canary_record import CanaryRecord
-from mm2slo_core.records import Heartbeat
-from mm2slo_exporter.canary import arrival_reader, earlier_canaries
-from mm2slo_exporter.canary.arrival_reader import ArrivalReader
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_core.indicators.canary_rules import CanaryRecord
+from mm2slo_core.records.mirror_records import Heartbeat
+from mm2slo_exporter.canary import canary_receiver
+from mm2slo_exporter.canary.canary_messages import (
     Arrived,
+    CanaryEvent,
     EarlierCanary,
-    Event,
+    EventOutbox,
     HeartbeatSeen,
     InstanceNamed,
     Malformed,
@@ -27,21 +27,24 @@ from mm2slo_exporter.canary.canary_events import (
     StageSucceeded,
     TargetReadRestarted,
 )
-from mm2slo_exporter.canary.canary_receiver import CopyStream, Receiver
-from mm2slo_exporter.canary.earlier_canaries import EarlierCanaries
-from mm2slo_exporter.canary.event_outbox import Outbox
+from mm2slo_exporter.canary.canary_receiver import (
+    ArrivalReader,
+    CanaryReceiver,
+    CopyStream,
+    EarlierCanaries,
+)
 from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import (
-    Batch,
     Restarted,
     RestartReason,
+    TailBatch,
     TailedTopic,
     TailRecord,
     TailState,
     TopicDescription,
 )
-from mm2slo_kafka.topic_metadata import TopicIdentity
 
 CARRIER, COPY = "mm2slo.canary", "us.mm2slo.canary"
 BEATS = "us.heartbeats"
@@ -72,14 +75,14 @@ class Tail:
         self.state = topics.states.get(topic, TailState.READING)
         self.caught_up = False
 
-    def poll(self, max_records: int, timeout: float) -> Batch:
+    def poll(self, max_records: int, timeout: float) -> TailBatch:
         del max_records, timeout
         if self._topics.unanswered.get(self.topic, 0) > 0:
             self._topics.unanswered[self.topic] -= 1
-            return Batch([], None, self._topics.problems.get(self.topic))
+            return TailBatch([], None, self._topics.problems.get(self.topic))
         self.caught_up = self.state is TailState.READING
         records = self._topics.there.pop(self.topic, [])
-        return Batch(records, None, self._topics.problems.get(self.topic))
+        return TailBatch(records, None, self._topics.problems.get(self.topic))
 
     def close(self) -> None:
         self._topics.closed.append(self.topic)
@@ -100,7 +103,7 @@ class Group:
     def remove(self, topic: str) -> None:
         del self._tailed[topic]
 
-    def poll(self, _max_records: int, _timeout: float) -> dict[str, Batch]:
+    def poll(self, _max_records: int, _timeout: float) -> dict[str, TailBatch]:
         found = {topic: self._poll(tailed) for topic, tailed in self._tailed.items()}
         batches = {topic: batch for topic, batch in found.items() if batch is not None}
         tails = self._tailed.values()
@@ -117,18 +120,18 @@ class Group:
             self._topics.stopping.set()
         return batches
 
-    def _poll(self, tailed: TailedTopic) -> Batch | None:
+    def _poll(self, tailed: TailedTopic) -> TailBatch | None:
         topics, topic = self._topics, tailed.topic
         problem = topics.problems.get(topic)
         if topics.unanswered.get(topic, 0) > 0:
             topics.unanswered[topic] -= 1
             tailed.problem = problem
-            return None if problem is None else Batch([], None, problem)
+            return None if problem is None else TailBatch([], None, problem)
         tailed.problem = None if topic in topics.unanswered else problem
         state = topics.states.get(topic, TailState.READING)
         if tailed.problem is not None or state is not TailState.READING:
             tailed.state = state
-            return Batch([], None, tailed.problem)
+            return TailBatch([], None, tailed.problem)
         records = (topics.later if tailed.caught_up else topics.there).pop(topic, [])
         if not tailed.positions:
             end = records[-1].offset + 1 if records else 0
@@ -137,7 +140,7 @@ class Group:
             )
         for record in records:
             tailed.take(record.partition, record.offset)
-        return Batch(records, None, None)
+        return TailBatch(records, None, None)
 
     def close(self) -> None:
         self._topics.closed += self._tailed
@@ -175,7 +178,7 @@ def run(
     *,
     instance: Callable[[], str | None] = lambda: "here",
     **changes: Any,
-) -> list[Event]:
+) -> list[CanaryEvent]:
     def make_tail(_client: object, topic: str, *, start: float, headers: bool) -> Tail:
         assert headers
         return Tail(topics, topic, start)
@@ -184,10 +187,10 @@ def run(
         assert (isolation, headers) == ("read_committed", True)
         return Group(topics)
 
-    monkeypatch.setattr(earlier_canaries, "TopicTail", make_tail)
-    monkeypatch.setattr(arrival_reader, "TailGroup", make_group)
-    outbox = Outbox()
-    receiver = Receiver(spec(**changes), outbox, instance=instance)
+    monkeypatch.setattr(canary_receiver, "TopicTail", make_tail)
+    monkeypatch.setattr(canary_receiver, "TailGroup", make_group)
+    outbox = EventOutbox()
+    receiver = CanaryReceiver(spec(**changes), outbox, instance=instance)
     reader = ArrivalReader(cast("ClusterClient", None))
     reader.add(receiver)
     if changes.get("carrier") != "off":
@@ -200,7 +203,7 @@ def run(
     return outbox.take()
 
 
-def kinds(events: list[Event], *wanted: type) -> list[Any]:
+def kinds(events: list[CanaryEvent], *wanted: type) -> list[Any]:
     return [event for event in events if isinstance(event, wanted)]
 
 
@@ -268,7 +271,7 @@ def test_earlier_canaries_are_awaited_until_the_source_answers(
         problems={CARRIER: problem},
     )
     clock = SimpleNamespace(monotonic=itertools.count(0, 1000).__next__)
-    monkeypatch.setattr(earlier_canaries, "time", clock)
+    monkeypatch.setattr(canary_receiver, "time", clock)
     events = run(topics, monkeypatch)
     found = kinds(events, EarlierCanary, Arrived, RestoreFinished)
     assert [type(each) for each in found] == [EarlierCanary, Arrived, RestoreFinished]
@@ -276,11 +279,11 @@ def test_earlier_canaries_are_awaited_until_the_source_answers(
 
 def test_reread_heartbeats_are_not_new() -> None:
     """Retention removed what was to be read next, so the topic is read from its start again."""
-    receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(spec(), outbox := EventOutbox(), instance=lambda: "here")
     stream, tailed = follow(receiver, BEATS)
-    stream.take(tailed, Batch([], None, None))
-    stream.take(tailed, Batch([beat(1)], Restarted(RestartReason.OFFSET_OUT_OF_RANGE), None))
-    stream.take(tailed, Batch([beat(2)], None, None))
+    stream.take(tailed, TailBatch([], None, None))
+    stream.take(tailed, TailBatch([beat(1)], Restarted(RestartReason.OFFSET_OUT_OF_RANGE), None))
+    stream.take(tailed, TailBatch([beat(2)], None, None))
     beats = kinds(outbox.take(), HeartbeatSeen)
     assert [(b.emitted_at, b.replayed) for b in beats] == [(1.0, True), (2.0, False)]
 
@@ -343,9 +346,9 @@ def test_receiver_with_carrier_off_reads_heartbeats_only(
 
 
 def test_receiver_without_topics_is_restored_at_once() -> None:
-    receiver = Receiver(
+    receiver = CanaryReceiver(
         spec(carrier="off", heartbeats_topic_on_target=None),
-        outbox := Outbox(),
+        outbox := EventOutbox(),
         instance=lambda: None,
     )
     receiver.report(9.0)
@@ -407,7 +410,7 @@ def test_earlier_canaries_that_cannot_be_read_fail_the_sources_stage(
 
 
 def follow(
-    receiver: Receiver, topic: str = COPY, *, end: int = 0
+    receiver: CanaryReceiver, topic: str = COPY, *, end: int = 0
 ) -> tuple[CopyStream, TailedTopic]:
     """A stream of the receiver, and its topic with one partition."""
     streams = (*receiver.canaries, *receiver.heartbeats)
@@ -421,10 +424,10 @@ def test_problem_is_reported_once_per_interval() -> None:
     denied = KafkaOperationError(
         ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"
     )
-    receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(spec(), outbox := EventOutbox(), instance=lambda: "here")
     stream, tailed = follow(receiver, end=1)
     tailed.fail(denied)
-    stream.take(tailed, Batch([], None, denied))
+    stream.take(tailed, TailBatch([], None, denied))
     for at in (10.0, 10.4, 10.6):
         receiver.report(at)
     problems = outbox.take()
@@ -442,22 +445,24 @@ def test_unreadable_topic_of_canaries_and_heartbeats_fails_both_stages() -> None
     denied = KafkaOperationError(
         ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"
     )
-    receiver = Receiver(spec(carrier="heartbeats"), outbox := Outbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(
+        spec(carrier="heartbeats"), outbox := EventOutbox(), instance=lambda: "here"
+    )
     tailed = TailedTopic(BEATS)
     tailed.fail(denied)
     for stream in (*receiver.canaries, *receiver.heartbeats):
-        stream.take(tailed, Batch([], None, denied))
+        stream.take(tailed, TailBatch([], None, denied))
     receiver.report(10.0)
     stages = [event.stage for event in kinds(list(outbox.take()), StageFailed)]
     assert stages == ["canary_receive", "heartbeats"]
 
 
 def test_recreated_copy_is_reported_before_its_records() -> None:
-    receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(spec(), outbox := EventOutbox(), instance=lambda: "here")
     stream, tailed = follow(receiver)
-    stream.take(tailed, Batch([canary(1)], Restarted(RestartReason.RECREATED), None))
+    stream.take(tailed, TailBatch([canary(1)], Restarted(RestartReason.RECREATED), None))
     beats, tailed = follow(receiver, BEATS)
-    beats.take(tailed, Batch([canary(1)], Restarted(RestartReason.RECREATED), None))
+    beats.take(tailed, TailBatch([canary(1)], Restarted(RestartReason.RECREATED), None))
     restarted, arrived = kinds(outbox.take(), TargetReadRestarted, Arrived)
     assert isinstance(restarted, TargetReadRestarted)
     assert isinstance(arrived, Arrived)
@@ -487,10 +492,10 @@ def test_heartbeats_are_read_while_there_is_no_name(monkeypatch: pytest.MonkeyPa
 
 
 def test_arrivals_are_new_again_after_copy_was_reread_to_its_end() -> None:
-    receiver = Receiver(spec(), outbox := Outbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(spec(), outbox := EventOutbox(), instance=lambda: "here")
     stream, tailed = follow(receiver)
-    stream.take(tailed, Batch([canary(1)], Restarted(RestartReason.RECREATED), None))
-    stream.take(tailed, Batch([canary(2)], None, None))
+    stream.take(tailed, TailBatch([canary(1)], Restarted(RestartReason.RECREATED), None))
+    stream.take(tailed, TailBatch([canary(2)], None, None))
     arrivals = [event for event in outbox.take() if isinstance(event, Arrived)]
     assert [(event.sequence, event.reread) for event in arrivals] == [(1, True), (2, False)]
     assert receiver.copy_partitions == 1
@@ -504,11 +509,11 @@ def test_flow_that_is_restored_does_not_delay_the_others(monkeypatch: pytest.Mon
         unanswered={COPY: 1},
         states={COPY: TailState.STARTING},
     )
-    monkeypatch.setattr(arrival_reader, "TailGroup", lambda *_, **__: Group(topics))
-    outbox, reader = Outbox(), ArrivalReader(cast("ClusterClient", None))
+    monkeypatch.setattr(canary_receiver, "TailGroup", lambda *_, **__: Group(topics))
+    outbox, reader = EventOutbox(), ArrivalReader(cast("ClusterClient", None))
     flows = {"us->eu": COPY, "ap->eu": "ap.mm2slo.canary"}
     receivers = [
-        Receiver(
+        CanaryReceiver(
             spec(flow=flow, target_topic=topic, heartbeats_topic_on_target=None),
             outbox,
             instance=lambda: "here",
@@ -531,11 +536,12 @@ def test_topic_of_several_flows_is_read_once_and_its_canaries_belong_to_one(
 ) -> None:
     topics = Topics(there={CARRIER: [canary(1), canary(2, flow="us->ap")]})
     monkeypatch.setattr(
-        earlier_canaries, "TopicTail", lambda _c, topic, **_: Tail(topics, topic, 0.0)
+        canary_receiver, "TopicTail", lambda _c, topic, **_: Tail(topics, topic, 0.0)
     )
-    outbox = Outbox()
+    outbox = EventOutbox()
     receivers = [
-        Receiver(spec(flow=flow), outbox, instance=lambda: "here") for flow in ("us->eu", "us->ap")
+        CanaryReceiver(spec(flow=flow), outbox, instance=lambda: "here")
+        for flow in ("us->eu", "us->ap")
     ]
     source = cast("ClusterClient", None)
     EarlierCanaries(source, CARRIER, receivers, lambda: "here").report(topics.stopping)

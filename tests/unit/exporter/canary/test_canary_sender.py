@@ -9,11 +9,14 @@ from typing import Any, cast
 import pytest
 from canary_specs import spec
 
-from mm2slo_core.canary_record import CanaryRecord, is_canary_heartbeat
-from mm2slo_core.records import Heartbeat
-from mm2slo_exporter.canary import carrier_topic
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_core.indicators.canary_rules import CanaryRecord, is_canary_heartbeat
+from mm2slo_core.records.mirror_records import Heartbeat
+from mm2slo_exporter.canary import canary_sender
+from mm2slo_exporter.canary.canary_messages import (
+    EventOutbox,
     InstanceNamed,
+    LedgerState,
+    LedgerStates,
     Produced,
     ProduceFailed,
     Scheduled,
@@ -21,15 +24,11 @@ from mm2slo_exporter.canary.canary_events import (
     StageFailed,
     StageSucceeded,
 )
-from mm2slo_exporter.canary.canary_sender import Sender
-from mm2slo_exporter.canary.carrier_topic import CarrierTopic
-from mm2slo_exporter.canary.event_outbox import Outbox
-from mm2slo_exporter.canary.ledger_state import LedgerState, LedgerStates
-from mm2slo_exporter.canary.send_loop import SendLoop
+from mm2slo_exporter.canary.canary_sender import CanarySender, CarrierTopic, SendLoop
 from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
-from mm2slo_kafka.topic_metadata import TopicIdentity
 
 START = 1_700_000_000.0
 TIMEOUT = KafkaOperationError(
@@ -131,7 +130,7 @@ def _answers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             answer.set_exception(problem)
         return answer
 
-    monkeypatch.setattr(carrier_topic, "call_in_background", call)
+    monkeypatch.setattr(canary_sender, "call_in_background", call)
 
 
 def run(
@@ -141,7 +140,7 @@ def run(
     **changes: Any,
 ) -> list[Any]:
     """The events of *flows*, which share a carrier topic."""
-    outbox = Outbox()
+    outbox = EventOutbox()
     loop = SendLoop(
         cast("HandleFactory", None),
         producer=lambda *_, **__: cast("RecordProducer", world),
@@ -152,7 +151,7 @@ def run(
     )
     loop.add(carrier.run())
     for flow in flows:
-        sender = Sender(
+        sender = CanarySender(
             spec(flow=flow, **changes),
             carrier,
             world,

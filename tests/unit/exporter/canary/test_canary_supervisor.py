@@ -10,9 +10,8 @@ import pytest
 from canary_specs import spec
 from canary_specs.fake_canary_processes import die, echo, run_with_failing_sender
 
-from mm2slo_exporter.canary.canary_events import Event, RestoreFinished
+from mm2slo_exporter.canary.canary_messages import CanaryEvent, LedgerState, RestoreFinished
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
-from mm2slo_exporter.canary.ledger_state import LedgerState
 from mm2slo_exporter.supervised_thread import Loop
 
 
@@ -30,7 +29,7 @@ def test_supervisor_passes_events_and_ledger_states_until_stopped() -> None:
     )
     supervisor.send_ledger_states({"us->eu": LedgerState(1)})  # before the start: ignored
     supervisor.start()
-    found: list[Event] = []
+    found: list[CanaryEvent] = []
 
     def drained(count: int) -> bool:
         found.extend(supervisor.drain())
@@ -82,7 +81,7 @@ def test_changed_specs_replace_the_canary_process_without_a_failure() -> None:
     failures: list[Loop] = []
     supervisor = CanarySupervisor([spec()], on_failure=failures.append, serve=echo)
     supervisor.start()
-    found: list[Event] = []
+    found: list[CanaryEvent] = []
 
     def drained(count: int) -> bool:
         found.extend(supervisor.drain())

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_classic
 
-from mm2slo_core.catalogue import ALL, Metric, MetricType
-from mm2slo_exporter.exposition import Encoding, Family, Format, Histogram, Renderer
+from mm2slo_core.catalogue import ALL
+from mm2slo_core.catalogue.metric import Metric, MetricType
+from mm2slo_exporter.exposition_family import Family, Histogram
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer
 
 NASTY = st.one_of(
     st.sampled_from(["", "\\", '"', "\n", "\\n", '\\"', "{}", "a=b,c", " ", "}", "#", "# EOF"]),
@@ -65,8 +67,8 @@ def expected(families: Sequence[Family]) -> set[Sample]:
     return samples
 
 
-def read_back(text: str, fmt: Format) -> set[Sample]:
-    parse = parse_openmetrics if fmt is Format.OPENMETRICS else parse_classic
+def read_back(text: str, fmt: ExpositionFormat) -> set[Sample]:
+    parse = parse_openmetrics if fmt is ExpositionFormat.OPENMETRICS else parse_classic
     return {
         (sample.name, frozenset(sample.labels.items()), float(sample.value))
         for family in parse(text)
@@ -75,8 +77,10 @@ def read_back(text: str, fmt: Format) -> set[Sample]:
 
 
 @given(some_families())
-@pytest.mark.parametrize("fmt", Format)
-def test_rendered_samples_are_parsed_unchanged(fmt: Format, families: list[Family]) -> None:
+@pytest.mark.parametrize("fmt", ExpositionFormat)
+def test_rendered_samples_are_parsed_unchanged(
+    fmt: ExpositionFormat, families: list[Family]
+) -> None:
     snapshot = Renderer().render(families)
     text = b"".join(snapshot.body(fmt, Encoding.IDENTITY).chunks).decode()
     assert read_back(text, fmt) == expected(families)
@@ -95,7 +99,7 @@ def every_metric() -> list[Family]:
 
 
 def test_openmetrics_parser_reads_type_and_unit_of_every_metric() -> None:
-    body = Renderer().render(every_metric()).body(Format.OPENMETRICS, Encoding.IDENTITY)
+    body = Renderer().render(every_metric()).body(ExpositionFormat.OPENMETRICS, Encoding.IDENTITY)
     text = b"".join(body.chunks).decode()
     parsed = parse_openmetrics(text)  # type: ignore[no-untyped-call]  # the library has no types
     families = {f.name: (f.type, f.unit) for f in parsed}
@@ -103,7 +107,7 @@ def test_openmetrics_parser_reads_type_and_unit_of_every_metric() -> None:
 
 
 def test_promtool_check_metrics_accepts_every_metric() -> None:
-    body = Renderer().render(every_metric()).body(Format.CLASSIC, Encoding.IDENTITY)
+    body = Renderer().render(every_metric()).body(ExpositionFormat.CLASSIC, Encoding.IDENTITY)
     done = subprocess.run(
         ["promtool", "check", "metrics"],
         input=b"".join(body.chunks),

@@ -7,15 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.catalogue import EXPORTER_SERIES, FLOW_STATE
-from mm2slo_exporter.exposition import (
-    Encoding,
-    Family,
-    Format,
-    Renderer,
-    Snapshot,
-    sample_lines,
-)
+from mm2slo_core.catalogue.flow_metrics import FLOW_STATE
+from mm2slo_core.catalogue.service_metrics import EXPORTER_SERIES
+from mm2slo_exporter import exposition_renderer
+from mm2slo_exporter.exposition_family import Family
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer, Snapshot
 
 FLOW = ("us->eu", "us", "eu")
 VALUES = [0, 0.0, -0.0, 1, 1.0, 2.5, math.inf, -math.inf, 10**400]
@@ -25,7 +21,7 @@ def state_family(*states: str, value: float = 1) -> Family:
     return Family(FLOW_STATE, [((*FLOW, state), value) for state in states])
 
 
-def all_bytes(snapshot: Snapshot) -> dict[tuple[Format, Encoding], bytes]:
+def all_bytes(snapshot: Snapshot) -> dict[tuple[ExpositionFormat, Encoding], bytes]:
     return {key: b"".join(body.chunks) for key, body in snapshot.bodies.items()}
 
 
@@ -57,13 +53,13 @@ def test_render_is_independent_of_earlier_renders(
 def test_labels_are_rendered_only_where_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
 
-    original = sample_lines.LineTemplates.of
+    original = exposition_renderer.LineTemplates.of
 
-    def counting(self: sample_lines.LineTemplates, values: tuple[str, ...]) -> str:
+    def counting(self: exposition_renderer.LineTemplates, values: tuple[str, ...]) -> str:
         made.append(values)
         return original(self, values)
 
-    monkeypatch.setattr(sample_lines.LineTemplates, "of", counting)
+    monkeypatch.setattr(exposition_renderer.LineTemplates, "of", counting)
     renderer = Renderer()
     renderer.render([state_family("a", "b", value=1)])
     renderer.render([state_family("a", "b", value=2)])

@@ -7,38 +7,27 @@ from typing import Any
 
 import pytest
 
-from mm2slo_core.catalogue import (
+from mm2slo_core.catalogue.flow_metrics import (
     CANARY_LATENCY_SECONDS,
-    EXPORTER_COLLECT_ERRORS_TOTAL,
-    EXPORTER_SERIES,
     FLOW_LAG_SECONDS,
     FLOW_STATE,
     HEARTBEATS_RECEIVED_TOTAL,
     PARTITION_STALLED,
     REPLICATION_LAG_RECORDS,
-    Granularity,
-    Metric,
-    MetricType,
 )
-from mm2slo_exporter.exposition import (
-    Encoding,
-    ExpositionError,
-    Family,
-    Format,
-    Histogram,
-    Renderer,
-    Snapshot,
-    count_series,
-)
+from mm2slo_core.catalogue.metric import Granularity, Metric, MetricType
+from mm2slo_core.catalogue.service_metrics import EXPORTER_COLLECT_ERRORS_TOTAL, EXPORTER_SERIES
+from mm2slo_exporter.exposition_family import ExpositionError, Family, Histogram, count_series
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer, Snapshot
 
 FLOW = ("us->eu", "us", "eu")
 
 
-def plain(snapshot: Snapshot, fmt: Format) -> str:
+def plain(snapshot: Snapshot, fmt: ExpositionFormat) -> str:
     return b"".join(snapshot.body(fmt, Encoding.IDENTITY).chunks).decode()
 
 
-def rendered(*families: Family, fmt: Format = Format.CLASSIC) -> str:
+def rendered(*families: Family, fmt: ExpositionFormat = ExpositionFormat.CLASSIC) -> str:
     return plain(Renderer().render(families), fmt)
 
 
@@ -65,7 +54,7 @@ def test_render_classic_text_format() -> None:
 
 
 def test_render_openmetrics_format() -> None:
-    assert rendered(*EXAMPLES, fmt=Format.OPENMETRICS) == (
+    assert rendered(*EXAMPLES, fmt=ExpositionFormat.OPENMETRICS) == (
         "# HELP mm2_heartbeats_received Heartbeats that arrived on the target.\n"
         "# TYPE mm2_heartbeats_received counter\n"
         'mm2_heartbeats_received_total{flow="us->eu",source="us",target="eu"} 7\n'
@@ -156,7 +145,7 @@ def test_render_merges_families_of_one_metric() -> None:
 
 def test_render_omits_family_without_series() -> None:
     assert rendered(Family(FLOW_LAG_SECONDS, [])) == ""
-    assert rendered(Family(FLOW_LAG_SECONDS, []), fmt=Format.OPENMETRICS) == "# EOF\n"
+    assert rendered(Family(FLOW_LAG_SECONDS, []), fmt=ExpositionFormat.OPENMETRICS) == "# EOF\n"
 
 
 ROGUE = Metric(name="mm2_rogue", type=MetricType.GAUGE, help="Not declared.")
@@ -228,25 +217,27 @@ def test_count_series_counts_histogram_lines() -> None:
     assert count_series(families) == 3 + 19
     snapshot = Renderer().render(families)
     assert snapshot.series == 22
-    lines = plain(snapshot, Format.CLASSIC).splitlines()
+    lines = plain(snapshot, ExpositionFormat.CLASSIC).splitlines()
     assert sum(not line.startswith("#") for line in lines) == 22
 
 
 def test_render_formats_and_encodings_share_samples() -> None:
     errors = [((cluster, "ends", "timeout"), 1) for cluster in ("us", "eu")]
     snapshot = Renderer().render([*EXAMPLES, Family(EXPORTER_COLLECT_ERRORS_TOTAL, errors)])
-    for fmt in Format:
+    for fmt in ExpositionFormat:
         packed = b"".join(snapshot.body(fmt, Encoding.GZIP).chunks)
         assert gzip.decompress(packed).decode() == plain(snapshot, fmt)
         assert snapshot.body(fmt, Encoding.GZIP).length == len(packed)
     for encoding in Encoding:
-        chunks = [snapshot.body(fmt, encoding).chunks for fmt in Format]
+        chunks = [snapshot.body(fmt, encoding).chunks for fmt in ExpositionFormat]
         shared = {id(chunk) for chunk in chunks[0]} & {id(chunk) for chunk in chunks[1]}
         assert len(shared) >= 4
 
 
 def test_render_gzip_body_is_one_member() -> None:
-    packed = b"".join(Renderer().render(EXAMPLES).body(Format.CLASSIC, Encoding.GZIP).chunks)
+    packed = b"".join(
+        Renderer().render(EXAMPLES).body(ExpositionFormat.CLASSIC, Encoding.GZIP).chunks
+    )
     member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     member.decompress(packed)
     assert member.eof

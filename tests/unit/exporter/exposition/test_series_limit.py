@@ -2,8 +2,9 @@
 
 import pytest
 
-from mm2slo_core.catalogue import FLOW_LAG_RECORDS, REPLICATION_LAG_RECORDS, Granularity
-from mm2slo_exporter.exposition import Family, limit_series
+from mm2slo_core.catalogue.flow_metrics import FLOW_LAG_RECORDS, REPLICATION_LAG_RECORDS
+from mm2slo_core.catalogue.metric import Granularity
+from mm2slo_exporter.exposition_family import Family, limit_series
 
 FLOW = ("us->eu", "us", "eu")
 LEVELS = {

@@ -7,23 +7,21 @@ from typing import Any
 import pytest
 
 from mm2slo_core import catalogue
-from mm2slo_core.canary_ledger import CanaryTotals
-from mm2slo_core.catalogue import Granularity
-from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS, LATENCY_BUCKETS
-from mm2slo_core.flow_offsets import PositionQuality
-from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.group_readiness import Blocked, BlockReason, GroupReadiness
-from mm2slo_core.mm2_config.observed_settings import SettingDifference
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit
-from mm2slo_core.sli_counters import Sli, SliCount, SliKey
-from mm2slo_core.stall_watch import Progress
+from mm2slo_core.catalogue.metric import COLLECT_BUCKETS, LATENCY_BUCKETS, Granularity
+from mm2slo_core.indicators.canary_rules import CanaryTotals
+from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress
+from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, GroupReadiness
+from mm2slo_core.indicators.replication_lag import Headroom, LagOrigin, RetentionLimit
+from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey
+from mm2slo_core.mm2_config.flow_settings import SettingDifference
+from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.collection_health import Durations, HealthReport, Stage
-from mm2slo_exporter.exposition import Encoding, Format, Renderer
-from mm2slo_exporter.families import ExporterReport, ReloadResult, families
+from mm2slo_exporter.collection_health import CollectionStage, Durations, HealthReport
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer
+from mm2slo_exporter.families.exporter_series import ExporterReport, ReloadOutcome
+from mm2slo_exporter.families.family_composer import families
 from mm2slo_exporter.state.flow_report import (
     FlowInfo,
     FlowReport,
@@ -37,8 +35,7 @@ from mm2slo_exporter.state.flow_report import (
     TopicState,
     UnjudgedGroups,
 )
-from mm2slo_exporter.state.group_lag import GroupLag
-from mm2slo_exporter.state.lag_sum import LagSum
+from mm2slo_exporter.state.group_lag import GroupLag, LagSum
 from mm2slo_exporter.supervised_thread import Loop
 
 FLOW_LABELS = 'flow="us->eu",source="us",target="eu"'
@@ -57,7 +54,7 @@ def partition(number: int, **changes: Any) -> PartitionState:
         lag_records=10,
         lag_seconds=2.5,
         lag_origin=LagOrigin.HISTORY,
-        progress=Progress.MOVING,
+        progress=PartitionProgress.MOVING,
         progressed_at=9_999.0,
         headroom=Headroom(890, 3600.0, RetentionLimit.TIME),
         sync_upstream=899,
@@ -111,7 +108,7 @@ ORDERS = topic(
         lag_records=0,
         lag_seconds=0.0,
         lag_origin=LagOrigin.NO_BACKLOG,
-        progress=Progress.IDLE,
+        progress=PartitionProgress.IDLE,
         progressed_at=10_000.0,
         headroom=Headroom(50, 7200.0, RetentionLimit.SIZE),
         sync_upstream=49,
@@ -135,7 +132,7 @@ PAYMENTS = topic(
         next_offset=15,
         lag_seconds=300.25,
         lag_origin=LagOrigin.RECORD,
-        progress=Progress.STALLED,
+        progress=PartitionProgress.STALLED,
         progressed_at=9_000.0,
         headroom=Headroom(-5, 0.0, RetentionLimit.PASSED),
         sync_upstream=14,
@@ -157,7 +154,7 @@ HEARTBEATS = topic(
     partition(
         0,
         lag_records=7,
-        progress=Progress.STALLED,
+        progress=PartitionProgress.STALLED,
         headroom=Headroom(-900, -1.0, RetentionLimit.TIME),
     ),
     role=TopicRole.HEARTBEATS,
@@ -268,10 +265,18 @@ REPORT = FlowReport(
 OWN = ExporterReport(
     version="1.2.3",
     health=HealthReport(
-        last_success={("us", Stage.END_OFFSETS): 9_999.0, ("eu", Stage.GROUPS): 9_990.0},
-        errors={("us", Stage.END_OFFSETS, "timeout"): 0, ("eu", Stage.GROUPS, "denied"): 3},
+        last_success={
+            ("us", CollectionStage.END_OFFSETS): 9_999.0,
+            ("eu", CollectionStage.GROUPS): 9_990.0,
+        },
+        errors={
+            ("us", CollectionStage.END_OFFSETS, "timeout"): 0,
+            ("eu", CollectionStage.GROUPS, "denied"): 3,
+        },
         durations={
-            ("us", Stage.END_OFFSETS): Durations((2, 1, *(0 for _ in COLLECT_BUCKETS[2:]), 1), 45.0)
+            ("us", CollectionStage.END_OFFSETS): Durations(
+                (2, 1, *(0 for _ in COLLECT_BUCKETS[2:]), 1), 45.0
+            )
         },
         malformed={("eu", "checkpoint", "truncated"): 1},
         loop_failures={Loop.PROBES: 2},
@@ -287,7 +292,7 @@ OWN = ExporterReport(
         catalogue.PYTHON_INFO: [(("3.11.7", "CPython", "3", "11", "7"), 1)],
     },
     kafka_requests={("us", "list_offsets"): 12},
-    reloads={ReloadResult.SUCCESS: 2},
+    reloads={ReloadOutcome.SUCCESS: 2},
     render_seconds=0.25,
     cycle_seconds=0.5,
 )
@@ -328,7 +333,7 @@ class Publisher:
     ) -> Published:
         """The exposition of *reports*."""
         snapshot = Renderer().render(families(reports, OWN, granularity))
-        body = b"".join(snapshot.body(Format.CLASSIC, Encoding.IDENTITY).chunks).decode()
+        body = b"".join(snapshot.body(ExpositionFormat.CLASSIC, Encoding.IDENTITY).chunks).decode()
         return Published(tuple(line for line in body.splitlines() if not line.startswith("#")))
 
     def publish_changed(

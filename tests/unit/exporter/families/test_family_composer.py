@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import Granularity
+from mm2slo_core.catalogue.metric import Granularity
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.exposition import Encoding, Format, Renderer
-from mm2slo_exporter.families import SeriesCache, families, limited_families
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer
 from mm2slo_exporter.families.exporter_series import EXPORTER_TABLE
-from mm2slo_exporter.families.family_composer import FLOW_TABLES, NEEDS_MIRRORMAKER
+from mm2slo_exporter.families.family_composer import (
+    FLOW_TABLES,
+    NEEDS_MIRRORMAKER,
+    SeriesCache,
+    families,
+    limited_families,
+)
 
 EARLY = [
     "mm2_flow_info",
@@ -226,5 +231,5 @@ def test_label_cache_does_not_change_rendered_bytes(publisher: Any) -> None:
         warm = renderer.render(
             families([publisher.report], publisher.own, Granularity.PARTITION, cache)
         )
-        for fmt in Format:
+        for fmt in ExpositionFormat:
             assert warm.body(fmt, Encoding.IDENTITY) == cold.body(fmt, Encoding.IDENTITY)

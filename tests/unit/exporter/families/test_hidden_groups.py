@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import Granularity
-from mm2slo_exporter.families import hide_other_groups, limited_families
+from mm2slo_core.catalogue.metric import Granularity
+from mm2slo_exporter.families.family_composer import hide_other_groups, limited_families
 
 
 def with_groups(publisher: Any, ready: int, blocked: int, of_target: int = 0) -> Any:

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import Granularity
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit
+from mm2slo_core.catalogue.metric import Granularity
+from mm2slo_core.indicators.replication_lag import Headroom, RetentionLimit
 from mm2slo_core.topic_selection import TopicRole
-from mm2slo_exporter.families import families
+from mm2slo_exporter.families.family_composer import families
 
 FIGURES = st.none() | st.integers(0, 1_000)
 TOPICS = st.lists(st.tuples(st.sampled_from(TopicRole), st.lists(FIGURES, max_size=5)), max_size=6)

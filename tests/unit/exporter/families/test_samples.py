@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import Granularity
+from mm2slo_core.catalogue.metric import Granularity
 
 FLOW, TOPIC, PARTITION = Granularity.FLOW, Granularity.TOPIC, Granularity.PARTITION
 

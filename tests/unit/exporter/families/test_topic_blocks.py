@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 from tests.unit.exporter.families.conftest import OWN, REPORT, partition, topic
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import Granularity
+from mm2slo_core.catalogue.metric import Granularity
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
-from mm2slo_exporter.families import SeriesCache, families, topic_blocks
+from mm2slo_exporter.exposition_family import Family
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer, Snapshot
+from mm2slo_exporter.families import family_composer
+from mm2slo_exporter.families.family_composer import SeriesCache, families
 from mm2slo_exporter.state.flow_report import FlowReport
-from mm2slo_exporter.state.lag_sum import LagSum
+from mm2slo_exporter.state.group_lag import LagSum
 
 VARIANTS = [
     [
@@ -40,7 +42,9 @@ ROUNDS = st.lists(
 
 def all_bytes(snapshot: Snapshot) -> list[bytes]:
     return [
-        b"".join(snapshot.body(fmt, encoding).chunks) for fmt in Format for encoding in Encoding
+        b"".join(snapshot.body(fmt, encoding).chunks)
+        for fmt in ExpositionFormat
+        for encoding in Encoding
     ]
 
 
@@ -54,7 +58,7 @@ def reports(chosen: list[int], count: int, *, ready: bool, target: bool, at: flo
 def test_families_of_changed_blocks_render_like_all_families(
     rounds: list[tuple[list[int], int, bool, bool, Granularity, float]],
 ) -> None:
-    with patch.object(topic_blocks, "_PARTITIONS_PER_BLOCK", 3):
+    with patch.object(family_composer, "_PARTITIONS_PER_BLOCK", 3):
         cache, renderer = SeriesCache(), Renderer()
         for chosen, count, ready, target, granularity, at in rounds:
             made = reports(chosen, count, ready=ready, target=target, at=at)
@@ -65,7 +69,7 @@ def test_families_of_changed_blocks_render_like_all_families(
 
 
 def test_only_families_of_changed_blocks_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_blocks, "_PARTITIONS_PER_BLOCK", 3)
+    monkeypatch.setattr(family_composer, "_PARTITIONS_PER_BLOCK", 3)
     cache = SeriesCache()
 
     def ends(chosen: list[int]) -> list[Family]:

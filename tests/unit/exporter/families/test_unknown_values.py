@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import Granularity
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit
-from mm2slo_core.stall_watch import Progress
-from mm2slo_exporter.families import families
-from mm2slo_exporter.families.series_rollup import combine
+from mm2slo_core.catalogue.metric import Granularity
+from mm2slo_core.indicators.flow_state import PartitionProgress
+from mm2slo_core.indicators.replication_lag import Headroom, LagOrigin, RetentionLimit
+from mm2slo_exporter.families.family_composer import families
+from mm2slo_exporter.families.series_view import combine
 from mm2slo_exporter.state.flow_report import LatencyHistogram
 
 UNKNOWN_ON_SOURCE = {
@@ -22,7 +21,7 @@ UNKNOWN_ON_SOURCE = {
     "lag_records": None,
     "lag_seconds": None,
     "lag_origin": LagOrigin.ABSENT,
-    "progress": Progress.UNKNOWN,
+    "progress": PartitionProgress.UNKNOWN,
     "headroom": None,
     "open_transaction_records": None,
 }

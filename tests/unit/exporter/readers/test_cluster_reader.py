@@ -8,19 +8,20 @@ from typing import cast
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.observation import ClusterView
-from mm2slo_exporter.readers.cluster_reader import (
-    ClusterReader,
-    ReadIntervals,
-    listing_interval,
-)
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.flow_observation import ClusterView
+from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals, listing_interval
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.consumer_groups import GroupListing, GroupsReading
-from mm2slo_kafka.group_offsets import GroupOffsets, GroupRead
+from mm2slo_kafka.cluster_metadata import (
+    ConfigEntry,
+    ConfigReading,
+    GroupListing,
+    GroupsReading,
+    TopicIdentity,
+    TopicListing,
+)
+from mm2slo_kafka.group_worker import GroupOffsets, GroupRead
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.topic_configs import ConfigEntry, ConfigReading
-from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
 
 ORDERS = TopicPartition("orders", 0)
 RETENTION = {"cleanup.policy": "delete", "retention.ms": "1", "retention.bytes": "-1"}
@@ -156,7 +157,7 @@ class Reading:
         self.cluster = Cluster(clock=lambda: self.now)
         self.wanted = Wanted()
         self.cpu_per_call = self._cpu_seconds = 0.0
-        self.health = Health()
+        self.health = CollectionHealth()
         self.reader = ClusterReader(
             cast("ClusterClient", self.cluster),
             ReadIntervals(topics=30.0, topic_configs=300.0, groups=15.0, members=300.0),
@@ -337,8 +338,8 @@ def test_failed_stage_is_retried_soon_and_does_not_affect_others() -> None:
     reading.cluster.down = set()
     assert reading.due(105.0) == ["ids", "configs"]
     assert reading.health.report().errors == {
-        ("us", Stage.TOPIC_IDS, "timeout"): 1,
-        ("us", Stage.TOPIC_CONFIGS, "timeout"): 1,
+        ("us", CollectionStage.TOPIC_IDS, "timeout"): 1,
+        ("us", CollectionStage.TOPIC_CONFIGS, "timeout"): 1,
     }
 
 
@@ -347,7 +348,7 @@ def test_failed_topic_list_skips_other_stages() -> None:
     reading.cluster.down = {"topics"}
     assert reading.due(100.0) == ["topics"]
     assert reading.reader.view == ClusterView()
-    assert reading.health.failing_stages("us") == {Stage.TOPICS: "timeout"}
+    assert reading.health.failing_stages("us") == {CollectionStage.TOPICS: "timeout"}
 
 
 def test_view_is_kept_while_stages_fail() -> None:
@@ -384,7 +385,7 @@ def test_topic_with_revoked_authorization_is_kept() -> None:
         assert reading.reader.view.topics == {"orders": 3, "hidden": 2}
     failed = reading.health.report().errors
     # The fake cluster also reports the error in the listing; it counts once per round.
-    assert failed["us", Stage.TOPICS, "authorization"] == 2
+    assert failed["us", CollectionStage.TOPICS, "authorization"] == 2
     reading.cluster.denied = set()
     reading.due(190.0)
     assert reading.reader.view.topics == {"orders": 3}
@@ -397,7 +398,7 @@ def test_unreadable_group_keeps_its_offsets() -> None:
     reading.due(115.0)
     assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
     assert reading.reader.view.groups_read_at == {"app": 100.0}
-    assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 1}
+    assert reading.health.report().errors == {("us", CollectionStage.GROUPS, "authorization"): 1}
 
 
 def test_group_with_revoked_authorization_keeps_its_offsets() -> None:
@@ -409,11 +410,11 @@ def test_group_with_revoked_authorization_keeps_its_offsets() -> None:
         reading.due(at)
         assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
         assert reading.reader.view.unreadable_groups == {"app"}
-    assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 2}
+    assert reading.health.report().errors == {("us", CollectionStage.GROUPS, "authorization"): 2}
     reading.cluster.hidden_groups, reading.cluster.group_problems = set(), {}
     reading.due(145.0)
     assert reading.reader.view.unreadable_groups == frozenset()
-    assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 2}
+    assert reading.health.report().errors == {("us", CollectionStage.GROUPS, "authorization"): 2}
 
 
 def test_unlisted_groups_with_checkpoint_are_read_again_only_while_denied() -> None:
@@ -428,7 +429,7 @@ def test_unlisted_groups_with_checkpoint_are_read_again_only_while_denied() -> N
     ]
     assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
     assert reading.reader.view.unreadable_groups == {"denied"}
-    assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 2}
+    assert reading.health.report().errors == {("us", CollectionStage.GROUPS, "authorization"): 2}
 
 
 def test_unlisted_groups_with_checkpoint_are_read_in_several_rounds() -> None:
@@ -499,7 +500,7 @@ def test_failed_listing_of_other_types_is_unknown_and_fails_nothing_else() -> No
     reading.cluster.hidden_groups = {"app"}
     reading.due(115.0)
     assert reading.reader.view.uncarried_groups == {"app"}
-    assert reading.health.report().errors == {("us", Stage.GROUPS, "timeout"): 1}
+    assert reading.health.report().errors == {("us", CollectionStage.GROUPS, "timeout"): 1}
 
 
 def test_groups_of_far_cluster_are_read_in_turn_and_none_is_starved() -> None:
@@ -554,7 +555,7 @@ def test_unknown_members_are_absent(found: KafkaOperationError | None) -> None:
     reading.due(100.0)
     assert reading.reader.view.group_members == {"old": 0}
     assert reading.health.report().errors == (
-        {} if found is None else {("us", Stage.GROUPS, "timeout"): 1}
+        {} if found is None else {("us", CollectionStage.GROUPS, "timeout"): 1}
     )
 
 
@@ -577,9 +578,9 @@ def test_unauthorized_topics_are_counted_each_time_and_logged_once(
     for at in (100.0, 130.0, 160.0):
         reading.due(at)
     errors = reading.health.report().errors
-    assert errors["us", Stage.TOPICS, "authorization"] == 3
-    assert errors["us", Stage.TOPIC_IDS, "authorization"] == 3
-    assert errors["us", Stage.TOPIC_CONFIGS, "authorization"] == 1
+    assert errors["us", CollectionStage.TOPICS, "authorization"] == 3
+    assert errors["us", CollectionStage.TOPIC_IDS, "authorization"] == 3
+    assert errors["us", CollectionStage.TOPIC_CONFIGS, "authorization"] == 1
     assert [record.getMessage() for record in caplog.records] == [
         f"{what} 'hidden' on cluster us failed (authorization)"
         for what in ("listing topic", "describing topic", "reading the settings of topic")

@@ -8,11 +8,10 @@ import pytest
 
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.canary.canary_events import RestoreFinished
+from mm2slo_exporter.canary.canary_messages import RestoreFinished
+from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
-from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
-from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_exporter.readers.flow_reader import FlowReader, SideReader, Sides
 from mm2slo_exporter.supervised_thread import Loop
 
 PLAN = FlowPlan((TopicPair("orders", "us.orders", TopicRole.DATA),))

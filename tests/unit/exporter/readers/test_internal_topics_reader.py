@@ -3,19 +3,19 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.readers import internal_topics_reader
 from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader, Subscription
+from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import (
-    Batch,
     Restarted,
     RestartReason,
+    TailBatch,
     TailedTopic,
     TailRecord,
     TopicDescription,
 )
-from mm2slo_kafka.topic_metadata import TopicIdentity
 
 SYNCS = "mm2-offset-syncs.eu.internal"
 
@@ -32,7 +32,7 @@ class Flow:
         self.completions = 0
         self.subscription = Subscription(
             topic,
-            Stage.OFFSET_SYNCS,
+            CollectionStage.OFFSET_SYNCS,
             apply=self._apply,
             clear=self.offsets.clear,
             on_complete=self._complete,
@@ -58,8 +58,8 @@ def tailed_topic(end: int, *, topic_id: str = "id-1", read_to: int | None = None
     return tailed
 
 
-def batch(*offsets: int, restarted: bool = False) -> Batch:
-    return Batch(
+def batch(*offsets: int, restarted: bool = False) -> TailBatch:
+    return TailBatch(
         [record(offset) for offset in offsets],
         Restarted(RestartReason.RECREATED) if restarted else None,
         None,
@@ -128,7 +128,7 @@ class Group:
     def remove(self, topic: str) -> None:
         del self.topics[topic], self.logs[topic]
 
-    def poll(self, _max_records: int, _timeout: float) -> dict[str, Batch]:
+    def poll(self, _max_records: int, _timeout: float) -> dict[str, TailBatch]:
         step.wait(0.01)
         if failures:
             raise failures.pop()
@@ -136,14 +136,14 @@ class Group:
         for topic, tailed in self.topics.items():
             if topic in problems:
                 tailed.problem = problems[topic]
-                batches[topic] = Batch([], None, tailed.problem)
+                batches[topic] = TailBatch([], None, tailed.problem)
                 continue
             new, self.logs[topic] = self.logs[topic], []
             if new:
                 tailed.describe(TopicDescription(TopicIdentity("id-1", 1), {0: 0}, {0: 2}))
                 for offset in new:
                     tailed.take(0, offset)
-                batches[topic] = Batch([record(offset) for offset in new], None, None)
+                batches[topic] = TailBatch([record(offset) for offset in new], None, None)
         return batches
 
     def close(self) -> None:
@@ -161,12 +161,14 @@ class Client:
 
 
 @pytest.fixture
-def health() -> Health:
-    return Health()
+def health() -> CollectionHealth:
+    return CollectionHealth()
 
 
 @pytest.fixture
-def reader(health: Health, monkeypatch: pytest.MonkeyPatch) -> Iterator[InternalTopicsReader]:
+def reader(
+    health: CollectionHealth, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[InternalTopicsReader]:
     for held in (groups, failures, problems):
         held.clear()
     monkeypatch.setattr(internal_topics_reader, "TailGroup", Group)
@@ -223,7 +225,7 @@ def test_reader_stops_reading_a_topic_when_no_flow_follows_it(
 
 
 def test_reader_reads_all_topics_again_after_an_unexpected_exception(
-    reader: InternalTopicsReader, health: Health, monkeypatch: pytest.MonkeyPatch
+    reader: InternalTopicsReader, health: CollectionHealth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader._thread, "_first_backoff", 0.01)
     flow = Flow()
@@ -237,17 +239,17 @@ def test_reader_reads_all_topics_again_after_an_unexpected_exception(
 
 
 def test_reader_reports_a_denied_topic_by_reason_and_reads_the_others(
-    reader: InternalTopicsReader, health: Health
+    reader: InternalTopicsReader, health: CollectionHealth
 ) -> None:
     denied, read = Flow("denied"), Flow("open")
     problems["denied"] = KafkaOperationError(
         ErrorKind.AUTHORIZATION, cluster="us", operation="describing", detail="refused"
     )
-    denied.subscription.stage = Stage.CHECKPOINTS
+    denied.subscription.stage = CollectionStage.CHECKPOINTS
     for flow in (denied, read):
         reader.follow(flow.subscription)
     wait_until(lambda: read.subscription.is_complete)
     wait_until(lambda: bool(health.failing_stages("us")))
-    assert health.failing_stages("us") == {Stage.CHECKPOINTS: "authorization"}
+    assert health.failing_stages("us") == {CollectionStage.CHECKPOINTS: "authorization"}
     assert not denied.subscription.is_complete
-    assert health.report().last_success.keys() == {("us", Stage.OFFSET_SYNCS)}
+    assert health.report().last_success.keys() == {("us", CollectionStage.OFFSET_SYNCS)}

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from mm2slo_core.flow_offsets import Bounds
-from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.records import Checkpoint, OffsetSync
+from mm2slo_core.indicators.group_readiness import NewestCheckpoint
+from mm2slo_core.offset_translation import Bounds
+from mm2slo_core.records.mirror_records import Checkpoint, OffsetSync
 from mm2slo_core.state_record import RecoveryPoint, StateKey, StateKind, encode_state
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.flow_observation import NewestSync
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_kafka.tailed_topic import TailRecord
 

@@ -7,11 +7,11 @@ from typing import cast
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.observation import ProbeSpan, TailProbe
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.flow_observation import ProbeSpan, TailProbe
 from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered, tail_probe
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_record import FirstRecord, FirstRecords, ReadFailure
+from mm2slo_kafka.first_records import FirstRecord, FirstRecords, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
 
@@ -61,12 +61,12 @@ def first(offset: int) -> FirstRecord:
     return FirstRecord(offset, offset * 1000)
 
 
-def reader(source: Source, health: Health | None = None) -> ProbeReader:
+def reader(source: Source, health: CollectionHealth | None = None) -> ProbeReader:
     return ProbeReader(
         "us->eu",
         cast("ClusterClient", source),
         "read_committed",
-        health or Health(),
+        health or CollectionHealth(),
         every=60.0,
     )
 
@@ -204,7 +204,7 @@ def test_lookup_without_answer_has_no_result() -> None:
 
 
 def test_failed_read_is_counted_and_keeps_answers() -> None:
-    health, source = Health(), Source(7)
+    health, source = CollectionHealth(), Source(7)
     probes = reader(source, health)
     probes.request({PARTITION: ProbeSpan(5, 9)})
     probes.read_wanted()
@@ -212,13 +212,13 @@ def test_failed_read_is_counted_and_keeps_answers() -> None:
     probes.request({PARTITION: ProbeSpan(8, 9)}, ((1, PARTITION, 7),))
     probes.read_wanted()
     assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0)}
-    assert health.report().errors == {("us", Stage.TAIL_RECORDS, "timeout"): 2}
+    assert health.report().errors == {("us", CollectionStage.TAIL_RECORDS, "timeout"): 2}
 
 
 def test_denied_partitions_and_lookups_are_counted_each_round_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    health, source, pay = Health(), Source(7), TopicPartition("pay", 1)
+    health, source, pay = CollectionHealth(), Source(7), TopicPartition("pay", 1)
     source.denied, source.silent = {PARTITION}, {TopicPartition("slow", 0)}
     probes = reader(source, health)
     probes.request(
@@ -232,7 +232,7 @@ def test_denied_partitions_and_lookups_are_counted_each_round_and_logged_once(
     assert probes.answers == {pay: TailProbe(5, 9, 7, 7.0)}
     probes.request({}, ((1, PARTITION, 7),))
     probes.read_wanted()
-    assert health.report().errors == {("us", Stage.TAIL_RECORDS, "authorization"): 2}
+    assert health.report().errors == {("us", CollectionStage.TAIL_RECORDS, "authorization"): 2}
     assert [record.getMessage() for record in caplog.records] == [
         "reading records of orders-0 on cluster us failed (authorization)"
     ]

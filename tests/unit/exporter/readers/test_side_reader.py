@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.observation import OffsetsRead
-from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.flow_observation import OffsetsRead
+from mm2slo_exporter.readers.flow_reader import SideReader
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
 
@@ -65,7 +65,7 @@ class Cluster:
 class Side:
     def __init__(self, *, stable_ends: bool = False) -> None:
         self.cluster = Cluster()
-        self.health = Health()
+        self.health = CollectionHealth()
         self.observed: list[tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]] = []
         self.reader = SideReader(
             self.cluster,
@@ -184,7 +184,7 @@ def test_failed_round_keeps_newest_offsets_and_is_unreadable() -> None:
     assert side.readable()
     assert found is not None
     assert (found.previous_requested_at, found.requested_at) == (100.0, 110.0)
-    assert side.health.report().errors == {("us", Stage.END_OFFSETS, "unreachable"): 1}
+    assert side.health.report().errors == {("us", CollectionStage.END_OFFSETS, "unreachable"): 1}
 
 
 def test_failed_start_offsets_are_retried_in_next_round_and_fail_no_ends() -> None:
@@ -210,8 +210,8 @@ def test_ends_fail_in_an_outage_that_starts_when_log_starts_are_due() -> None:
         side.read(at)
         assert not side.readable()
     errors = side.health.report().errors
-    assert errors["us", Stage.END_OFFSETS, "unreachable"] == 3
-    assert errors["us", Stage.START_OFFSETS, "unreachable"] == 1
+    assert errors["us", CollectionStage.END_OFFSETS, "unreachable"] == 3
+    assert errors["us", CollectionStage.START_OFFSETS, "unreachable"] == 1
 
 
 def test_timeout_after_failure_is_short_except_every_30_seconds() -> None:
@@ -240,7 +240,7 @@ def test_partition_errors_are_counted_each_round_and_logged_once(
     assert found is not None
     assert found.ends == {P0: 10}
     assert side.readable()
-    assert side.health.report().errors[("us", Stage.END_OFFSETS, "unreachable")] == 3
+    assert side.health.report().errors[("us", CollectionStage.END_OFFSETS, "unreachable")] == 3
     messages = [record.getMessage() for record in caplog.records]
     assert messages.count(f"reading end_offsets of {P1} on cluster us failed (unreachable)") == 1
 

@@ -1,7 +1,7 @@
 """Topics that did not move between readings of end offsets."""
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.readers.topic_movement import TopicMovement
+from mm2slo_exporter.readers.cluster_reader import TopicMovement
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 B0 = TopicPartition("b", 0)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.readers.flow_reader import SideReader
 from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
 
@@ -50,13 +50,13 @@ class Answering:
 def test_side_is_unreadable_when_all_partitions_failed(
     offsets: dict[TopicPartition, int], errors: dict[TopicPartition, ErrorKind], *, readable: bool
 ) -> None:
-    health = Health(lambda: 10.0)
+    health = CollectionHealth(lambda: 10.0)
     reader = SideReader(Answering(offsets, errors), health, starts_every=30.0)
     reader.read([PARTITION, OTHER])
     assert reader.readable is readable
     counted = {
         reason: count
         for (_alias, stage, reason), count in health.report().errors.items()
-        if stage is Stage.END_OFFSETS and count
+        if stage is CollectionStage.END_OFFSETS and count
     }
     assert set(counted) == set(errors.values())

@@ -5,9 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from mm2slo_core.config import Config, load_config
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.readers.cluster_reader import WatchScope
 from mm2slo_exporter.service import cluster_handles
 from mm2slo_exporter.service.cluster_handles import ClusterHandles
@@ -76,12 +77,12 @@ def config() -> Config:
 
 
 @pytest.fixture
-def health() -> Health:
-    return Health()
+def health() -> CollectionHealth:
+    return CollectionHealth()
 
 
 @pytest.fixture
-def handles(config: Config, health: Health, log: list[str]) -> ClusterHandles:
+def handles(config: Config, health: CollectionHealth, log: list[str]) -> ClusterHandles:
     del log
     made = ClusterHandles(config.exporter, cast("WatchScope", None), health)
     made.open(config.clusters)
@@ -125,29 +126,32 @@ def test_shared_cluster_is_closed_once(handles: ClusterHandles, log: list[str]) 
 
 
 def test_failures_and_successes_are_those_of_all_aliases(
-    handles: ClusterHandles, health: Health
+    handles: ClusterHandles, health: CollectionHealth
 ) -> None:
     del handles
-    health.record_failure("us", Stage.TOPICS, "timeout", "no answer")
-    assert health.failing_stages("shop") == {Stage.TOPICS: "timeout"}
+    health.record_failure("us", CollectionStage.TOPICS, "timeout", "no answer")
+    assert health.failing_stages("shop") == {CollectionStage.TOPICS: "timeout"}
     assert health.failing_stages("audit") == {}
-    health.record_success("us", Stage.TOPICS, 7.0)
+    health.record_success("us", CollectionStage.TOPICS, 7.0)
     assert health.failing_stages("shop") == {}
     report = health.report()
-    assert report.errors["shop", Stage.TOPICS, "timeout"] == 1
-    assert report.last_success == {("us", Stage.TOPICS): 7.0, ("shop", Stage.TOPICS): 7.0}
+    assert report.errors["shop", CollectionStage.TOPICS, "timeout"] == 1
+    assert report.last_success == {
+        ("us", CollectionStage.TOPICS): 7.0,
+        ("shop", CollectionStage.TOPICS): 7.0,
+    }
 
 
 def test_alias_with_changed_settings_keeps_its_counts_and_counts_alone(
-    handles: ClusterHandles, health: Health, config: Config
+    handles: ClusterHandles, health: CollectionHealth, config: Config
 ) -> None:
-    health.record_failure("us", Stage.TOPICS, "timeout", "no answer")
+    health.record_failure("us", CollectionStage.TOPICS, "timeout", "no answer")
     handles.close(handles.sharing(["shop"]))
     handles.open({**config.clusters, "shop": config.clusters["audit"]})
-    health.record_failure("us", Stage.TOPICS, "timeout", "no answer")
+    health.record_failure("us", CollectionStage.TOPICS, "timeout", "no answer")
     errors = health.report().errors
-    assert errors["us", Stage.TOPICS, "timeout"] == 2
-    assert errors["shop", Stage.TOPICS, "timeout"] == 1
+    assert errors["us", CollectionStage.TOPICS, "timeout"] == 2
+    assert errors["shop", CollectionStage.TOPICS, "timeout"] == 1
 
 
 @pytest.mark.parametrize(
@@ -160,7 +164,7 @@ def test_alias_with_changed_settings_keeps_its_counts_and_counts_alone(
     ],
 )
 def test_arrivals_are_read_only_if_they_may_be_written(
-    log: list[str], health: Health, exporter: str, *, reads: bool
+    log: list[str], health: CollectionHealth, exporter: str, *, reads: bool
 ) -> None:
     del log
     config = load_config(f"{CONFIG}exporter: {exporter}\n")

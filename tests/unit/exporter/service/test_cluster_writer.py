@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.exporter_config import ExporterConfig
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.service_config import ExporterConfig
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.service import cluster_writer
-from mm2slo_exporter.service.cluster_writer import ClusterWriter, leader_group
-from mm2slo_exporter.service.flow_writer import FlowWriter
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_exporter.timeline import flow_writer
+from mm2slo_exporter.timeline.flow_writer import ClusterWriter, FlowWriter, leader_group
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
 
 US_EU, AP_EU = Flow("us", "eu"), Flow("ap", "eu")
 STATE, TIMELINE = "mm2slo.state.internal", "mm2slo.watermarks.internal"
@@ -97,18 +96,18 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
         made.elections.append(Election(group))
         return made.elections[-1]
 
-    monkeypatch.setattr(cluster_writer, "RecordProducer", produce)
-    monkeypatch.setattr(cluster_writer, "Leadership", elect)
+    monkeypatch.setattr(flow_writer, "RecordProducer", produce)
+    monkeypatch.setattr(flow_writer, "Leadership", elect)
     return made
 
 
 @pytest.fixture
-def health() -> Health:
-    return Health()
+def health() -> CollectionHealth:
+    return CollectionHealth()
 
 
 @pytest.fixture
-def writer(cluster: Cluster, health: Health) -> Iterator[ClusterWriter]:
+def writer(cluster: Cluster, health: CollectionHealth) -> Iterator[ClusterWriter]:
     made = ClusterWriter(cluster, ExporterConfig(), health)  # type: ignore[arg-type]  # a fake
     yield made
     made.stop()
@@ -125,13 +124,18 @@ def observe(scene: Scene, at: float, *writers: FlowWriter) -> None:
         writer.write(seen, report, tracker.topics)
 
 
-def flow_writer(flow: Flow, writer: ClusterWriter, health: Health) -> FlowWriter:
+def writer_of(flow: Flow, writer: ClusterWriter, health: CollectionHealth) -> FlowWriter:
     return FlowWriter(flow, writer, health, has_timeline=True)
 
 
 def test_flows_share_one_producer_and_one_election(writer: ClusterWriter, cluster: Cluster) -> None:
     writer.serve([US_EU, AP_EU])
-    wait_for(lambda: writer.can_write(Stage.STATE) and writer.can_write(Stage.TIMELINE), "lead")
+    wait_for(
+        lambda: (
+            writer.can_write(CollectionStage.STATE) and writer.can_write(CollectionStage.TIMELINE)
+        ),
+        "lead",
+    )
     assert len(cluster.producers) == 1
     assert [each.group for each in cluster.elections] == [leader_group([AP_EU, US_EU])]
     assert cluster.topics == {STATE, TIMELINE, "mm2slo.arrivals.internal"}
@@ -166,22 +170,22 @@ def test_other_flows_change_the_election_and_the_same_ones_do_not(
 
 
 def test_refused_timeline_does_not_keep_state_from_being_written(
-    writer: ClusterWriter, cluster: Cluster, health: Health
+    writer: ClusterWriter, cluster: Cluster, health: CollectionHealth
 ) -> None:
     cluster.refused = {TIMELINE}
     writer.serve([US_EU])
-    wait_for(lambda: writer.can_write(Stage.STATE), "lead")
-    assert not writer.can_write(Stage.TIMELINE)
+    wait_for(lambda: writer.can_write(CollectionStage.STATE), "lead")
+    assert not writer.can_write(CollectionStage.TIMELINE)
     wait_for(lambda: bool(health.failing_stages("eu")), "the failure")
-    assert health.failing_stages("eu") == {Stage.TIMELINE: "authorization"}
+    assert health.failing_stages("eu") == {CollectionStage.TIMELINE: "authorization"}
 
 
 def test_refused_record_of_a_flow_is_written_again_for_that_flow_only(
-    writer: ClusterWriter, cluster: Cluster, health: Health
+    writer: ClusterWriter, cluster: Cluster, health: CollectionHealth
 ) -> None:
     writer.serve([US_EU, AP_EU])
-    wait_for(lambda: writer.can_write(Stage.TIMELINE), "lead")
-    flows = [flow_writer(flow, writer, health) for flow in (US_EU, AP_EU)]
+    wait_for(lambda: writer.can_write(CollectionStage.TIMELINE), "lead")
+    flows = [writer_of(flow, writer, health) for flow in (US_EU, AP_EU)]
     scene = Scene()
     scene.add("orders").live(5, 10)
     (producer,) = cluster.producers

@@ -11,22 +11,21 @@ from typing import Any
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config import Config, load_config
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.exposition import Encoding, Format
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat
 from mm2slo_exporter.service import flow_manager
-from mm2slo_exporter.service.exporter import Exporter
-from mm2slo_exporter.service.flow_readiness import flow_overview, flow_readiness
+from mm2slo_exporter.service.exporter_service import Exporter, flow_overview, flow_readiness
 from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.supervised_thread import Loop
-from mm2slo_exporter.web.site import FlowReadiness
+from mm2slo_exporter.web.flow_overview import FlowReadiness
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.managed_process import wait_for
 
 BOTH = """
 clusters:
@@ -171,7 +170,7 @@ def exporter(world: World) -> Iterator[Exporter]:
 
 
 def text_of(exporter: Exporter) -> str:
-    body = exporter.snapshot().body(Format.CLASSIC, Encoding.IDENTITY)
+    body = exporter.snapshot().body(ExpositionFormat.CLASSIC, Encoding.IDENTITY)
     return b"".join(body.chunks).decode()
 
 
@@ -403,8 +402,8 @@ def waiting(scene: Scene) -> Any:
     return report(scene)
 
 
-def unreachable(health: Health) -> None:
-    health.record_failure("eu", Stage.END_OFFSETS, "timeout", "x")
+def unreachable(health: CollectionHealth) -> None:
+    health.record_failure("eu", CollectionStage.END_OFFSETS, "timeout", "x")
 
 
 READY = [
@@ -420,7 +419,7 @@ READY = [
     (
         "minor stage fails",
         lambda: waiting(Scene()),
-        lambda health: health.record_failure("eu", Stage.GROUPS, "timeout", "x"),
+        lambda health: health.record_failure("eu", CollectionStage.GROUPS, "timeout", "x"),
         False,
         ("target offsets",),
     ),
@@ -431,9 +430,11 @@ READY = [
     ("made", "fail", "outcome"), [(c[1], c[2], c[3:]) for c in READY], ids=[c[0] for c in READY]
 )
 def test_flow_is_ready_when_read_or_cluster_unreachable(
-    made: Callable[[], Any], fail: Callable[[Health], None], outcome: tuple[bool, tuple[str, ...]]
+    made: Callable[[], Any],
+    fail: Callable[[CollectionHealth], None],
+    outcome: tuple[bool, tuple[str, ...]],
 ) -> None:
-    health, flow = Health(), Flow("us", "eu")
+    health, flow = CollectionHealth(), Flow("us", "eu")
     fail(health)
     ready, waits = outcome
     assert flow_readiness(made(), health) == FlowReadiness(flow, ready, waits)

@@ -4,16 +4,16 @@ from typing import Any
 
 from flow_observations import flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_exporter.collection_health import Health
-from mm2slo_exporter.service.flow_internals import FlowInternals
-from mm2slo_exporter.service.flow_policies import FlowPolicies
-from mm2slo_kafka.tailed_topic import Batch, TailedTopic, TopicDescription
-from mm2slo_kafka.topic_metadata import TopicIdentity
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_exporter.collection_health import CollectionHealth
+from mm2slo_exporter.flow_plan import FlowPolicies
+from mm2slo_exporter.service.flow_runner import FlowInternals
+from mm2slo_kafka.cluster_metadata import TopicIdentity
+from mm2slo_kafka.tailed_topic import TailBatch, TailedTopic, TopicDescription
 
 STATE = "mm2slo.state.internal"
 ABSENT = TopicDescription(None, {}, {})
-NOTHING = Batch([], None, None)
+NOTHING = TailBatch([], None, None)
 
 
 class Cluster:
@@ -33,7 +33,7 @@ def unread(end: int) -> TopicDescription:
 def internals_of_a_flow() -> FlowInternals:
     clusters: Any = type("Clusters", (), {"source": Cluster("us"), "target": Cluster("eu")})()
     policies = FlowPolicies(flow_config(), CanaryCarrier.HEARTBEATS)
-    return FlowInternals(policies, clusters, STATE, Health(), shared_target=False)
+    return FlowInternals(policies, clusters, STATE, CollectionHealth(), shared_target=False)
 
 
 def describe(internals: FlowInternals, description: TopicDescription, *, state: bool) -> None:

@@ -5,16 +5,14 @@ from typing import Any
 import pytest
 from flow_observations import flow_config
 
-from mm2slo_core.config import load_config
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.internal_topics import PlacedTopic
-from mm2slo_core.mm2_config.observed_settings import RunningConnectors
-from mm2slo_core.records import ConnectorConfig
-from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.mm2_config.flow_settings import RunningConnectors
+from mm2slo_core.records.connect_records import ConnectorConfig
+from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy, PlacedTopic
 from mm2slo_core.topic_selection import TopicRole, replication_policy
-from mm2slo_exporter.service.flow_policies import canary_spec
+from mm2slo_exporter.flow_plan import FlowPolicies, canary_spec
 from mm2slo_exporter.service.flow_manager import shares_target
-from mm2slo_exporter.service.flow_policies import FlowPolicies
 
 TOPIC, HEARTBEATS, OFF = CanaryCarrier.TOPIC, CanaryCarrier.HEARTBEATS, CanaryCarrier.OFF
 

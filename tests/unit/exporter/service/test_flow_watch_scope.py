@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from flow_observations import flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_exporter.observation import ClusterView, InternalsView
-from mm2slo_exporter.service.flow_policies import FlowPolicies
-from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_exporter.flow_observation import ClusterView, InternalsView
+from mm2slo_exporter.flow_plan import FlowPolicies
+from mm2slo_exporter.service.flow_manager import FlowWatchScope
 
 CHECKPOINTS: Any = {"app": {}, "gone": {}, "console-consumer-1": {}}
 

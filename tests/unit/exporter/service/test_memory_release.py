@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from mm2slo_exporter.service import memory_release
+from mm2slo_exporter.service import exporter_service
 
 # 80 MB of small blocks, all freed but the last: only the top of the heap is in use.
 SCRIPT = """
 import ctypes, pathlib
-from mm2slo_exporter.service.memory_release import return_free_memory
+from mm2slo_exporter.service.exporter_service import return_free_memory
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
 def resident():
@@ -30,9 +30,9 @@ print(before - resident())
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    memory_release._malloc_trim.cache_clear()
+    exporter_service._malloc_trim.cache_clear()
     yield
-    memory_release._malloc_trim.cache_clear()
+    exporter_service._malloc_trim.cache_clear()
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc_trim is glibc's")
@@ -47,4 +47,4 @@ def test_return_free_memory_without_malloc_trim_is_false(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace())
-    assert not memory_release.return_free_memory()
+    assert not exporter_service.return_free_memory()

@@ -3,11 +3,10 @@
 import pytest
 from flow_observations import Log, Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import Isolation
+from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import ProbeSpan
-from mm2slo_exporter.service.probe_requests import wanted_probes
+from mm2slo_exporter.flow_observation import ProbeSpan
+from mm2slo_exporter.service.flow_runner import wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 PARTITION = TopicPartition("orders", 0)

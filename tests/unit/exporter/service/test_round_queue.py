@@ -5,10 +5,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.canary.canary_events import RestoreFinished
+from mm2slo_exporter.canary.canary_messages import RestoreFinished
+from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
-from mm2slo_exporter.service.round_queue import RoundQueue
+from mm2slo_exporter.service.exporter_service import RoundQueue
 
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 

@@ -3,13 +3,13 @@
 import pytest
 from flow_observations import Scene
 
-from mm2slo_core.canary_rules import CanaryRules
-from mm2slo_core.sli_counters import Sli, SliCount, SliKey
+from mm2slo_core.indicators.canary_rules import CanaryRules
+from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey
 from mm2slo_core.topic_selection import TopicPair, TopicRole
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_exporter.canary.canary_messages import (
     Arrived,
+    CanaryEvent,
     EarlierCanary,
-    Event,
     InstanceNamed,
     Produced,
     ProduceFailed,
@@ -40,21 +40,21 @@ class Canaries:
         if restored:
             self.look(100.0, RestoreFinished(FLOW, 100.0))
 
-    def look(self, at: float, *events: Event) -> None:
+    def look(self, at: float, *events: CanaryEvent) -> None:
         self.tracker.observe(self.scene.look(at, *events), PAIR)
 
     def count(self, key: SliKey) -> SliCount:
         return self.ledger.counters[key]
 
 
-def sent(sequence: int, at: float) -> tuple[Event, Event]:
+def sent(sequence: int, at: float) -> tuple[CanaryEvent, CanaryEvent]:
     return (
         Scheduled(FLOW, sequence, 0, at),
         Produced(FLOW, sequence, 0, sequence, at + 0.01),
     )
 
 
-def alive(at: float, offset: int = 0) -> Event:
+def alive(at: float, offset: int = 0) -> CanaryEvent:
     return ReadUpTo(FLOW, 0, offset, at)
 
 
@@ -176,7 +176,7 @@ def test_canary_due_while_cluster_is_unreadable_is_unknown(side: str) -> None:
 
 def earlier_canary(
     sequence: int, at: float, newest_arrived: int | None, floor: int | None = 1
-) -> Event:
+) -> CanaryEvent:
     return EarlierCanary(FLOW, sequence, 0, sequence, at, floor, newest_arrived)
 
 

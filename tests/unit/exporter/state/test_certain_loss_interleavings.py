@@ -13,17 +13,16 @@ from flow_observations import Scene, flow_config, lost_records
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import Isolation
+from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health
-from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.collection_health import CollectionHealth
+from mm2slo_exporter.flow_observation import NewestSync
 from mm2slo_exporter.readers.probe_reader import ProbeReader
-from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
+from mm2slo_exporter.service.flow_runner import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_report import FlowReport, PartitionState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_record import FirstRecord, FirstRecords
+from mm2slo_kafka.first_records import FirstRecord, FirstRecords
 from mm2slo_kafka.partition_offsets import OffsetReading
 
 ORDERS = TopicPartition("orders", 0)
@@ -90,7 +89,11 @@ class Exporter:
         self.log = self.scene.add("orders")
         self.tracker = self._new_tracker()
         self.probes = ProbeReader(
-            "us->eu", cast("ClusterClient", truth), "read_uncommitted", Health(), every=60.0
+            "us->eu",
+            cast("ClusterClient", truth),
+            "read_uncommitted",
+            CollectionHealth(),
+            every=60.0,
         )
         self.at = 100.0
         self.totals = [0]

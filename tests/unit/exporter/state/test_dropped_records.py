@@ -5,15 +5,19 @@ from dataclasses import dataclass, field
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.flow_offsets import PositionQuality
-from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_core.sli_counters import Sli, SliCount, SliKey
-from mm2slo_core.stall_watch import Progress, TaskCommits
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.flow_state import (
+    FlowStateName,
+    PartitionProgress,
+    StateReason,
+    TaskCommits,
+)
+from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey
+from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.canary.canary_events import HeartbeatSeen
-from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.canary.canary_messages import HeartbeatSeen
+from mm2slo_exporter.flow_observation import NewestSync
 from mm2slo_exporter.state.flow_report import FlowReport, PartitionState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
@@ -183,7 +187,7 @@ def test_more_records_of_a_task_that_commits_nothing_are_a_backlog() -> None:
     flow.add(PAY, 1)
     flow.run(300)
     found = flow.partition(PAY)
-    assert (found.lag_records, found.progress) == (3, Progress.STALLED)
+    assert (found.lag_records, found.progress) == (3, PartitionProgress.STALLED)
     assert (flow.reports[-1].state, flow.reports[-1].state_reason) == STALLED
 
 
@@ -206,5 +210,9 @@ def test_dropped_records_count_as_lag_while_their_task_has_not_committed_twice(
     flow.add(topic, 3)
     flow.run(60)
     found = flow.partition(topic)
-    assert (found.lag_records, found.lag_seconds, found.progress) == (3, None, Progress.MOVING)
+    assert (found.lag_records, found.lag_seconds, found.progress) == (
+        3,
+        None,
+        PartitionProgress.MOVING,
+    )
     assert flow.tracker.slis()[FRESHNESS] != SliCount()

@@ -3,10 +3,15 @@
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_exporter.canary.canary_events import HeartbeatSeen, Produced, RestoreFinished, Scheduled
-from mm2slo_exporter.state.flow_state_judge import all_tasks_running, connector_running
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.flow_state import FlowStateName, StateReason
+from mm2slo_exporter.canary.canary_messages import (
+    HeartbeatSeen,
+    Produced,
+    RestoreFinished,
+    Scheduled,
+)
+from mm2slo_exporter.state.flow_judge import all_tasks_running, connector_running
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 RUNNING, IDLE = FlowStateName.RUNNING, FlowStateName.IDLE

@@ -8,24 +8,22 @@ from flow_observations import Scene, flow_config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.flow_offsets import PositionQuality
-from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit
-from mm2slo_core.sli_counters import Sli, SliCount, SliKey
-from mm2slo_core.stall_watch import Progress
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress, StateReason
+from mm2slo_core.indicators.replication_lag import Headroom, LagOrigin, RetentionLimit
+from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey
+from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_exporter.canary.canary_messages import (
     Arrived,
     HeartbeatSeen,
     Produced,
     RestoreFinished,
     Scheduled,
 )
-from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.flow_observation import NewestSync
 from mm2slo_exporter.state.flow_report import (
     FlowInfo,
     FlowReport,
@@ -78,7 +76,7 @@ def test_report_of_flow_without_canaries() -> None:
                         # A third of the way from 999.8 to 1004.9.
                         lag_seconds=1005.0 - (999.8 + 10 / 30 * (1004.9 - 999.8)),
                         lag_origin=LagOrigin.HISTORY,
-                        progress=Progress.MOVING,
+                        progress=PartitionProgress.MOVING,
                         progressed_at=1005.0,
                         headroom=Headroom(110, None, RetentionLimit.UNKNOWN),
                         sync_upstream=0,

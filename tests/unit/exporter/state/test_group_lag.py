@@ -7,8 +7,7 @@ import pytest
 from flow_observations import Scene
 
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_exporter.state.group_lag import FlowGroupLags, GroupLag
-from mm2slo_exporter.state.lag_sum import LagSum
+from mm2slo_exporter.state.group_lag import FlowGroupLags, GroupLag, LagSum
 
 ORDERS, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 

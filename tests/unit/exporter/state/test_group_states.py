@@ -3,17 +3,16 @@
 import pytest
 from flow_observations import Scene, checkpoint_connector, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.flow_offsets import SyncRuns
-from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.group_readiness import Blocked, BlockReason
-from mm2slo_core.topic_drift import SyncedSettings
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, NewestCheckpoint
+from mm2slo_core.offset_translation import SyncRuns
+from mm2slo_core.topic_selection import SyncedSettings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import Observation
+from mm2slo_exporter.flow_observation import Observation
+from mm2slo_exporter.state.failover_readiness import GroupJudge, group_offsets
 from mm2slo_exporter.state.flow_report import GroupState, TopicState, UnjudgedGroups
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.state.group_states import GroupJudge, group_offsets
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 

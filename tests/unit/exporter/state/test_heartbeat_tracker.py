@@ -2,11 +2,10 @@
 
 from flow_observations import flow_config
 
-from mm2slo_core.catalogue.histogram_buckets import LATENCY_BUCKETS
-from mm2slo_exporter.canary.canary_events import HeartbeatSeen
+from mm2slo_core.catalogue.metric import LATENCY_BUCKETS
+from mm2slo_exporter.canary.canary_messages import HeartbeatSeen
+from mm2slo_exporter.state.canary_tracker import HeartbeatTracker, LatencyCounter
 from mm2slo_exporter.state.flow_report import HeartbeatState
-from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
-from mm2slo_exporter.state.latency_counter import LatencyCounter
 
 
 def beat(emitted_at: float, emitter: str = "us", *, replayed: bool = False) -> HeartbeatSeen:

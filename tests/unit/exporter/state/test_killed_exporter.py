@@ -7,18 +7,18 @@ from itertools import pairwise
 import pytest
 from flow_observations import Scene
 
-from mm2slo_core.canary_rules import CanaryRules
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.indicators.canary_rules import CanaryRules
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.topic_selection import TopicPair, TopicRole
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_exporter.canary.canary_messages import (
     Arrived,
     EarlierCanary,
+    LedgerState,
     Produced,
     ReadUpTo,
     RestoreFinished,
     Scheduled,
 )
-from mm2slo_exporter.canary.ledger_state import LedgerState
 from mm2slo_exporter.state.canary_tracker import CanaryTracker
 
 FLOW = "us->eu"

@@ -15,11 +15,11 @@ from flow_observations import Scene, flow_config
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.config.flow_config import CanaryCarrier
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health
-from mm2slo_exporter.observation import NewestSync
-from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_exporter.collection_health import CollectionHealth
+from mm2slo_exporter.flow_observation import NewestSync
+from mm2slo_exporter.readers.flow_reader import SideReader
 from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_kafka.kafka_errors import ErrorKind
@@ -160,7 +160,7 @@ class Exporter:
 
     def __init__(self, world: World, isolation: str) -> None:
         self.world, self.at = world, 100.0
-        health, committed = Health(), isolation == "read_committed"
+        health, committed = CollectionHealth(), isolation == "read_committed"
         self.sides = [
             SideReader(
                 Side(world, alias),

@@ -3,17 +3,21 @@
 import pytest
 from flow_observations import flow_config
 
-from mm2slo_core.flow_offsets import Bounds, Failover, Head, PositionQuality
-from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.group_readiness import Blocked, BlockReason, GroupReadiness
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.stall_watch import Progress
+from mm2slo_core.indicators.flow_state import PartitionProgress
+from mm2slo_core.indicators.group_readiness import (
+    Blocked,
+    BlockReason,
+    GroupReadiness,
+    NewestCheckpoint,
+)
+from mm2slo_core.indicators.replication_lag import LagOrigin
+from mm2slo_core.offset_translation import Bounds, Failover, Head, PositionQuality
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
+from mm2slo_exporter.state.failover_readiness import GroupJudge
 from mm2slo_exporter.state.flow_report import PartitionState, TopicState
-from mm2slo_exporter.state.group_states import GroupJudge
 
 PARTITION, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 READ_AT = 1000.0
@@ -48,7 +52,7 @@ def judged(
         lag_records=0,
         lag_seconds=0.0,
         lag_origin=LagOrigin.NO_BACKLOG,
-        progress=Progress.IDLE,
+        progress=PartitionProgress.IDLE,
         progressed_at=None,
         headroom=None,
         sync_upstream=None,

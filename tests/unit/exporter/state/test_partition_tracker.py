@@ -5,12 +5,16 @@ from typing import Any
 
 import pytest
 
-from mm2slo_core.certain_loss import SavedLoss
-from mm2slo_core.flow_offsets import PositionQuality
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit, RetentionPolicy
-from mm2slo_core.stall_watch import Progress
-from mm2slo_exporter.observation import NewestSync, TailProbe
+from mm2slo_core.indicators.flow_state import PartitionProgress
+from mm2slo_core.indicators.replication_lag import (
+    Headroom,
+    LagOrigin,
+    RetentionLimit,
+    RetentionPolicy,
+)
+from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.state_record import SavedLoss
+from mm2slo_exporter.flow_observation import NewestSync, TailProbe
 from mm2slo_exporter.state.flow_report import PartitionState
 from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 from mm2slo_exporter.state.partition_tracker import PartitionTracker
@@ -75,7 +79,7 @@ def test_state_of_partition_with_lag() -> None:
         # Arrived between the preceding request and this answer; the first record at its start.
         lag_seconds=near(105.0 - 99.8),
         lag_origin=LagOrigin.HISTORY,
-        progress=Progress.MOVING,
+        progress=PartitionProgress.MOVING,
         progressed_at=100.0,
         headroom=Headroom(960, near(3600.0 - 5.2), RetentionLimit.TIME),
         sync_upstream=0,
@@ -90,7 +94,7 @@ def test_state_of_partition_with_lag() -> None:
 def test_caught_up_partition_is_idle_without_lag() -> None:
     found = Partition().look(100.0, reading(50, 50))
     assert (found.lag_records, found.lag_seconds) == (0, 0.0)
-    assert (found.lag_origin, found.progress) == (LagOrigin.NO_BACKLOG, Progress.IDLE)
+    assert (found.lag_origin, found.progress) == (LagOrigin.NO_BACKLOG, PartitionProgress.IDLE)
     assert found.headroom == Headroom(50, 3600.0, RetentionLimit.TIME)
 
 
@@ -109,7 +113,7 @@ def test_partition_without_source_has_target_and_sync_only() -> None:
     figures = (found.next_offset, found.quality, found.lag_records, found.lag_seconds)
     assert figures == (None, None, None, None)
     assert found.headroom is None
-    assert (found.progress, found.lag_origin) == (Progress.UNKNOWN, LagOrigin.ABSENT)
+    assert (found.progress, found.lag_origin) == (PartitionProgress.UNKNOWN, LagOrigin.ABSENT)
 
 
 AWAY: dict[str, Any] = {"target_end": None, "target_start": None, "target_readable": False}
@@ -146,7 +150,7 @@ def test_unreadable_target_causes_no_stall_and_no_loss() -> None:
     one.look(0.0, reading(40, 50))
     for at in range(5, 1000, 5):
         found = one.look(float(at), reading(40, 5000, source_start=min(at, 500), **AWAY))
-    assert found.progress is Progress.UNKNOWN
+    assert found.progress is PartitionProgress.UNKNOWN
     assert found.headroom == Headroom(-460, 0.0, RetentionLimit.PASSED)
     assert one.tracker.loss.pending == 0
     one.look(1005.0, reading(5000, 5000, source_start=500))
@@ -197,9 +201,9 @@ def test_retention_does_not_advance_position_of_unstarted_flow() -> None:
         found = one.look(float(at), reading(None, 1000, source_start=at))
     assert found.quality is PositionQuality.NOT_STARTED
     assert (found.next_offset, found.lag_records) == (35, 965)
-    assert found.progress is Progress.MOVING
+    assert found.progress is PartitionProgress.MOVING
     late = one.look(200.0, reading(None, 1000, source_start=900))
-    assert late.progress is Progress.STALLED
+    assert late.progress is PartitionProgress.STALLED
     assert one.tracker.replicated_total == 0
     assert one.tracker.loss.pending == 0
 
@@ -243,14 +247,14 @@ def test_offsets_without_records_are_not_lag(
 def test_backlog_without_progress_is_stalled_after_timeout() -> None:
     one = Partition()
     seen = [one.look(at, reading(40, 50)).progress for at in (0.0, 29.9, 30.0)]
-    assert seen == [Progress.MOVING, Progress.MOVING, Progress.STALLED]
+    assert seen == [PartitionProgress.MOVING, PartitionProgress.MOVING, PartitionProgress.STALLED]
 
 
 def test_stall_timeout_of_committed_position_includes_flush_interval() -> None:
     one = Partition()
     by_commit = reading(None, 50, committed=39, target_end=5)
     seen = [one.look(at, by_commit).progress for at in (0.0, 89.9, 90.0)]
-    assert seen == [Progress.MOVING, Progress.MOVING, Progress.STALLED]
+    assert seen == [PartitionProgress.MOVING, PartitionProgress.MOVING, PartitionProgress.STALLED]
 
 
 def test_records_removed_by_retention_are_lost_once_confirmed() -> None:

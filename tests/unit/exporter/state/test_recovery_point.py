@@ -3,12 +3,12 @@
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.group_evidence import NewestCheckpoint
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.group_readiness import NewestCheckpoint
 from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.state.lag_sum import LagSum
+from mm2slo_exporter.state.group_lag import LagSum
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 0)
 

@@ -2,12 +2,11 @@
 
 import pytest
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 ORDERS = TopicPair("orders", "us.orders", TopicRole.DATA)

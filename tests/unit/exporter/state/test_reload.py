@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.sli_counters import Sli, SliKey
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_exporter.canary.canary_messages import (
     Arrived,
     HeartbeatSeen,
     Produced,

@@ -4,15 +4,14 @@ from flow_observations import Scene, flow_config, lost_records, past_poll
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import Isolation
-from mm2slo_core.flow_offsets import PositionQuality
-from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.timeline_record import PollTimes
+from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
+from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.records.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import NewestSync, TailProbe
+from mm2slo_exporter.flow_observation import NewestSync, TailProbe
 from mm2slo_exporter.readers.probe_reader import is_answered
-from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
+from mm2slo_exporter.service.flow_runner import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 ORDERS = TopicPartition("orders", 0)

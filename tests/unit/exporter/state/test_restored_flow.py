@@ -3,11 +3,11 @@
 import pytest
 from flow_observations import Scene, flow_config, past_poll
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.sli_counters import Sli, SliKey
-from mm2slo_core.timeline_record import PollTimes
-from mm2slo_exporter.observation import TailProbe
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.replication_lag import LagOrigin
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.records.timeline_record import PollTimes
+from mm2slo_exporter.flow_observation import TailProbe
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.timeline_record import PollTimes
+from mm2slo_core.indicators.replication_lag import LagOrigin
+from mm2slo_core.records.timeline_record import PollTimes
 from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 from mm2slo_exporter.state.partition_tracker import PartitionTracker
 

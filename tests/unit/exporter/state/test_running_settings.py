@@ -5,17 +5,16 @@ from dataclasses import replace
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import Isolation
-from mm2slo_core.flow_offsets import PositionQuality
-from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.mm2_config.observed_settings import RunningConnectors
-from mm2slo_core.records import ConnectorConfig
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
+from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.mm2_config.flow_settings import RunningConnectors
+from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.records.connect_records import ConnectorConfig
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.canary.canary_events import HeartbeatSeen
-from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.canary.canary_messages import HeartbeatSeen
+from mm2slo_exporter.flow_observation import NewestSync
 from mm2slo_exporter.state.flow_report import PartitionState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 

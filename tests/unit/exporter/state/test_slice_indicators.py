@@ -5,14 +5,13 @@ from collections.abc import Mapping
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.sli_counters import Sli, SliCount, SliKey
-from mm2slo_core.time_slices import FreshnessClass
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.group_readiness import NewestCheckpoint
+from mm2slo_core.indicators.sli_counters import FreshnessClass, Sli, SliCount, SliKey
 from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.state.flow_judge import FreshnessClasses, SliceIndicators
 from mm2slo_exporter.state.flow_report import HeartbeatState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
-from mm2slo_exporter.state.slice_indicators import FreshnessClasses, SliceIndicators
 
 FLOW = flow_config(
     slice="10s",

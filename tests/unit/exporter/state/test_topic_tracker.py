@@ -6,10 +6,10 @@ import pytest
 from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.flow_config import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit
-from mm2slo_core.topic_drift import SyncedSettings
+from mm2slo_core.indicators.replication_lag import Headroom, RetentionLimit
+from mm2slo_core.topic_selection import SyncedSettings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.flow_observation import NewestSync
 from mm2slo_exporter.state.flow_report import TopicState
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker

@@ -9,12 +9,12 @@ from flow_observations import Log, Scene, checkpoint_connector, flow_config, pas
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.group_evidence import NewestCheckpoint
-from mm2slo_core.timeline_record import PollTimes
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.group_readiness import NewestCheckpoint
+from mm2slo_core.records.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.flow_observation import NewestSync, Observation, TailProbe
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import NewestSync, Observation, TailProbe
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 PARTITIONS = [TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("users", 0)]

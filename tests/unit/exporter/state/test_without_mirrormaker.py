@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.sli_counters import Sli
-from mm2slo_core.stall_watch import Progress
+from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress, StateReason
+from mm2slo_core.indicators.replication_lag import LagOrigin
+from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.canary.canary_events import (
+from mm2slo_exporter.canary.canary_messages import (
     Arrived,
-    Event,
+    CanaryEvent,
     Produced,
     RestoreFinished,
     Scheduled,
@@ -43,7 +42,7 @@ def test_other_engine_has_no_position_lag_or_loss() -> None:
     assert (partition.source_start, partition.source_end, partition.target_end) == (100, 700, 650)
     assert (partition.next_offset, partition.quality, partition.headroom) == (None, None, None)
     assert (partition.lag_records, partition.lag_origin) == (None, LagOrigin.ABSENT)
-    assert partition.progress is Progress.UNKNOWN
+    assert partition.progress is PartitionProgress.UNKNOWN
     assert topic.lost_records_total == 0
     assert (report.groups, report.tasks, dict(report.slis)) == ((), (), {})
 
@@ -97,7 +96,7 @@ def test_other_engine_with_unreadable_target_is_not_stopped() -> None:
 def test_other_engine_canaries_settle_no_loss() -> None:
     scene, flow = Scene(), tracker(TOPIC, "other")
     scene.add("mm2slo.canary", role=TopicRole.CANARY)
-    events: list[Event] = [
+    events: list[CanaryEvent] = [
         RestoreFinished("us->eu", 999.0),
         *(Scheduled("us->eu", n, 0, 1000.0 + n) for n in (0, 1)),
         *(Produced("us->eu", n, 0, n, 1000.0 + n) for n in (0, 1)),

@@ -6,13 +6,12 @@ from typing import cast
 import pytest
 
 from mm2slo_core import topology
-from mm2slo_core.arrival_pace import MAX_PARTITIONS
-from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.cluster_writes import MAX_PARTITIONS
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.service.cluster_writer import ClusterWriter
-from mm2slo_exporter.timeline.arrival_poller import ArrivalPoller
-from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
+from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.timeline.arrival_poller import ArrivalPoller, FlowArrivals
+from mm2slo_exporter.timeline.flow_writer import ClusterWriter
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
 from mm2slo_kafka.record_producer import DeliveryResult
@@ -83,16 +82,16 @@ class Writer:
 
     def __init__(self) -> None:
         self.leads = True
-        self.sent: list[tuple[Stage, bytes]] = []
+        self.sent: list[tuple[CollectionStage, bytes]] = []
         self.on_delivery: Callable[[DeliveryResult], None] | None = None
 
-    def can_write(self, stage: Stage) -> bool:
-        assert stage is Stage.ARRIVALS
+    def can_write(self, stage: CollectionStage) -> bool:
+        assert stage is CollectionStage.ARRIVALS
         return self.leads
 
     def send(
         self,
-        stage: Stage,
+        stage: CollectionStage,
         key: bytes,
         value: bytes | None,
         on_delivery: Callable[[DeliveryResult], None],
@@ -107,7 +106,7 @@ class Scene:
     """A poller whose time passes between reads as it asks for."""
 
     def __init__(self, *flows: Flow) -> None:
-        self.reader, self.writer, self.health = FakeReader(), Writer(), Health()
+        self.reader, self.writer, self.health = FakeReader(), Writer(), CollectionHealth()
         self.poller = ArrivalPoller(
             self.reader,
             cast("ClusterWriter", self.writer),
@@ -137,8 +136,8 @@ def test_partitions_of_all_flows_are_read_once_and_compared_with_the_read_before
     assert (before.requested_at, now.answered_at) == pytest.approx((100.0, 100.22))
     assert two.compared == one.compared
     assert scene.writer.sent == [
-        (Stage.ARRIVALS, b"us-to-eu/target/us.orders"),
-        (Stage.ARRIVALS, b"us-to-eu/target/shared"),
+        (CollectionStage.ARRIVALS, b"us-to-eu/target/us.orders"),
+        (CollectionStage.ARRIVALS, b"us-to-eu/target/shared"),
     ]
 
 
@@ -206,7 +205,7 @@ def test_failed_read_is_counted_and_repeated_at_the_poll_interval() -> None:
     scene.reader.failing = True
     assert scene.read() == POLL
     assert scene.poller.bracket == POLL
-    assert scene.health.report().errors["eu", Stage.ARRIVALS, "timeout"] == 1
+    assert scene.health.report().errors["eu", CollectionStage.ARRIVALS, "timeout"] == 1
 
 
 def test_partition_that_cannot_be_read_slows_the_pace_and_stops_no_other() -> None:
@@ -236,4 +235,4 @@ def test_refused_record_is_counted() -> None:
     scene.writer.on_delivery(
         KafkaOperationError(refused, cluster="eu", operation="writing", detail="denied")
     )
-    assert scene.health.report().errors["eu", Stage.ARRIVALS, refused] == 1
+    assert scene.health.report().errors["eu", CollectionStage.ARRIVALS, refused] == 1

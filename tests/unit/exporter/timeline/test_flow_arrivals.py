@@ -1,11 +1,11 @@
 """Arrivals of a flow between two reads of end offsets."""
 
-from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, InternalsView, Observation
-from mm2slo_exporter.timeline.flow_arrivals import FlowArrivals
+from mm2slo_exporter.timeline.arrival_poller import FlowArrivals
 from mm2slo_kafka.partition_offsets import OffsetReading
 
 FLOW = Flow("us", "eu")

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_exporter.collection_health import Health
+from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.timeline import timeline_history
 from mm2slo_exporter.timeline.timeline_history import HistoryChunk, TimelineHistory
 from mm2slo_kafka.cluster_client import ClusterClient
@@ -79,7 +79,7 @@ def read(
     )
     monkeypatch.setattr(timeline_history, "_RETRY_SECONDS", 0.0)
     history = TimelineHistory(
-        FLOW, cast("ClusterClient", timeline), PARTITION.topic, Health(), until=NOW
+        FLOW, cast("ClusterClient", timeline), PARTITION.topic, CollectionHealth(), until=NOW
     )
     for topics in wants:
         history.proceed(topics)

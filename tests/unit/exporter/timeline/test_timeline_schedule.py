@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
-from mm2slo_exporter.timeline.timeline_schedule import UNCHANGED_INTERVAL_SECONDS, TimelineSchedule
+from mm2slo_exporter.timeline.record_schedule import UNCHANGED_INTERVAL_SECONDS, TimelineSchedule
 
 FLOW = Flow("us", "eu")
 ORDERS = TopicPair("orders", "us.orders", TopicRole.DATA)

@@ -12,22 +12,24 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mm2slo_core.catalogue import EXPORTER_SERIES, FLOW_LAG_RECORDS
-from mm2slo_core.config import Listen
+from mm2slo_core.catalogue.flow_metrics import FLOW_LAG_RECORDS
+from mm2slo_core.catalogue.service_metrics import EXPORTER_SERIES
+from mm2slo_core.config.service_config import Listen
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.exposition import Family, Renderer, Snapshot
-from mm2slo_exporter.web import (
+from mm2slo_exporter.exposition_family import Family
+from mm2slo_exporter.exposition_renderer import Renderer, Snapshot
+from mm2slo_exporter.web.exporter_app import exporter_server
+from mm2slo_exporter.web.flow_overview import (
+    ExporterReadiness,
     FlowOverview,
     FlowReadiness,
-    Readiness,
     ReloadResult,
-    exporter_server,
 )
-from mm2slo_web.reloaded_access import web_config_file
+from mm2slo_web.web_access import web_config_file
 from mm2slo_web.web_server import WebServer
 
 FLOW = Flow("us", "eu")
-READY = Readiness(ready=True, flows=(FlowReadiness(FLOW, ready=True),))
+READY = ExporterReadiness(ready=True, flows=(FlowReadiness(FLOW, ready=True),))
 RELOADED = ReloadResult(done=True, message="configuration read again")
 
 
@@ -42,7 +44,7 @@ def a_snapshot() -> Snapshot:
 @dataclass
 class FakeSite:
     newest: Snapshot = field(default_factory=a_snapshot)
-    ready: Readiness = READY
+    ready: ExporterReadiness = READY
     flows: tuple[FlowOverview, ...] = ()
     reloaded: ReloadResult = RELOADED
     calls: list[str] = field(default_factory=list)
@@ -51,7 +53,7 @@ class FakeSite:
         self.calls.append("snapshot")
         return self.newest
 
-    def readiness(self) -> Readiness:
+    def readiness(self) -> ExporterReadiness:
         self.calls.append("readiness")
         return self.ready
 

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from web_tls import trusting, write_config
 
-from mm2slo_core.catalogue import REPLICATION_LAG_RECORDS
-from mm2slo_core.config import Listen
+from mm2slo_core.catalogue.flow_metrics import REPLICATION_LAG_RECORDS
+from mm2slo_core.config.service_config import Listen
 from mm2slo_core.user_errors import UserError
-from mm2slo_exporter.exposition import Family, Renderer, Snapshot
-from mm2slo_exporter.web import exporter_server
-from mm2slo_web.guarded_config import Limits
+from mm2slo_exporter.exposition_family import Family
+from mm2slo_exporter.exposition_renderer import Renderer, Snapshot
+from mm2slo_exporter.web.exporter_app import exporter_server
+from mm2slo_web.web_server import ClientLimits
 
 CLOSE = b"Connection: close\r\n\r\n"
 
@@ -65,7 +66,7 @@ def test_an_http_1_0_client_is_answered_and_let_go(serve: Any) -> None:
 
 
 def test_a_silent_client_is_cut_at_its_deadline(serve: Any) -> None:
-    client = serve(limits=Limits(request_seconds=0.2))
+    client = serve(limits=ClientLimits(request_seconds=0.2))
     start = time.monotonic()
     assert client.exchange(b"") == b""
     # The default deadline would be 10 s.
@@ -73,7 +74,7 @@ def test_a_silent_client_is_cut_at_its_deadline(serve: Any) -> None:
 
 
 def test_a_client_that_drips_is_cut_at_the_same_deadline(serve: Any) -> None:
-    client = serve(limits=Limits(request_seconds=1))
+    client = serve(limits=ClientLimits(request_seconds=1))
     with client.raw() as connection:
         connection.settimeout(0.02)
         start = time.monotonic()
@@ -90,7 +91,7 @@ def test_a_client_that_drips_is_cut_at_the_same_deadline(serve: Any) -> None:
 
 
 def test_an_idle_connection_is_let_go(serve: Any) -> None:
-    client = serve(limits=Limits(idle_seconds=1))
+    client = serve(limits=ClientLimits(idle_seconds=1))
     with client.raw() as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         said = b""
@@ -105,7 +106,7 @@ def a_large_snapshot() -> Snapshot:
 
 
 def test_a_client_that_does_not_read_is_cut(serve: Any, fake_site: Any) -> None:
-    limits = Limits(connections=1, send_seconds=0.3)
+    limits = ClientLimits(connections=1, send_seconds=0.3)
     client = serve(fake_site(newest=a_large_snapshot()), limits=limits)
     with client.raw() as stalled:
         stalled.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -124,7 +125,7 @@ def health_of(connection: socket.socket) -> bytes:
 
 
 def test_the_connection_that_is_idle_longest_makes_room(serve: Any) -> None:
-    client = serve(limits=Limits(connections=2))
+    client = serve(limits=ClientLimits(connections=2))
     with client.raw() as oldest, client.raw() as newer:
         assert health_of(newer).startswith(b"HTTP/1.1 200 OK")
         assert client("/healthz").status == 200
@@ -133,7 +134,7 @@ def test_the_connection_that_is_idle_longest_makes_room(serve: Any) -> None:
 
 
 def test_without_an_idle_connection_the_newest_is_turned_away(serve: Any, fake_site: Any) -> None:
-    client = serve(fake_site(newest=a_large_snapshot()), limits=Limits(connections=2))
+    client = serve(fake_site(newest=a_large_snapshot()), limits=ClientLimits(connections=2))
     with client.raw() as one, client.raw() as other:
         for stalled in (one, other):
             stalled.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -163,7 +164,7 @@ def test_thousands_of_silent_and_trickling_clients_leave_room_for_a_scrape(
         # The newest of each kind are still connected.
         silent[-1].setblocking(False)
         trickling[-1].send(b"x")
-        assert len(client.server._server.server_state.connections) <= Limits().connections
+        assert len(client.server._server.server_state.connections) <= ClientLimits().connections
 
 
 @contextmanager

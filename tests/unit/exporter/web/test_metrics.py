@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 
 import pytest
 
-from mm2slo_core.catalogue import EXPORTER_SERIES, REPLICATION_LAG_RECORDS
-from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
-from mm2slo_exporter.web import FlowOverview, Readiness, ReloadResult
-from mm2slo_exporter.web.messages import Request
-from mm2slo_exporter.web.routes import respond
-from mm2slo_web.reloaded_access import OPEN
+from mm2slo_core.catalogue.flow_metrics import REPLICATION_LAG_RECORDS
+from mm2slo_core.catalogue.service_metrics import EXPORTER_SERIES
+from mm2slo_exporter.exposition_family import Family
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer, Snapshot
+from mm2slo_exporter.web.exporter_routes import Request, respond
+from mm2slo_exporter.web.flow_overview import ExporterReadiness, FlowOverview, ReloadResult
+from mm2slo_web.web_access import OPEN
 
 CLASSIC = (
     b"# HELP mm2_flow_lag_records Source records that the flow has not yet replicated,"
@@ -92,7 +93,7 @@ def test_a_large_snapshot_arrives_whole_in_every_form(serve: Any, fake_site: Any
     series = [(("us->eu", "us", "eu", f"topic-{n}", "0"), n) for n in range(30_000)]
     snapshot = Renderer().render([Family(REPLICATION_LAG_RECORDS, series)])
     client = serve(fake_site(newest=snapshot))
-    for fmt in Format:
+    for fmt in ExpositionFormat:
         expected = b"".join(snapshot.body(fmt, Encoding.IDENTITY).chunks)
         assert len(expected) > 3_000_000
         for encoding in Encoding:
@@ -127,7 +128,7 @@ class SiteThatAsksKafka:
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def readiness(self) -> Readiness:
+    def readiness(self) -> ExporterReadiness:
         self._kafka.request("readiness")
 
     def overview(self) -> tuple[FlowOverview, ...]:
@@ -140,7 +141,7 @@ class SiteThatAsksKafka:
 def test_a_scrape_picks_the_newest_snapshot_and_asks_nothing_else(fake_site: Any) -> None:
     newest = fake_site().newest
     site = SiteThatAsksKafka(newest, RaisingKafka())
-    for fmt in Format:
+    for fmt in ExpositionFormat:
         request = Request("GET", "/metrics", "127.0.0.1", {"accept": fmt.value})
         response = asyncio.run(respond(request, site, OPEN.authenticator))
         # Not a copy: the very chunks that were rendered.

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_exporter.exposition import Encoding, Format
-from mm2slo_exporter.web.negotiation import choose_encoding, choose_format
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat
+from mm2slo_exporter.web.exporter_routes import choose_encoding, choose_format
 
-OM = Format.OPENMETRICS
-TEXT = Format.CLASSIC
+OM = ExpositionFormat.OPENMETRICS
+TEXT = ExpositionFormat.CLASSIC
 PROMETHEUS_3 = (  # protobuf first
     "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;"
     "encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;"
@@ -49,7 +49,9 @@ PROMETHEUS_3 = (  # protobuf first
         ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", TEXT),
     ],
 )
-def test_the_format_follows_the_accept_header(accept: str | None, chosen: Format | None) -> None:
+def test_the_format_follows_the_accept_header(
+    accept: str | None, chosen: ExpositionFormat | None
+) -> None:
     assert choose_format(accept) is chosen
 
 

@@ -11,28 +11,34 @@ from typing import Any
 import pytest
 
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.web import FlowOverview, FlowReadiness, Readiness, ReloadResult
-from mm2slo_exporter.web.page import duration, render_page
-from mm2slo_exporter.web.routes import is_loopback
+from mm2slo_exporter.web.exporter_routes import is_loopback
+from mm2slo_exporter.web.flow_overview import (
+    ExporterReadiness,
+    FlowOverview,
+    FlowReadiness,
+    ReloadResult,
+    duration,
+    render_page,
+)
 
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 
 
 def test_health_is_ok_while_all_flows_are_evaluated(serve: Any, fake_site: Any) -> None:
     waiting = FlowReadiness(EU_US, ready=False, waiting_for=("heartbeats",))
-    answer = serve(fake_site(ready=Readiness(ready=False, flows=(waiting,))))("/healthz")
+    answer = serve(fake_site(ready=ExporterReadiness(ready=False, flows=(waiting,))))("/healthz")
     assert (answer.status, answer.body) == (200, b"ok\n")
 
 
 def test_health_fails_while_a_flow_is_not_evaluated(serve: Any, fake_site: Any) -> None:
-    site = fake_site(ready=Readiness(ready=True, flows=(), stale_flows=("us->eu",)))
+    site = fake_site(ready=ExporterReadiness(ready=True, flows=(), stale_flows=("us->eu",)))
     answer = serve(site)("/healthz")
     assert (answer.status, answer.body) == (503, b"not evaluated recently: us->eu\n")
 
 
 def test_readiness_says_which_flow_waits_for_what(serve: Any, fake_site: Any) -> None:
     waiting = FlowReadiness(EU_US, ready=False, waiting_for=("checkpoints on us", "heartbeats"))
-    readiness = Readiness(ready=False, flows=(FlowReadiness(US_EU, ready=True), waiting))
+    readiness = ExporterReadiness(ready=False, flows=(FlowReadiness(US_EU, ready=True), waiting))
     client = serve(fake_site(ready=readiness))
     answer = client("/readyz")
     assert answer.status == 503
@@ -48,7 +54,7 @@ def test_readiness_says_which_flow_waits_for_what(serve: Any, fake_site: Any) ->
             },
         ],
     }
-    client.site.ready = Readiness(ready=True, flows=())
+    client.site.ready = ExporterReadiness(ready=True, flows=())
     answer = client("/readyz")
     assert (answer.status, json.loads(answer.body)) == (200, {"ready": True, "flows": []})
 

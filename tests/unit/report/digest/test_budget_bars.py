@@ -5,7 +5,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from digest_samples import at
 
-from mm2slo_report.digest.budget_bars import draw_bar, format_interval, format_spent, format_trend
+from mm2slo_report.digest.digest_message import (
+    draw_bar,
+    format_interval,
+    format_spent,
+    format_trend,
+)
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

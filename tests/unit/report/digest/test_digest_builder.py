@@ -10,19 +10,18 @@ from digest_samples import NOW, at
 from fake_slack import FakeSlackWebhook
 from minute_history import Minutes, objective
 
+from mm2slo_core.config.field_types import Secret
 from mm2slo_core.objectives.exclusion import Exclusion, Span
-from mm2slo_core.reporting.audit_confirmation import AuditedUnit
+from mm2slo_core.reporting.entry_evaluation import AuditedUnit
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, StepCounts
-from mm2slo_core.secret import Secret
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.digest.digest_builder import DigestBuilder
-from mm2slo_report.digest.digest_post import PostResult, post_once
-from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_client.slack_posters import WebhookPoster
+from mm2slo_report.digest.slack_posters import WebhookPoster
+from mm2slo_report.digest.slo_digest import DigestBuilder, PostResult, post_once
 from mm2slo_report.reporter import Reporter
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_store import Store
+from mm2slo_report.service_settings import ReportLinks
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_store.store import Store
 
 DAY = 24 * 60 * MINUTE_MS
 OBJECTIVE = objective(0.99)

@@ -9,15 +9,16 @@ from digest_samples import entry, report
 
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.digest.digest_post import PostResult, post_once
-from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_client.poster import (
+from mm2slo_report.digest.digest_message import Message, build_message
+from mm2slo_report.digest.slo_digest import (
     MessageGoneError,
     PostRefusedError,
+    PostResult,
     PostUnconfirmedError,
+    post_once,
 )
-from mm2slo_report.digest.slack_message import Message, build_message
-from mm2slo_store import Store
+from mm2slo_report.service_settings import ReportLinks
+from mm2slo_store.store import Store
 
 MESSAGE = build_message(report([entry(Flow("us", "eu"))]), [], ReportLinks())
 PERIOD = "7d to 2026-07-20"

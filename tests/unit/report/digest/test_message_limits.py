@@ -9,13 +9,17 @@ from fake_slack.slack_markup import find_unescaped, utf16_length
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.objectives.slo_status import Reason, Status
+from mm2slo_core.indicators.sli_counters import Sli
+from mm2slo_core.objectives.error_budget import Reason, Status
 from mm2slo_core.reporting.report_entry import Confirmation, Incident
-from mm2slo_core.sli_counters import Sli
 from mm2slo_core.topology import Flow
-from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_message import FLOWS, Message, build_message
-from mm2slo_report.digest.terminal_text import format_for_terminal
+from mm2slo_report.digest.digest_message import (
+    MAX_FLOWS,
+    Message,
+    build_message,
+    format_for_terminal,
+)
+from mm2slo_report.service_settings import ReportLinks
 
 NASTY = '&<>`*_~|"\\\n\u202e🙂 :@!#/ab'
 NAMES = st.text(alphabet=NASTY, max_size=300) | st.text(max_size=40)
@@ -98,7 +102,7 @@ def test_message_too_long_omits_flows_and_counts_them() -> None:
     check_message({"text": message.text, "blocks": list(message.blocks)})
     text = "\n".join(texts(message.blocks))
     shown = text.count("*at risk*")
-    assert 1 <= shown < FLOWS
+    assert 1 <= shown < MAX_FLOWS
     assert f"and {20 - shown} more flows: :large_orange_circle: {20 - shown} at risk" in text
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from digest_samples import NOW, report, window
 
-from mm2slo_report.digest.digest_builder import period_key
+from mm2slo_report.digest.slo_digest import period_key
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import pytest
 from digest_samples import texts
 from report_service_fixture import sample_source, start_service
 
-from mm2slo_core.reporting.percent_text import share, signed_share
-from mm2slo_report.digest.digest_builder import DigestBuilder
-from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.rendering.value_format import percent_text
-from mm2slo_store import Store
+from mm2slo_core.quantity_text import share_text, signed_share_text
+from mm2slo_report.digest.slo_digest import DigestBuilder
+from mm2slo_report.rendering.report_text import percent_text
+from mm2slo_report.service_settings import ReportLinks
+from mm2slo_store.store import Store
 
 LINK = re.compile(r"<http://localhost(/[^|]+)\|Full report>")
 
@@ -30,8 +30,8 @@ def test_linked_report_shows_the_figures_of_the_digest(tmp_path: Path, period: s
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         answer = service.client.get(found[1].replace("format=html", "format=json")).json()
     figures = [
-        f"{share(each['sli_ratio'])}, objective {percent_text(each['objective_ratio'])}; "
-        f"budget {signed_share(each['budget']['remaining_ratio'])}"
+        f"{share_text(each['sli_ratio'])}, objective {percent_text(each['objective_ratio'])}; "
+        f"budget {signed_share_text(each['budget']['remaining_ratio'])}"
         for each in answer["entries"]
         if each["sli_ratio"] is not None
     ]

@@ -7,8 +7,8 @@ from urllib.error import URLError
 
 import pytest
 
-from mm2slo_report.digest.slack_client.poster import PostRefusedError, PostUnconfirmedError
-from mm2slo_report.digest.slack_client.retry import SlackReply, post_with_retries
+from mm2slo_report.digest.slack_posters import SlackReply, post_with_retries
+from mm2slo_report.digest.slo_digest import PostRefusedError, PostUnconfirmedError
 
 
 def retry_waits(failure: Exception, then: type[Exception]) -> list[float]:

@@ -13,19 +13,20 @@ from digest_samples import entry, report
 from fake_slack import FakeSlackApi, FakeSlackWebhook
 from fake_slack.slack_web_api import TOKEN
 
-from mm2slo_core.secret import Secret
+from mm2slo_core.config.field_types import Secret
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_client import slack_posters as webhook_module
-from mm2slo_report.digest.slack_client.poster import (
+from mm2slo_report.digest import slack_posters as webhook_module
+from mm2slo_report.digest.digest_message import build_message
+from mm2slo_report.digest.slack_posters import BotPoster, WebhookPoster
+from mm2slo_report.digest.slo_digest import (
     MessageGoneError,
     PostRefusedError,
     PostUnconfirmedError,
+    read_bot_token,
+    read_webhook_url,
 )
-from mm2slo_report.digest.slack_client.slack_posters import BotPoster, WebhookPoster
-from mm2slo_report.digest.slack_client.slack_secrets import bot_token, webhook_url
-from mm2slo_report.digest.slack_message import build_message
+from mm2slo_report.service_settings import ReportLinks
 
 CHANNEL = "C0123456789"
 MESSAGE = build_message(
@@ -286,18 +287,18 @@ def test_webhook_url_invalid_file_is_refused_without_its_content(
     path = tmp_path / "hook"
     path.write_text(content + "\n", encoding="utf-8")
     with pytest.raises(UserError, match="does not hold the URL of a webhook") as refused:
-        webhook_url(path)
+        read_webhook_url(path)
     assert "s3cret" not in str(refused.value)
 
 
 def test_webhook_url_and_bot_token_are_stripped(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_text("https://hooks.slack.com/services/T/B/x\n", encoding="utf-8")
-    assert webhook_url(path).reveal() == "https://hooks.slack.com/services/T/B/x"
+    assert read_webhook_url(path).reveal() == "https://hooks.slack.com/services/T/B/x"
     with pytest.raises(UserError, match="starts with xoxb-") as refused:
-        bot_token(path)
+        read_bot_token(path)
     assert "hooks" not in str(refused.value)
     path.write_text("xoxb-1\n", encoding="utf-8")
-    assert bot_token(path).reveal() == "xoxb-1"
+    assert read_bot_token(path).reveal() == "xoxb-1"
     with pytest.raises(UserError, match="No such file"):
-        bot_token(tmp_path / "none")
+        read_bot_token(tmp_path / "none")

@@ -5,7 +5,7 @@ from fake_slack.slack_markup import find_unescaped, utf16_length
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_report.digest.slack_markup import format_code, slack_length, truncate, unescape
+from mm2slo_report.digest.digest_message import format_code, slack_length, truncate, unescape
 
 
 def test_truncate_escapes_markup() -> None:

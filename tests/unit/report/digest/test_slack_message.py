@@ -6,12 +6,12 @@ import pytest
 from digest_samples import NOW, at, detail, entry, report, texts, window
 from fake_slack import check_message
 
-from mm2slo_core.objectives.slo_status import Reason, Status
+from mm2slo_core.indicators.sli_counters import Sli
+from mm2slo_core.objectives.error_budget import Reason, Status
 from mm2slo_core.reporting.report_entry import Confirmation, Incident
-from mm2slo_core.sli_counters import Sli
 from mm2slo_core.topology import Flow
-from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_message import FLOWS, Message, build_message
+from mm2slo_report.digest.digest_message import MAX_FLOWS, Message, build_message
+from mm2slo_report.service_settings import ReportLinks
 
 US_EU, EU_US, AP_EU = Flow("us", "eu"), Flow("eu", "us"), Flow("ap", "eu")
 LINKS = ReportLinks("https://slo.example/")
@@ -201,7 +201,7 @@ def test_omitted_flows_are_counted_by_status() -> None:
     entries = [entry(flow, good=9_980, bad=20) for flow in flows[:10]]
     entries += [entry(flow) for flow in flows[10:]]
     text = message_text(build_message(report(entries), [], LINKS))
-    assert text.count("*breached*") == FLOWS
+    assert text.count("*breached*") == MAX_FLOWS
     assert (
         f"and 92 more flows: :red_circle: 2 breached   :large_green_circle: 90 met "
         f"(<{URL}|show all>)"

@@ -2,11 +2,10 @@
 
 from digest_samples import entry, report
 
-from mm2slo_core.sli_counters import Sli
+from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_core.topology import Flow
-from mm2slo_report.digest.report_links import ReportLinks
-from mm2slo_report.digest.slack_message import build_message
-from mm2slo_report.digest.terminal_text import format_for_terminal
+from mm2slo_report.digest.digest_message import build_message, format_for_terminal
+from mm2slo_report.service_settings import ReportLinks
 
 
 def test_format_for_terminal_wraps_at_80_columns() -> None:

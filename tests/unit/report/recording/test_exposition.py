@@ -5,17 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorder_fakes import AVAILABILITY, LATENCY, exposition
 
-from mm2slo_core.catalogue import (
-    PROCESS_START_TIME_SECONDS,
+from mm2slo_core.catalogue.flow_metrics import (
     SLI_EVENTS_TOTAL,
     SLI_GOOD_EVENTS_TOTAL,
     SLI_UNKNOWN_EVENTS_TOTAL,
 )
+from mm2slo_core.catalogue.service_metrics import PROCESS_START_TIME_SECONDS
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.step_counts import Indicator, Tally
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer
-from mm2slo_report.recording.exposition import InvalidExpositionError, Page, read_page
+from mm2slo_exporter.exposition_family import Family
+from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer
+from mm2slo_report.recording.scraped_counters import InvalidExpositionError, Page, read_page
 
 LABELS = 'flow="us->eu",source="us",target="eu",sli="availability",tier="all"'
 
@@ -46,13 +47,13 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_character
 @given(
     aliases=st.lists(st.tuples(NAMES, NAMES), max_size=4, unique=True),
     counts=st.tuples(st.integers(0, 2**53), st.integers(0, 2**53), st.floats(0, 1e300)),
-    form=st.sampled_from(Format),
+    form=st.sampled_from(ExpositionFormat),
     size=st.integers(1, 400),
 )
 def test_read_page_parses_exporter_output_in_chunks_of_any_size(
     aliases: list[tuple[str, str]],
     counts: tuple[int, int, float],
-    form: Format,
+    form: ExpositionFormat,
     size: int,
 ) -> None:
     keys = [SliKey(Sli.LATENCY, 'a"b\\n}'), SliKey(Sli.ORDER)]
@@ -67,7 +68,7 @@ def test_read_page_parses_exporter_output_in_chunks_of_any_size(
         families.append(Family(metric, [(labels, value) for labels in series]))
     body = b"".join(Renderer().render(families).body(form, Encoding.IDENTITY).chunks)
     chunks = [body[at : at + size] for at in range(0, len(body), size)]
-    page = read_page(chunks, openmetrics=form is Format.OPENMETRICS)
+    page = read_page(chunks, openmetrics=form is ExpositionFormat.OPENMETRICS)
     assert page == Page(tallies=dict.fromkeys(indicators, Tally(*counts)), started=1500)
 
 

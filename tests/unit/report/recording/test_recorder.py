@@ -11,13 +11,15 @@ from recorder_fakes.fake_exporter import FakeExporter
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import STEP_MS, SpanCounts, Tally
-from mm2slo_report.recording.history_store import HistoryStore
+from mm2slo_report.recording.exporter_scraper import ScrapeTarget
 from mm2slo_report.recording.recorder import Recorder
-from mm2slo_report.recording.recorder_health import RecorderHealth
-from mm2slo_report.recording.recorder_lease import RecorderLease
-from mm2slo_report.recording.scraper import Target
-from mm2slo_report.sources.recorder_source import RecorderSource
-from mm2slo_store import Store
+from mm2slo_report.recording.recorder_history import (
+    HistoryStore,
+    RecorderHealth,
+    RecorderLease,
+    RecorderSource,
+)
+from mm2slo_store.store import Store
 
 SECOND = 1000
 DAY = 86_400.0
@@ -68,7 +70,7 @@ class Stage:
         """Start a recorder from the store."""
         lease = None if self.holder is None else RecorderLease(self.store, self.holder, 15)
         self.recorder = Recorder(
-            [Target.at(self.exporter.serving.address)],
+            [ScrapeTarget.at(self.exporter.serving.address)],
             self.store,
             self.clock,
             lease=lease,

@@ -15,7 +15,7 @@ from recorder_fakes.fake_exporter import FakeExporter
 from store_specs.audit_process import start_module
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 KILLS = 50
 TIMEOUT = 60.0

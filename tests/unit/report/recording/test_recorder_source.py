@@ -5,8 +5,8 @@ from recorder_fakes import AVAILABILITY
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.sources.recorder_source import RecorderSource
-from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_report.recording.recorder_history import RecorderSource
+from mm2slo_report.sli_source import SliSourceError
 
 DAY = 86_400.0
 

@@ -7,9 +7,8 @@ import pytest
 from recorder_fakes import AVAILABILITY, RecordedHistory, exposition
 from recorder_fakes.fake_exporter import FakeExporter
 
-from mm2slo_report.recording.recorder import Recorder
-from mm2slo_report.recording.recording_thread import RecordingThread
-from mm2slo_report.recording.scraper import Target
+from mm2slo_report.recording.exporter_scraper import ScrapeTarget
+from mm2slo_report.recording.recorder import Recorder, RecordingThread
 
 TIMEOUT = 20.0
 
@@ -36,7 +35,7 @@ def test_recording_thread_records_until_it_is_stopped() -> None:
 
     memory = RecordedHistory(on_step=on_step)
     with FakeExporter(body=exposition({AVAILABILITY: (1, 1, 0)})) as exporter:
-        recorder = Recorder([Target.at(exporter.address)], memory, fast)
+        recorder = Recorder([ScrapeTarget.at(exporter.address)], memory, fast)
         with RecordingThread(recorder, fast, interval=0.05) as thread:
             assert reached(stored)
             assert thread.is_alive
@@ -68,7 +67,7 @@ def test_hanging_exporter_delays_neither_others_nor_the_end() -> None:
         FakeExporter(body=page, hold=threading.Event()) as hanging,
         FakeExporter(body=page) as exporter,
     ):
-        targets = [Target.at(hanging.address), Target.at(exporter.address)]
+        targets = [ScrapeTarget.at(hanging.address), ScrapeTarget.at(exporter.address)]
         recorder = Recorder(targets, RecordedHistory(), now_ms, timeout=60)
         with RecordingThread(recorder, now_ms, interval=0.05):
             assert reached(exporter.answered)

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from recorder_fakes import AVAILABILITY, LATENCY
 
 from mm2slo_core.reporting.step_counts import Indicator, Tally
-from mm2slo_report.recording.exposition import Page
-from mm2slo_report.recording.replica_counters import ReplicaCounters
-from mm2slo_report.recording.tally_arithmetic import plus
-from mm2slo_store import CounterState
+from mm2slo_report.recording.scraped_counters import Page, ReplicaCounters, add_tallies
+from mm2slo_store.sli_history import CounterState
 
 SECOND = 1000
 
@@ -33,7 +31,7 @@ class Totals:
         """Add a round; returns the measured indicators."""
         found = self.counters.add(at, pages)
         for each, increase in found.items():
-            self.tallies[each] = plus(self.tallies.get(each, Tally()), increase)
+            self.tallies[each] = add_tallies(self.tallies.get(each, Tally()), increase)
         self.states |= {(each.replica, each.indicator): each for each in self.counters.states}
         return set(found)
 

@@ -3,16 +3,15 @@
 import threading
 from dataclasses import dataclass, field
 
-from mm2slo_report.recording.exposition import Page
-from mm2slo_report.recording.scrape_rounds import ScrapeRounds
-from mm2slo_report.recording.scraper import ScrapeError, Target
+from mm2slo_report.recording.exporter_scraper import ScrapeError, ScrapeRounds, ScrapeTarget
+from mm2slo_report.recording.scraped_counters import Page
 
 
 @dataclass
 class SlowScraper:
     """Returns numbered pages once `go` is set."""
 
-    target: Target = field(default_factory=lambda: Target.at("http://slow"))
+    target: ScrapeTarget = field(default_factory=lambda: ScrapeTarget.at("http://slow"))
     go: threading.Event = field(default_factory=threading.Event)
     returned: threading.Event = field(default_factory=threading.Event)
     pages: int = 0
@@ -67,7 +66,7 @@ def test_scrape_ignores_a_page_that_is_too_late() -> None:
 
 
 def test_scrape_ignores_a_page_of_the_previous_round() -> None:
-    slow, other = SlowScraper(), ReleasingScraper(target=Target.at("http://other"))
+    slow, other = SlowScraper(), ReleasingScraper(target=ScrapeTarget.at("http://other"))
     other.held = slow
     rounds = ScrapeRounds([slow, other], timeout=0.01)
     rounds.scrape()

@@ -13,7 +13,7 @@ from recorder_fakes import AVAILABILITY, OPENMETRICS, exposition
 from recorder_fakes.fake_exporter import FakeExporter
 
 from mm2slo_core.reporting.step_counts import Tally
-from mm2slo_report.recording.scraper import ScrapeError, Scraper, Target
+from mm2slo_report.recording.exporter_scraper import ScrapeError, Scraper, ScrapeTarget
 
 PAGE = exposition({AVAILABILITY: (3, 4, 1)}, others=2000)
 
@@ -24,7 +24,7 @@ def exporter() -> Iterator[FakeExporter]:
         yield serving
 
 
-def scrape_error(target: Target, **limits: float) -> str:
+def scrape_error(target: ScrapeTarget, **limits: float) -> str:
     scraper = Scraper(
         target, timeout=limits.get("timeout", 10), max_bytes=int(limits.get("max_bytes", 1e9))
     )
@@ -36,7 +36,7 @@ def scrape_error(target: Target, **limits: float) -> str:
     return str(raised.value)
 
 
-def scrape_tally(target: Target) -> Tally:
+def scrape_tally(target: ScrapeTarget) -> Tally:
     scraper = Scraper(target)
     try:
         return scraper.scrape().tallies[AVAILABILITY]
@@ -52,7 +52,7 @@ def test_scrape_reads_pages_of_any_encoding_and_chunk_size(
     exporter.body = PAGE if piece > 1 else exposition({AVAILABILITY: (3, 4, 1)})
     exporter.compressed, exporter.piece = coding == "gzip", piece
     exporter.content_type = OPENMETRICS
-    assert scrape_tally(Target.at(exporter.address + "/")) == Tally(3, 4, 1)
+    assert scrape_tally(ScrapeTarget.at(exporter.address + "/")) == Tally(3, 4, 1)
     (asked,) = exporter.requests
     assert asked["accept-encoding"] == "gzip"
     assert asked["accept"].startswith("application/openmetrics-text;version=1.0.0")
@@ -61,7 +61,7 @@ def test_scrape_reads_pages_of_any_encoding_and_chunk_size(
 
 def test_scrape_reads_the_token_file_each_time(exporter: FakeExporter, tmp_path: Path) -> None:
     token = tmp_path / "token"
-    scraper = Scraper(Target.at(exporter.address, token_file=token))
+    scraper = Scraper(ScrapeTarget.at(exporter.address, token_file=token))
     for secret in ("first", "second"):
         token.write_text(secret + "\n", encoding="utf-8")
         scraper.scrape()
@@ -79,7 +79,7 @@ def test_scrape_ignores_netrc_and_proxy_settings(
     netrc.write_text("machine 127.0.0.1 login me password mine\n", encoding="utf-8")
     monkeypatch.setenv("NETRC", str(netrc))
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    assert scrape_tally(Target.at(exporter.address)) == Tally(3, 4, 1)
+    assert scrape_tally(ScrapeTarget.at(exporter.address)) == Tally(3, 4, 1)
     assert "authorization" not in exporter.requests[0]
 
 
@@ -89,8 +89,8 @@ def test_scrape_tls_trusts_only_the_given_ca(tmp_path: Path) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(tls)
     with FakeExporter(body=PAGE, tls=tls) as exporter:
-        assert scrape_tally(Target.at(exporter.address, ca_file=ca_file)) == Tally(3, 4, 1)
-        text = scrape_error(Target.at(exporter.address))
+        assert scrape_tally(ScrapeTarget.at(exporter.address, ca_file=ca_file)) == Tally(3, 4, 1)
+        text = scrape_error(ScrapeTarget.at(exporter.address))
     assert text.startswith("the certificate is not trusted, or TLS failed: ")
     assert "certificate verify failed" in text
 
@@ -116,25 +116,27 @@ def test_scrape_invalid_response_raises_scrape_error(
 ) -> None:
     for name, value in changes.items():
         setattr(exporter, name, value)
-    assert expected in scrape_error(Target.at(exporter.address))
+    assert expected in scrape_error(ScrapeTarget.at(exporter.address))
 
 
 def test_scrape_page_too_large_when_decompressed_is_refused(exporter: FakeExporter) -> None:
     exporter.body, exporter.compressed = "# " + "x" * 500 + "\n", True
     exporter.body *= 10_000
-    assert scrape_error(Target.at(exporter.address), max_bytes=1e6) == (
+    assert scrape_error(ScrapeTarget.at(exporter.address), max_bytes=1e6) == (
         "the page is larger than 1000000 bytes"
     )
 
 
 def test_scrape_without_response_times_out(exporter: FakeExporter) -> None:
     exporter.hold = threading.Event()
-    assert scrape_error(Target.at(exporter.address), timeout=0.05) == "no response within 0.05 s"
+    assert (
+        scrape_error(ScrapeTarget.at(exporter.address), timeout=0.05) == "no response within 0.05 s"
+    )
 
 
 def test_scrape_slow_page_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        target = Target.at(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        target = ScrapeTarget.at(f"http://127.0.0.1:{listener.getsockname()[1]}")
         ended = threading.Event()
 
         def trickle() -> None:
@@ -157,22 +159,22 @@ def test_scrape_slow_page_times_out() -> None:
 def test_scrape_connection_refused_and_missing_token_file_are_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    assert scrape_error(Target.at(address)) == "connection failed: Connection refused"
+    assert scrape_error(ScrapeTarget.at(address)) == "connection failed: Connection refused"
     missing = tmp_path / "token"
-    text = scrape_error(Target.at(address, token_file=missing))
+    text = scrape_error(ScrapeTarget.at(address, token_file=missing))
     assert text == f"cannot read a file: {missing}: No such file or directory"
 
 
 def test_scrape_invalid_secret_is_not_shown(exporter: FakeExporter, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("sec\nret", encoding="utf-8")
-    text = scrape_error(Target.at(exporter.address, token_file=token))
+    text = scrape_error(ScrapeTarget.at(exporter.address, token_file=token))
     assert text == "invalid request: a secret or the address contains forbidden characters"
     token.write_bytes(b"\xff\xfe")
-    text = scrape_error(Target.at(exporter.address, token_file=token))
+    text = scrape_error(ScrapeTarget.at(exporter.address, token_file=token))
     assert text == "a file with a secret is not UTF-8 text"
 
 
 def test_target_name_omits_credentials() -> None:
-    target = Target.at("https://me:secret@exporter.example:9469/under/")
+    target = ScrapeTarget.at("https://me:secret@exporter.example:9469/under/")
     assert target.name == "https://exporter.example:9469/under/metrics"

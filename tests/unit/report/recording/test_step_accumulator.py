@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 from recorder_fakes import AVAILABILITY, LATENCY, NOON, RecordedHistory
 
 from mm2slo_core.reporting.step_counts import STEP_MS, Tally
-from mm2slo_report.recording.exposition import Page
-from mm2slo_report.recording.step_accumulator import StepAccumulator
-from mm2slo_store import CounterState
+from mm2slo_report.recording.scraped_counters import Page, StepAccumulator
+from mm2slo_store.sli_history import CounterState
 
 SECOND = 1000
 

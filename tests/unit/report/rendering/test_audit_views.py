@@ -13,11 +13,15 @@ from mm2slo_core.audit.audit_scope import (
     TimestampType,
     Window,
 )
-from mm2slo_core.audit.latency_histogram import bucket
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, Evidence, LatencyCells
-from mm2slo_core.timeline_record import Side
-from mm2slo_report.rendering.audit_views import audit_view, latency_view
+from mm2slo_core.audit.unit_outcome import (
+    AffinityOutcome,
+    Evidence,
+    LatencyCells,
+    Verdict,
+    latency_bucket,
+)
+from mm2slo_core.records.timeline_record import Side
+from mm2slo_report.rendering.page_views import audit_view, latency_view
 from mm2slo_store.audit_rows import (
     Run,
     RunHeader,
@@ -56,7 +60,7 @@ def unit(topic: str = "us.orders", **named: Any) -> StoredUnit:
         counts={Verdict.MATCHED: 98, Verdict.LOST: 2, Verdict.MOVED: 0, Verdict.DUPLICATE: 7},
         copied_again=7,
         source_bytes=0,
-        end_to_end=LatencyCells({(bucket(100), bucket(200)): 300}),
+        end_to_end=LatencyCells({(latency_bucket(100), latency_bucket(200)): 300}),
         transfer=LatencyCells(),
         without_bracket=0,
         affinity=AffinityOutcome(),

@@ -10,21 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_report import DAY_MS, LATENCIES, NOW
 
-from mm2slo_core.objectives.slo_status import Status
-from mm2slo_core.reporting.report_entry import Day
+from mm2slo_core.objectives.error_budget import Status
+from mm2slo_core.reporting.report_entry import BudgetPart
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering import PercentileView
-from mm2slo_report.rendering.budget_steps import end_text
-from mm2slo_report.rendering.burn_down_chart import HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
-from mm2slo_report.rendering.flow_map import MapFlow, flow_map
-from mm2slo_report.rendering.latency_chart import latency_chart
+from mm2slo_report.rendering.page_views import PercentileView
+from mm2slo_report.rendering.report_charts import (
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    MapFlow,
+    burn_down,
+    end_text,
+    flow_map,
+    latency_chart,
+)
 
 
-def spent(*shares: float | None) -> list[Day]:
+def spent(*shares: float | None) -> list[BudgetPart]:
     first = NOW - len(shares) * DAY_MS
     return [
-        Day(first + number * DAY_MS, first + (number + 1) * DAY_MS, 1.0, share)
+        BudgetPart(first + number * DAY_MS, first + (number + 1) * DAY_MS, 1.0, share)
         for number, share in enumerate(shares)
     ]
 
@@ -71,7 +79,7 @@ def test_burn_down_of_minutes_has_full_width_and_clock_labels() -> None:
     start = NOW - 4 * MINUTE_MS
     shares = (0.0, 3.0, 1.0, 0.0)
     minutes = [
-        Day(start + number * MINUTE_MS, start + (number + 1) * MINUTE_MS, 1.0, share)
+        BudgetPart(start + number * MINUTE_MS, start + (number + 1) * MINUTE_MS, 1.0, share)
         for number, share in enumerate(shares)
     ]
     chart = burn_down(minutes, UTC, whole_end=NOW)
@@ -88,7 +96,9 @@ def test_burn_down_of_minutes_has_full_width_and_clock_labels() -> None:
 def test_burn_down_steps_over_midnight_have_dates() -> None:
     start = NOW - 20 * 60 * MINUTE_MS
     steps = [
-        Day(start + number * 30 * MINUTE_MS, start + (number + 1) * 30 * MINUTE_MS, 1.0, 0.01)
+        BudgetPart(
+            start + number * 30 * MINUTE_MS, start + (number + 1) * 30 * MINUTE_MS, 1.0, 0.01
+        )
         for number in range(40)
     ]
     chart = burn_down(steps, UTC, whole_end=NOW)

@@ -7,8 +7,9 @@ import pytest
 from sample_report import sample_details, sample_report
 from sample_report.format_assertions import check_csv, check_html, check_markdown
 
-from mm2slo_core.reporting.percent_text import share
-from mm2slo_report.rendering import as_csv, as_html, as_markdown, page
+from mm2slo_core.quantity_text import share_text
+from mm2slo_report.rendering.report_exports import as_csv, as_markdown
+from mm2slo_report.rendering.report_html import as_html, status_page_html
 from mm2slo_report.rendering.report_models import ObjectiveList
 
 REPORT = sample_report()
@@ -25,7 +26,7 @@ def test_csv_has_exact_values_of_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "html", [as_html(REPORT, sample_details()), page(REPORT)], ids=["report", "page"]
+    "html", [as_html(REPORT, sample_details()), status_page_html(REPORT)], ids=["report", "page"]
 )
 def test_html_has_exact_values_of_json(html: str) -> None:
     check_html(html, ENTRIES)
@@ -38,4 +39,4 @@ def test_markdown_has_values_of_json_as_text() -> None:
 def test_share_with_bad_events_is_never_100_percent() -> None:
     for entry in ENTRIES:
         if entry["events"]["bad"]:
-            assert share(entry["sli_ratio"]) != "100 %"
+            assert share_text(entry["sli_ratio"]) != "100 %"

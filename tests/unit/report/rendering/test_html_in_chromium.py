@@ -12,10 +12,10 @@ from chromium import Tab, browsing
 from chromium.headless import find_chromium
 from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, sample_details, sample_report
 
-from mm2slo_core.reporting.entry_order import worst_first
+from mm2slo_core.reporting.report_entry import worst_first
 from mm2slo_core.reporting.slo_report import Report
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering import as_html, page
+from mm2slo_report.rendering.report_html import as_html, status_page_html
 
 pytestmark = [
     pytest.mark.long,
@@ -40,9 +40,9 @@ def fleet_report() -> Report:
 
 
 PAGES = {
-    "page": page(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS),
+    "page": status_page_html(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS),
     "report": as_html(REPORT, DETAILS),
-    "fleet": page(fleet_report()),
+    "fleet": status_page_html(fleet_report()),
     "objective": as_html(replace(REPORT, entries=(DETAILS[0].entry,)), DETAILS[:1]),
 }
 SIZES = {"desktop": (1280, 900), "phone": (390, 844), "small phone": (360, 780)}

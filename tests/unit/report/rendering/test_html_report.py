@@ -19,20 +19,16 @@ from sample_report.parsed_output import Document
 
 from mm2slo_core.reporting.slo_report import Report
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering import (
-    CONTENT_SECURITY_POLICY,
-    FlowView,
-    References,
-    as_html,
-    page,
-)
+from mm2slo_report.rendering.page_views import FlowStatusView
+from mm2slo_report.rendering.report_html import CONTENT_SECURITY_POLICY, as_html, status_page_html
+from mm2slo_report.service_settings import References
 
 REPORT = sample_report()
 DETAILS = sample_details()
-PAGE = page(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS)
+PAGE = status_page_html(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS)
 REPORT_HTML = as_html(REPORT, DETAILS)
 EMPTY_REPORT = Report(as_of=REPORT.as_of, source="recorder", zone="UTC", window=None, entries=())
-EMPTY = page(EMPTY_REPORT)
+EMPTY = status_page_html(EMPTY_REPORT)
 ALL = pytest.mark.parametrize("html", [PAGE, REPORT_HTML, EMPTY], ids=["page", "report", "empty"])
 
 
@@ -113,13 +109,15 @@ def test_status_page_contains_report_values() -> None:
 def test_evidence_without_a_timestamp_has_no_record_time() -> None:
     found = AUDITS[0].evidence[0]
     found = replace(found, evidence=replace(found.evidence, timestamp=-1))
-    html = page(REPORT, audits=[replace(AUDITS[0], evidence=(found,))])
+    html = status_page_html(REPORT, audits=[replace(AUDITS[0], evidence=(found,))])
     assert '<td role="cell" data-label="Record time"><span>n/a</span></td>' in html
     assert "1969-12-31" not in html
 
 
 def test_audit_without_judged_records_shows_no_fault_verdict() -> None:
-    html = page(REPORT, audits=[replace(AUDITS[0], state="finished", counts={}, faults=0)])
+    html = status_page_html(
+        REPORT, audits=[replace(AUDITS[0], state="finished", counts={}, faults=0)]
+    )
     section = Document(html[html.index('id="audits"') :]).text
     assert "no records judged" in section
     assert "no faults" not in section
@@ -167,14 +165,14 @@ def test_incidents_link_to_logs_of_their_flow_and_time() -> None:
 
 
 def test_links_use_external_service_url() -> None:
-    html = page(REPORT, references=References(service="https://slo.example.test/mm2"))
+    html = status_page_html(REPORT, references=References(service="https://slo.example.test/mm2"))
     links = {each.attributes["href"] for each in Document(html).elements if each.tag == "a"}
     assert f"https://slo.example.test/mm2/slo/{REPORT.entries[0].id}" in links
     # Format links keep the instant.
     at = "at=2026-07-14T10%3A30%3A00Z"
     assert f"https://slo.example.test/mm2/slo/report?format=csv&{at}" in links
     over = replace(REPORT, window=replace(REPORT.entries[0].window, name="28d"))
-    html = page(over, references=References(service="https://slo.example.test/mm2"))
+    html = status_page_html(over, references=References(service="https://slo.example.test/mm2"))
     links = {each.attributes["href"] for each in Document(html).elements if each.tag == "a"}
     assert f"https://slo.example.test/mm2/slo/report?format=md&{at}&period=28d" in links
 
@@ -185,8 +183,10 @@ def test_times_use_time_zone_of_report() -> None:
 
 
 def test_many_flows_are_drawn_partly_and_listed_fully() -> None:
-    flows = [FlowView(flow=Flow(f"c{number}", "hub"), state="running") for number in range(40)]
-    html = page(EMPTY_REPORT, flows)
+    flows = [
+        FlowStatusView(flow=Flow(f"c{number}", "hub"), state="running") for number in range(40)
+    ]
+    html = status_page_html(EMPTY_REPORT, flows)
     found = Document(html)
     assert found.faults == []
     assert "27 more flows with the same or a better status are not drawn" in found.text
@@ -196,14 +196,14 @@ def test_many_flows_are_drawn_partly_and_listed_fully() -> None:
 
 
 def test_groups_that_are_not_ready_come_first() -> None:
-    html = page(REPORT, readiness=GROUPS)
+    html = status_page_html(REPORT, readiness=GROUPS)
     section = html[html.index('id="failover"') :]
     places = [section.index(each) for each in ("search-indexer", "ledger", "billing")]
     assert places == sorted(places)
 
 
 def test_groups_show_unreplicated_records_and_their_age() -> None:
-    html = page(REPORT, readiness=GROUPS)
+    html = status_page_html(REPORT, readiness=GROUPS)
     assert 'data-label="Unreplicated"><span>1,183</span><small>20 s</small>' in html
     assert 'data-label="Lag on source"><span>307</span><small>42 s</small>' in html
     assert 'data-label="Lag on target"><span>1,490</span></td>' in html
@@ -227,21 +227,23 @@ def test_warning_of_all_objectives_is_shown_once() -> None:
     entries = [replace(each, warnings=(common,)) for each in REPORT.entries]
     entries[2] = replace(entries[2], warnings=(own, common))
     for html in (
-        page(replace(REPORT, entries=tuple(entries))),
+        status_page_html(replace(REPORT, entries=tuple(entries))),
         as_html(replace(REPORT, entries=tuple(entries))),
     ):
         assert f'<p class="notice" role="note">All objectives: {common}</p>' in html
         assert html.count(common) == 1
         assert html.count(f"<li>{own}</li>") == 1
     other = replace(entries[3], warnings=())
-    html = page(replace(REPORT, entries=(*entries[:3], other, *entries[4:])))
+    html = status_page_html(replace(REPORT, entries=(*entries[:3], other, *entries[4:])))
     assert html.count(f"<li>{common}</li>") == len(entries) - 1
     assert html.count("<ul") - html.count('<ul class="notes">') == 1  # the navigation list
 
 
 def test_warning_of_single_objective_stays_in_its_row() -> None:
     (first, *_) = REPORT.entries
-    html = page(replace(REPORT, entries=(replace(first, warnings=("only 3 of 28 days of data",)),)))
+    html = status_page_html(
+        replace(REPORT, entries=(replace(first, warnings=("only 3 of 28 days of data",)),))
+    )
     assert "<li>only 3 of 28 days of data</li>" in html
     assert "All objectives" not in html
 
@@ -258,8 +260,8 @@ def test_warning_of_single_objective_stays_in_its_row() -> None:
 def test_headline_mentions_stopped_flows(
     states: tuple[str | None, ...], headline: str | None
 ) -> None:
-    flows = [FlowView(flow=Flow("us", f"c{n}"), state=each) for n, each in enumerate(states)]
-    html = page(REPORT, flows)
+    flows = [FlowStatusView(flow=Flow("us", f"c{n}"), state=each) for n, each in enumerate(states)]
+    html = status_page_html(REPORT, flows)
     found = re.search(r"<h1>.*?</svg>(.*?)</h1>", html, re.DOTALL)
     assert found is not None
     assert found[1] == (headline or "1 of 8 objectives is breached")
@@ -267,5 +269,5 @@ def test_headline_mentions_stopped_flows(
 
 
 def test_headline_of_stopped_flow_has_breached_icon() -> None:
-    html = page(EMPTY_REPORT, [FlowView(flow=Flow("us", "eu"), state="stopped")])
+    html = status_page_html(EMPTY_REPORT, [FlowStatusView(flow=Flow("us", "eu"), state="stopped")])
     assert '<h1><svg class="breached"' in html

@@ -12,20 +12,13 @@ import pytest
 from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, sample_details, sample_report
 from sample_report.parsed_output import Document, cells
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.report_entry import Confirmation, Entry, WindowKind
-from mm2slo_core.reporting.slo_report import Detail, Report
-from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.reporting.slo_report import EntryDetail, Report
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering import (
-    AuditView,
-    FlowView,
-    GroupView,
-    LatencyView,
-    as_csv,
-    as_html,
-    as_markdown,
-    page,
-)
+from mm2slo_report.rendering.page_views import AuditView, FlowStatusView, GroupView, LatencyView
+from mm2slo_report.rendering.report_exports import as_csv, as_markdown
+from mm2slo_report.rendering.report_html import as_html, status_page_html
 
 ATTACKS = (
     "javascript:alert(1)",
@@ -43,7 +36,7 @@ class Parts:
 
     report: Report
     entry: Entry
-    flow: FlowView = FLOWS[0]
+    flow: FlowStatusView = FLOWS[0]
     group: GroupView = GROUPS[1]
     audit: AuditView = AUDITS[0]
     latency: LatencyView = LATENCIES[0]
@@ -59,8 +52,8 @@ class Parts:
         """The HTML of the page and of the report."""
         report = replace(self.report, entries=(self.entry, *self.report.entries[1:]))
         found = sample_details()[0]
-        details = (Detail(entry=self.entry, days=found.days, incidents=found.incidents),)
-        return page(
+        details = (EntryDetail(entry=self.entry, days=found.days, incidents=found.incidents),)
+        return status_page_html(
             report,
             (self.flow,),
             (self.group,),

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from sample_report import NOW, WEST, sample_details, sample_entries, sample_report
 
+from mm2slo_core.indicators.sli_counters import SliKey
 from mm2slo_core.reporting.report_entry import Entry
 from mm2slo_core.reporting.slo_report import Report
-from mm2slo_core.sli_counters import SliKey
-from mm2slo_report.rendering import References, entry_models, report_models
+from mm2slo_report.rendering import report_models
+from mm2slo_report.service_settings import References
 
 ENTRIES = {each.id: each for each in sample_entries()}
 FIELDS = {
@@ -22,8 +23,8 @@ FIELDS = {
 }  # fmt: skip
 
 
-def entry_document(entry: Entry, references: References = entry_models.NO_REFERENCES) -> Any:
-    return json.loads(entry_models.Entry.of(entry, references).model_dump_json())
+def entry_document(entry: Entry, references: References = report_models.NO_REFERENCES) -> Any:
+    return json.loads(report_models.ObjectiveEntry.of(entry, references).model_dump_json())
 
 
 def report_document(report: Report) -> Any:
@@ -157,7 +158,7 @@ def test_detail_has_days_and_incidents() -> None:
         if each.entry.objective.flow == WEST
         and each.entry.objective.key == SliKey(each.entry.objective.key.sli)
     )
-    found = json.loads(report_models.Detail.of(detail).model_dump_json())
+    found = json.loads(report_models.ObjectiveDetail.of(detail).model_dump_json())
     assert len(found["days"]) == 29
     assert sum(each["bad_events"] for each in found["days"]) == 295 * 60
     assert [each["duration_seconds"] for each in found["incidents"]] == [260 * 60, 35 * 60]

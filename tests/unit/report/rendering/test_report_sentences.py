@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from sample_report import sample_entries, sample_report
 
-from mm2slo_core.objectives.slo_status import Status
-from mm2slo_core.reporting.report_entry import Comparison
-from mm2slo_report.rendering import report_sentences
-from mm2slo_report.rendering.html_report import flow_display_status, flow_text
+from mm2slo_core.objectives.error_budget import Status
+from mm2slo_core.reporting.report_entry import PeriodComparison
+from mm2slo_report.rendering import report_text
+from mm2slo_report.rendering.report_html import flow_display_status, flow_text
 
 REPORT = sample_report()
 
@@ -16,7 +16,7 @@ REPORT = sample_report()
 def verdict_of(*statuses: Status) -> str:
     entry = sample_entries()[0]
     found = tuple(replace(entry, status=each) for each in statuses)
-    return report_sentences.verdict(replace(REPORT, entries=found))
+    return report_text.verdict_text(replace(REPORT, entries=found))
 
 
 @pytest.mark.parametrize(
@@ -41,29 +41,25 @@ def test_verdict_names_worst_status(statuses: tuple[Status, ...], text: str) -> 
     [(1.0, "99.95 %"), (0.9, "99.95 %"), (0.25, "99.95 % (coverage 25 %)"), (None, "99.95 %")],
 )
 def test_trend_shows_low_coverage(coverage: float | None, text: str) -> None:
-    before = Comparison(start=0, end=1, ratio=0.9995, remaining=0.5, coverage=coverage)
-    assert report_sentences.trend(replace(sample_entries()[0], before=before)) == text
+    before = PeriodComparison(start=0, end=1, ratio=0.9995, remaining=0.5, coverage=coverage)
+    assert report_text.trend_text(replace(sample_entries()[0], before=before)) == text
 
 
 def test_status_counts_are_sorted_worst_first() -> None:
-    assert (
-        report_sentences.status_counts(REPORT) == "1 breached, 4 at risk, 1 no data, 1 met, 1 idle"
-    )
+    assert report_text.status_counts(REPORT) == "1 breached, 4 at risk, 1 no data, 1 met, 1 idle"
 
 
 def test_remaining_budget_texts() -> None:
     entries = {each.id: each for each in sample_entries()}
-    assert report_sentences.budget_left(entries["us-to-eu-latency-10s"]) == "26.8 % (about 1.8 h)"
-    assert (
-        report_sentences.budget_time(entries["us-to-eu-availability"]) == "overspent by about 4.3 h"
-    )
-    assert report_sentences.budget_left(entries["eu-to-us-checkpoint-freshness"]) == "n/a"
-    assert report_sentences.exhaustion(entries["us-to-eu-availability"]) == "exhausted"
-    assert report_sentences.exhaustion(entries["us-to-eu-completeness"]) == "not burning"
-    assert report_sentences.exhaustion(entries["eu-to-us-latency-10s"]).startswith("in ")
+    assert report_text.budget_left(entries["us-to-eu-latency-10s"]) == "26.8 % (about 1.8 h)"
+    assert report_text.budget_time(entries["us-to-eu-availability"]) == "overspent by about 4.3 h"
+    assert report_text.budget_left(entries["eu-to-us-checkpoint-freshness"]) == "n/a"
+    assert report_text.exhaustion_text(entries["us-to-eu-availability"]) == "exhausted"
+    assert report_text.exhaustion_text(entries["us-to-eu-completeness"]) == "not burning"
+    assert report_text.exhaustion_text(entries["eu-to-us-latency-10s"]).startswith("in ")
     # Unknown without data of the last hour.
-    assert report_sentences.exhaustion(entries["us-to-ap-latency-10s"]) == "n/a"
-    assert report_sentences.reason_text(entries["eu-to-us-availability"]).endswith("(fast)")
+    assert report_text.exhaustion_text(entries["us-to-ap-latency-10s"]) == "n/a"
+    assert report_text.reason_text(entries["eu-to-us-availability"]).endswith("(fast)")
 
 
 @pytest.mark.parametrize(

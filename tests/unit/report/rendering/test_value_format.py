@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_report.rendering import value_format
+from mm2slo_report.rendering import report_text
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ from mm2slo_report.rendering import value_format
     ],
 )
 def test_length_uses_fitting_unit(seconds: float | None, text: str) -> None:
-    assert value_format.length(seconds) == text
+    assert report_text.duration_text(seconds) == text
 
 
 def test_length_rounds_down_by_default_and_up_for_latency() -> None:
-    assert value_format.length(2.61, up=True) == "2.7 s"
-    assert value_format.length(2.69) == "2.6 s"
+    assert report_text.duration_text(2.61, up=True) == "2.7 s"
+    assert report_text.duration_text(2.69) == "2.6 s"
 
 
 @pytest.mark.parametrize(
@@ -40,23 +40,27 @@ def test_length_rounds_down_by_default_and_up_for_latency() -> None:
     [(None, "n/a"), (0.0, "0"), (0.25, "0.25"), (0.004, "0.004"), (1.5, "1.5"), (1e6, "1,000,000")],
 )
 def test_count_text(value: float | None, text: str) -> None:
-    assert value_format.count(value) == text
+    assert report_text.count_text(value) == text
 
 
 @given(st.floats(0, 1e9, exclude_min=True))
 def test_positive_count_is_never_shown_as_zero(value: float) -> None:
-    assert value_format.count(value) not in {"0", "0.0"}
+    assert report_text.count_text(value) not in {"0", "0.0"}
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_plain_keeps_every_digit_and_has_no_exponent(value: float) -> None:
-    text = value_format.plain(value)
+    text = report_text.every_digit(value)
     assert float(text) == value
     assert "e" not in text.lower()
 
 
 def test_plain_of_unknown_value_is_empty() -> None:
-    assert [value_format.plain(each) for each in (None, float("nan"), float("inf"))] == ["", "", ""]
+    assert [report_text.every_digit(each) for each in (None, float("nan"), float("inf"))] == [
+        "",
+        "",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -64,14 +68,14 @@ def test_plain_of_unknown_value_is_empty() -> None:
     [(None, "n/a"), (0.0, "0x"), (0.004, "0.004x"), (14.44, "14.4x"), (1_000.4, "1,000x")],
 )
 def test_burn_rate_text(rate: float | None, text: str) -> None:
-    assert value_format.burn(rate) == text
+    assert report_text.burn_rate_text(rate) == text
 
 
 def test_instants_as_text() -> None:
     at = 1_784_025_000_000
-    assert value_format.utc(at) == "2026-07-14T10:30:00Z"
-    assert value_format.utc(at + 41) == "2026-07-14T10:30:00.041Z"
-    assert value_format.moment(at, UTC) == "2026-07-14 10:30 UTC"
-    assert value_format.moment(at, ZoneInfo("Asia/Tokyo")) == "2026-07-14 19:30 JST"
-    assert value_format.day(at, UTC) == "14 Jul"
-    assert value_format.zone_of("UTC") is UTC
+    assert report_text.utc_text(at) == "2026-07-14T10:30:00Z"
+    assert report_text.utc_text(at + 41) == "2026-07-14T10:30:00.041Z"
+    assert report_text.moment_text(at, UTC) == "2026-07-14 10:30 UTC"
+    assert report_text.moment_text(at, ZoneInfo("Asia/Tokyo")) == "2026-07-14 19:30 JST"
+    assert report_text.day_text(at, UTC) == "14 Jul"
+    assert report_text.zone_of("UTC") is UTC

@@ -13,9 +13,8 @@ import pytest
 from recording_server import Answer, RecordingServer, Request
 
 from mm2slo_report.http_session import Server
-from mm2slo_report.sources.prometheus import PrometheusClient
-from mm2slo_report.sources.prometheus.api import Found, Point
-from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_report.prometheus_api import PrometheusClient, QueriedPoint, QueriedSeries
+from mm2slo_report.sli_source import SliSourceError
 
 SECRET: Final = "s3cret-of-the-token"
 AT: Final = 1_790_000_000_123
@@ -86,13 +85,15 @@ def problem(ask: Callable[[], object]) -> SliSourceError:
 
 def test_a_query_is_posted_with_its_instant(fake: FakePrometheus) -> None:
     fake.answer = success("vector", [{"metric": {"flow": "us->eu"}, "value": [AT / 1000, "42.5"]}])
-    assert client(fake).query("x", AT) == [Found({"flow": "us->eu"}, (Point(AT, 42.5),))]
+    assert client(fake).query("x", AT) == [
+        QueriedSeries({"flow": "us->eu"}, (QueriedPoint(AT, 42.5),))
+    ]
     assert fake.forms == [{"query": "x", "time": "1790000000.123", "timeout": "5000ms"}]
 
 
 def test_a_range_of_samples_and_a_range_of_instants(fake: FakePrometheus) -> None:
     fake.answer = success("matrix", [{"metric": {}, "values": [[1.5, "1"], [61.5, "2"]]}])
-    expected = [Found({}, [Point(1500, 1.0), Point(61500, 2.0)])]
+    expected = [QueriedSeries({}, [QueriedPoint(1500, 1.0), QueriedPoint(61500, 2.0)])]
     assert client(fake).query("x[2m]", 61_500) == expected
     assert client(fake).query_range("x", 1500, 61_500, 60_000) == expected
     assert fake.forms[1] == {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mm2slo_report.sources.prometheus.checks import missing_groups, retention, retention_warnings
+from mm2slo_report.prometheus_source import missing_groups, retention, retention_warnings
 
 DAY = 86_400.0
 

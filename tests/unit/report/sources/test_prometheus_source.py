@@ -5,13 +5,14 @@ from typing import Final
 
 import pytest
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.http_session import Server
-from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource
-from mm2slo_report.sources.sli_source import SliSource, SliSourceError
+from mm2slo_report.prometheus_api import PrometheusClient
+from mm2slo_report.prometheus_source import PrometheusSource
+from mm2slo_report.sli_source import SliSource, SliSourceError
 
 INDICATOR: Final = Indicator(Flow("us", "eu"), SliKey(Sli.AVAILABILITY))
 SPAN: Final = Span(0, MINUTE_MS)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from report_service_fixture import NOW, ServiceFixture, sample_source, start_service
 
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 
 @pytest.fixture(scope="module")

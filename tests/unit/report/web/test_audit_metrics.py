@@ -11,24 +11,25 @@ from report_service_fixture import NOW, ServiceFixture, start_service
 from store_specs.sample_results import evidence, orders_outcome
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.latency_histogram import bucket
-from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.unit_outcome import (
     AffinityOutcome,
     LatencyCells,
     PartitionOutcome,
     UnitOutcome,
+    Verdict,
+    latency_bucket,
 )
-from mm2slo_core.catalogue.audit_result_metrics import AUDITS
+from mm2slo_core.catalogue.service_metrics import AUDITS
 from mm2slo_core.topology import Flow
-from mm2slo_store import AuditRun, JudgedUnit, RunHeader, Store
+from mm2slo_store.audit_rows import AuditRun, JudgedUnit, RunHeader
+from mm2slo_store.store import Store
 
 HOUR = 3_600_000
 LABELS = {metric.name: metric.labels for metric in AUDITS.metrics}
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 WINDOW = Window(NOW - 2 * HOUR, NOW - HOUR)
 LATER = Window(NOW - HOUR, NOW)
-KNOWN = LatencyCells({(bucket(10), bucket(20)): 300})
+KNOWN = LatencyCells({(latency_bucket(10), latency_bucket(20)): 300})
 """300 records: enough for p99, too few for p99.9."""
 COUNTS = {Verdict.MATCHED: 5, Verdict.LOST: 5, Verdict.DUPLICATE: 1, Verdict.REPLAY: 1}
 ROUNDED = 5e-6
@@ -191,7 +192,7 @@ def test_audit_without_settled_records_publishes_no_rates(
 
 
 def test_latency_percentiles_are_bounds_in_seconds(store: Store, service: ServiceFixture) -> None:
-    early = LatencyCells({(None, bucket(20)): 300})
+    early = LatencyCells({(None, latency_bucket(20)): 300})
     publish(store, "r1", topic("t", COUNTS, end_to_end=KNOWN, transfer=early), rate=1.0)
     found = {
         key[1:]: value for key, value in published(service).items() if key[0] == "latency_seconds"

@@ -11,13 +11,14 @@ from sqlalchemy import insert
 from store_specs.sample_results import evidence, header, judged, orders_outcome, run_of, unjudged
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.catalogue import BY_NAME
-from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
-from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
-from mm2slo_report.web.page_cursor import Cursor, encode_cursor
-from mm2slo_store import Store, schema
+from mm2slo_core.catalogue.service_metrics import REPORT_GROUPS
+from mm2slo_report.recording.recorder_history import RecorderHealth, TargetHealth
+from mm2slo_report.web.request_checks import PageCursor, encode_cursor
+from mm2slo_store import store_schema
 from mm2slo_store.row_conversion import failed_row
+from mm2slo_store.store import Store
 
 HOUR = 3_600_000
 LOST = [evidence(Verdict.LOST, offset) for offset in range(250)]
@@ -124,16 +125,16 @@ def test_invalid_audit_parameters_are_rejected(
 
 def test_run_cursor_is_invalid_for_evidence(service: ServiceFixture) -> None:
     for after in ("run-0", "-1", "9" * 40, "0" * 9 + "9" * 30, "1e3", "\u0663"):
-        cursor = encode_cursor(Cursor(after), {"run": "run-1", "verdict": []})
+        cursor = encode_cursor(PageCursor(after), {"run": "run-1", "verdict": []})
         response = service.client.get(f"/audits/run-1/evidence?cursor={cursor}")
         assert (after, response.status_code) == (after, 422)
 
 
 def test_audits_page_continues_after_superseded_run(service: ServiceFixture) -> None:
-    gone = encode_cursor(Cursor("run-1x", NOW - 7 * HOUR), {"flow": []})
+    gone = encode_cursor(PageCursor("run-1x", NOW - 7 * HOUR), {"flow": []})
     found = service.get(f"/audits?cursor={gone}")
     assert [each["id"] for each in found["runs"]] == ["run-1", "run-0"]
-    bad = encode_cursor(Cursor("run\x00", NOW), {"flow": []})
+    bad = encode_cursor(PageCursor("run\x00", NOW), {"flow": []})
     assert service.client.get(f"/audits?cursor={bad}").status_code == 422
 
 
@@ -233,7 +234,7 @@ def test_ten_thousand_runs_are_read_only_as_needed(tmp_path: Path) -> None:
                 failed_row(header(f"run-{number:05}", Window(0, 1), number), number, "why")
                 for number in range(count)
             ]
-            connection.execute(insert(schema.runs), rows)
+            connection.execute(insert(store_schema.runs), rows)
         counting = ReadCountingStore(store)
         service = start_service(cast("Store", counting), sample_source())
         first = service.get("/audits?limit=3&flow=us->eu")

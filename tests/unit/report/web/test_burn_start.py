@@ -3,10 +3,10 @@
 from minute_history import Minutes, objective
 from report_service_fixture import AS_OF, MemorySource, Sums, start_service
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
-from mm2slo_core.sli_counters import Sli, SliKey
-from mm2slo_report.burn_start import MAX_OBJECTIVES
-from mm2slo_store import Store
+from mm2slo_report.reporter import MAX_BURN_STARTS
+from mm2slo_store.store import Store
 
 HOUR = 60
 """Minutes."""
@@ -24,13 +24,13 @@ def source_of(keys: list[SliKey]) -> MemorySource:
 
 
 def test_burn_start_hours_ago_is_found_for_worst_objectives_only(store: Store) -> None:
-    keys = [SliKey(Sli.LATENCY, f"{number}s") for number in range(1, MAX_OBJECTIVES + 4)]
+    keys = [SliKey(Sli.LATENCY, f"{number}s") for number in range(1, MAX_BURN_STARTS + 4)]
     objectives = tuple(objective(0.99, key=key, window=3 * 86_400.0) for key in keys)
     service = start_service(store, source_of(keys), objectives=objectives)
     entries = service.get("/slo")["entries"]
     since = [each["alerts"][0]["since"] for each in entries]
     # One bad minute of sixty exceeds the factor, so the burn starts at the end of the first one.
-    assert since == ["2026-07-14T00:31:00Z"] * MAX_OBJECTIVES + [None] * 3
+    assert since == ["2026-07-14T00:31:00Z"] * MAX_BURN_STARTS + [None] * 3
     assert {each["alerts"][0]["state"] for each in entries} == {"burning"}
     for each in (entries[0], entries[-1]):
         pairs = service.get(f"/slo/{each['id']}/alerts")["pairs"]

@@ -18,12 +18,12 @@ from report_service_fixture import (
 
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.web.tokens import Scope, Token
-from mm2slo_store import Store
+from mm2slo_report.access_tokens import AccessToken, Scope
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_store.store import Store
 
 WRITER = {"Authorization": "Bearer w"}
-TOKEN = Token(hashlib.sha256(b"w").hexdigest(), Scope.WRITE, "ops")
+TOKEN = AccessToken(hashlib.sha256(b"w").hexdigest(), Scope.WRITE, "ops")
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def service(store: Store) -> ServiceFixture:
 def exclusion_body(**changes: Any) -> dict[str, Any]:
     return {
         "flows": ["us->*"],
-        "from": utc(OUTAGE - MINUTE_MS),
-        "to": utc(OUTAGE + 10 * MINUTE_MS),
+        "from": utc_text(OUTAGE - MINUTE_MS),
+        "to": utc_text(OUTAGE + 10 * MINUTE_MS),
         "reason": "upgrade <b>",
         **changes,
     }
@@ -115,8 +115,8 @@ def test_overlapping_exclusion_is_rejected(service: ServiceFixture) -> None:
         (exclusion_body(flows=["*" * 201]), "flows"),
         (exclusion_body(silence="yes"), "silence"),
         (exclusion_body(silence=True), "silence"),
-        (exclusion_body(to=utc(OUTAGE - MINUTE_MS)), "to"),
-        (exclusion_body(to=utc(OUTAGE + 11_000 * MINUTE_MS)), "to"),
+        (exclusion_body(to=utc_text(OUTAGE - MINUTE_MS)), "to"),
+        (exclusion_body(to=utc_text(OUTAGE + 11_000 * MINUTE_MS)), "to"),
         ({**exclusion_body(), "from": "soon"}, "from"),
         ({**exclusion_body(), "from": 7}, "from"),
         (

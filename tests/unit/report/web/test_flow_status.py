@@ -9,15 +9,10 @@ from report_service_fixture import NOW, REVERSE_FLOW, ServiceFixture, start_serv
 from store_specs.sample_results import judged, orders_outcome, run_of
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_report.rendering.page_views import FlowView, GroupView, LagView, ThroughputView
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_report.web.flow_status import (
-    ExporterFlowStatus,
-    flow_views,
-    group_views,
-    parse_samples,
-)
-from mm2slo_store import Store
+from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, LagView, ThroughputView
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_report.web.flow_status import ExporterFlowStatus, flow_views, group_views, parse_samples
+from mm2slo_store.store import Store
 
 SIZE = ((1 << 40) + 9) / 5_000_000_003
 """Mean bytes of the source records in `orders_outcome`."""
@@ -70,7 +65,7 @@ REPLICA = [
 
 def test_flow_view_is_parsed_from_metrics() -> None:
     assert flow_views(parse_samples(PAGE)) == (
-        FlowView(
+        FlowStatusView(
             flow=FLOW, state="running", lag_records=12, lag_seconds=0.25, headroom_seconds=700.5,
             unreplicated_records=1183, unreplicated_seconds=20.5, unreplicated_age=0.5,
         ),
@@ -110,10 +105,10 @@ def test_worst_replica_wins_and_failing_replica_is_skipped() -> None:
 
 
 class FixedFlows:
-    def __init__(self, *views: FlowView) -> None:
+    def __init__(self, *views: FlowStatusView) -> None:
         self._views = views
 
-    def flows(self) -> tuple[FlowView, ...]:
+    def flows(self) -> tuple[FlowStatusView, ...]:
         return self._views
 
     def groups(self) -> tuple[GroupView, ...]:
@@ -155,7 +150,7 @@ def test_throughput_leaves_out_new_topics_and_reset_counters() -> None:
 
 
 def test_flow_shows_bytes_per_second_by_record_size_of_newest_audit(tmp_path: Path) -> None:
-    view = FlowView(flow=FLOW, state="running", throughput=ThroughputView(80.0, 10.0, None))
+    view = FlowStatusView(flow=FLOW, state="running", throughput=ThroughputView(80.0, 10.0, None))
     unaudited = {
         "between_readings_seconds": 80.0,
         "source_records_per_second": 10.0,

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from report_service_fixture import MemorySource, sample_source, start_service
 
-from mm2slo_core.config import Listen
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_report.web.app import create_app
-from mm2slo_store import Store
+from mm2slo_core.config.service_config import Listen
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_report.web.report_app import create_app
+from mm2slo_store.store import Store
 from mm2slo_web.web_server import WebServer, bind
 
 # More than the server has threads for requests, and than connections.

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from recording_server import Answer, RecordingServer, Request
 
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_report.web import metrics_fetcher
-from mm2slo_report.web.metrics_fetcher import MetricsFetcher
+from mm2slo_report import http_session
+from mm2slo_report.http_session import MetricsFetcher
+from mm2slo_report.sli_source import SliSourceError
 
 
 def test_fetcher_ignores_environment_proxy_and_netrc(
@@ -69,10 +69,10 @@ def test_slow_or_large_response_raises_source_error(
 ) -> None:
     with RecordingServer(lambda _: Answer(body="a 1\n" * 10)) as server:
         with monkeypatch.context() as patch:
-            patch.setattr(metrics_fetcher, "_TOTAL_TIMEOUT", -1.0)
+            patch.setattr(http_session, "_TOTAL_TIMEOUT", -1.0)
             with pytest.raises(SliSourceError, match="too slow") as late:
                 list(MetricsFetcher()(server.address))
             assert late.value.slow
-        monkeypatch.setattr(metrics_fetcher, "_MAX_BYTES", 20)
+        monkeypatch.setattr(http_session, "_MAX_BYTES", 20)
         with pytest.raises(SliSourceError, match="too large"):
             list(MetricsFetcher()(server.address))

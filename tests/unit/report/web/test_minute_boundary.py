@@ -8,10 +8,9 @@ from minute_history import AVAILABILITY, FLOW, objective
 from report_service_fixture import AS_OF, MemorySource, start_service
 
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, Tally
-from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.sources.recorder_source import RecorderSource
-from mm2slo_store import Store
+from mm2slo_report.recording.recorder_history import RecorderHealth, RecorderSource, TargetHealth
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_store.store import Store
 
 OF = Indicator(FLOW, AVAILABILITY)
 SEEN = TargetHealth(name="http://a/metrics", scrapes=1, indicators=5)
@@ -55,12 +54,12 @@ def test_new_objective_is_unchanged_until_step_is_stored(tmp_path: Path) -> None
 
         service.clock[0] = AS_OF + 50
         before = read()
-        assert (before["as_of"], before["status"]) == (utc(AS_OF - MINUTE_MS), "met")
+        assert (before["as_of"], before["status"]) == (utc_text(AS_OF - MINUTE_MS), "met")
         assert (before["coverage"]["ratio"], before["coverage"]["samples"]) == (1.0, 25)
         recorder.record(AS_OF)
         service.clock[0] = AS_OF + 150
         after = read()
-        assert (after["as_of"], after["coverage"]["ratio"]) == (utc(AS_OF), 1.0)
+        assert (after["as_of"], after["coverage"]["ratio"]) == (utc_text(AS_OF), 1.0)
         assert after["events"]["total"] == before["events"]["total"] + 300
         # Within a step nothing is missing yet.
         service.clock[0] = AS_OF + 4 * MINUTE_MS + 10
@@ -68,6 +67,6 @@ def test_new_objective_is_unchanged_until_step_is_stored(tmp_path: Path) -> None
         # A step that is never stored delays `as_of` by at most one minute.
         service.clock[0] = AS_OF + STEP_MS + MINUTE_MS + 10
         entry = service.get("/slo")["entries"][0]
-        assert entry["as_of"] == utc(AS_OF + STEP_MS + MINUTE_MS)
+        assert entry["as_of"] == utc_text(AS_OF + STEP_MS + MINUTE_MS)
         assert entry["coverage"]["samples"] == 30
         assert entry["coverage"]["expected_samples"] == 35

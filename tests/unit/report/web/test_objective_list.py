@@ -7,10 +7,10 @@ import pytest
 from minute_history import AVAILABILITY, FLOW, Minutes, objective
 from report_service_fixture import NOW, ServiceFixture, Sums, start_service
 
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
-from mm2slo_core.sli_counters import Sli, SliKey
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_store import Store
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_store.store import Store
 
 
 def ids(found: dict[str, list[dict[str, str]]]) -> list[str]:

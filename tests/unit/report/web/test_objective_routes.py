@@ -5,13 +5,13 @@ import yaml
 from minute_history import AVAILABILITY, DAY_MS, FLOW, objective
 from report_service_fixture import AS_OF, OUTAGE, ServiceFixture, start_service
 
-from mm2slo_core.objectives.slo_ids import slo_id
+from mm2slo_core.indicators.sli_counters import Sli, SliKey
+from mm2slo_core.objectives.objective import slo_id
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
-from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_store import Store
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_store.store import Store
 
 SLO = "/slo/us-to-eu-availability"
 
@@ -21,8 +21,8 @@ def test_objective_detail_lists_incidents_and_days(service: ServiceFixture) -> N
     assert found["entry"]["id"] == "us-to-eu-availability"
     assert found["incidents"] == [
         {
-            "start": utc(OUTAGE),
-            "end": utc(OUTAGE + 6 * MINUTE_MS),
+            "start": utc_text(OUTAGE),
+            "end": utc_text(OUTAGE + 6 * MINUTE_MS),
             "duration_seconds": 360.0,
             "bad_events": 360,
             "consumed_ratio": pytest.approx(360 / 259.2),
@@ -99,7 +99,7 @@ def test_invalid_period_is_rejected_with_examples(service: ServiceFixture, perio
 
 
 def test_history_points_have_counts_and_remaining_budget(service: ServiceFixture) -> None:
-    start, end = utc(OUTAGE - 60 * MINUTE_MS), utc(OUTAGE + 90 * MINUTE_MS)
+    start, end = utc_text(OUTAGE - 60 * MINUTE_MS), utc_text(OUTAGE + 90 * MINUTE_MS)
     found = service.get(f"{SLO}/history?from={start}&to={end}&step=1h")
     assert (found["start"], found["end"], found["step_seconds"]) == (start, end, 3600)
     points = found["points"]
@@ -114,7 +114,7 @@ def test_history_points_have_counts_and_remaining_budget(service: ServiceFixture
 
 def test_history_default_is_window_in_30m_steps(service: ServiceFixture) -> None:
     found = service.get(f"{SLO}/history")
-    assert (found["start"], found["end"]) == (utc(AS_OF - 3 * DAY_MS), utc(AS_OF))
+    assert (found["start"], found["end"]) == (utc_text(AS_OF - 3 * DAY_MS), utc_text(AS_OF))
     assert found["step_seconds"] == 1800
     assert len(found["points"]) == 144
     assert sum(each["bad"] for each in found["points"]) == 360
@@ -159,7 +159,7 @@ def test_source_error_of_one_objective_returns_504(service: ServiceFixture) -> N
 
 
 def test_alerts_show_burn_rates_factor_and_state_of_pairs(service: ServiceFixture) -> None:
-    during = utc(OUTAGE + 6 * MINUTE_MS)
+    during = utc_text(OUTAGE + 6 * MINUTE_MS)
     pairs = {each["name"]: each for each in service.get(f"{SLO}/alerts?at={during}")["pairs"]}
     assert list(pairs) == ["fast", "steady", "slow", "creeping"]
     fast = pairs["fast"]
@@ -170,14 +170,14 @@ def test_alerts_show_burn_rates_factor_and_state_of_pairs(service: ServiceFixtur
     )
     assert fast["threshold"] == pytest.approx(0.02 * 3 * 86_400 / 3_600)
     assert (fast["state"], fast["severity"]) == ("burning", "page")
-    after = service.get(f"{SLO}/alerts?at={utc(OUTAGE + 40 * MINUTE_MS)}")["pairs"]
+    after = service.get(f"{SLO}/alerts?at={utc_text(OUTAGE + 40 * MINUTE_MS)}")["pairs"]
     assert after[0]["state"] == "recovering"
-    assert (after[0]["since"], fast["since"]) == (None, utc(OUTAGE + MINUTE_MS))
+    assert (after[0]["since"], fast["since"]) == (None, utc_text(OUTAGE + MINUTE_MS))
     assert service.get(f"{SLO}/alerts")["pairs"][0]["state"] == "quiet"
 
 
 def test_list_shows_burn_start_of_pairs(service: ServiceFixture) -> None:
-    later = utc(OUTAGE + 5 * 60 * MINUTE_MS)
+    later = utc_text(OUTAGE + 5 * 60 * MINUTE_MS)
     entry = service.get(f"/slo?at={later}")["entries"][0]
     states = {each["name"]: (each["state"], each["since"]) for each in entry["alerts"]}
     # Five hours later, windows up to an hour no longer contain the outage.
@@ -186,7 +186,7 @@ def test_list_shows_burn_start_of_pairs(service: ServiceFixture) -> None:
         "steady": ("recovering", None),
         "slow": ("recovering", None),
         # The threshold is 4.03 bad minutes, so the fifth minute is the first above it.
-        "creeping": ("burning", utc(OUTAGE + 5 * MINUTE_MS)),
+        "creeping": ("burning", utc_text(OUTAGE + 5 * MINUTE_MS)),
     }
     service.source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError("no response")
     entry = service.get(f"/slo?at={later}&flow=us->eu&sli=availability")["entries"][0]

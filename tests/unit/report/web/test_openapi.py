@@ -13,13 +13,13 @@ from report_service_fixture import AS_OF, NOW, ServiceFixture, sample_source, st
 from store_specs.sample_results import evidence, judged, orders_outcome, run_of, unjudged
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_report.rendering.page_views import FlowView, GroupView
-from mm2slo_report.rendering.response_model import ResponseModel
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.web.health_routes import Health
-from mm2slo_report.web.tokens import Scope, Token
-from mm2slo_store import Store
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_report.access_tokens import AccessToken, Scope
+from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
+from mm2slo_report.rendering.report_models import ResponseModel
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_report.web.operation_routes import ServiceHealth
+from mm2slo_store.store import Store
 
 HOUR = 3_600_000
 WRITER = {"Authorization": "Bearer w"}
@@ -49,8 +49,8 @@ WITHOUT_UNIT = {"threshold", "lower", "upper"}
 
 
 class FakeFlowStatus:
-    def flows(self) -> tuple[FlowView, ...]:
-        return (FlowView(flow=FLOW, state="running", lag_records=1, lag_seconds=0.5),)
+    def flows(self) -> tuple[FlowStatusView, ...]:
+        return (FlowStatusView(flow=FLOW, state="running", lag_records=1, lag_seconds=0.5),)
 
     def groups(self) -> tuple[GroupView, ...]:
         return (
@@ -68,7 +68,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceFixture
         units = (judged(orders_outcome(window, found=lost)), unjudged(window, "payments"))
         for number in range(2):
             opened.publish(run_of(f"run-{number}", *units))
-        token = Token(hashlib.sha256(b"w").hexdigest(), Scope.WRITE, "ops")
+        token = AccessToken(hashlib.sha256(b"w").hexdigest(), Scope.WRITE, "ops")
         found = start_service(
             opened, sample_source(), tokens=(token,), flow_status=FakeFlowStatus()
         )
@@ -127,8 +127,11 @@ def test_every_answer_matches_its_model_and_schema(
     service: ServiceFixture, routes: dict[str, APIRoute], document: dict[str, Any]
 ) -> None:
     body = {
-        "flows": ["us->eu"], "from": utc(AS_OF + HOUR), "to": utc(AS_OF + 2 * HOUR), "reason": "x",
-    }  # fmt: skip
+        "flows": ["us->eu"],
+        "from": utc_text(AS_OF + HOUR),
+        "to": utc_text(AS_OF + 2 * HOUR),
+        "reason": "x",
+    }
     added = ""
     for key, paths in ANSWERS.items():
         method = key.partition(" ")[0]
@@ -178,4 +181,4 @@ def _is_number(described: dict[str, Any]) -> bool:
 
 def test_model_rejects_what_it_does_not_describe() -> None:
     with pytest.raises(ValueError, match="Extra inputs"):
-        Health.model_validate({"status": "ok", "more": 1})
+        ServiceHealth.model_validate({"status": "ok", "more": 1})

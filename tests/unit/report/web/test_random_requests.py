@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_service_fixture import ServiceFixture, start_service
 
-from mm2slo_store import Store
+from mm2slo_store.store import Store
 
 TEXTS = st.one_of(
     st.text(max_size=30),

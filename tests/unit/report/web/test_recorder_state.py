@@ -6,8 +6,8 @@ import pytest
 from report_service_fixture import AS_OF, start_service
 
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS
-from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
-from mm2slo_store import Store
+from mm2slo_report.recording.recorder_history import RecorderHealth, TargetHealth
+from mm2slo_store.store import Store
 
 SEEN = TargetHealth(name="http://a/metrics", scrapes=1, indicators=5)
 SHOWN = {AS_OF: "2026-07-14T10:30:00Z", AS_OF - MINUTE_MS: "2026-07-14T10:29:00Z"}

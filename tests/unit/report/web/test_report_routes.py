@@ -7,14 +7,14 @@ import pytest
 from minute_history import AVAILABILITY, FLOW, objective
 from report_service_fixture import OUTAGE, ServiceFixture, start_service
 
-from mm2slo_core.objectives import Severity
+from mm2slo_core.objectives.objective import Severity
 from mm2slo_core.reporting.step_counts import Indicator
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.sources.sli_source import SliSourceError
-from mm2slo_report.web.content_negotiation import ReportFormat, negotiate_format
-from mm2slo_report.web.problem_details import ProblemError
-from mm2slo_store import Store
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_report.web.http_responses import ProblemError
+from mm2slo_report.web.request_checks import ReportFormat, negotiate_format
+from mm2slo_store.store import Store
 
 REPORT = "/slo/report?period=2026-07"
 XSS = "<script>alert(1)</script>"
@@ -30,7 +30,7 @@ def test_all_formats_have_the_same_values(service: ServiceFixture) -> None:
     assert (row["incident_bad_events"], float(row["incident_equivalent_minutes"])) == ("360", 6)
     (incident,) = as_json["incidents"]
     assert (incident["id"], incident["bad_events"]) == ("us-to-eu-availability", 360)
-    assert (incident["start"], incident["duration_seconds"]) == (utc(OUTAGE), 360)
+    assert (incident["start"], incident["duration_seconds"]) == (utc_text(OUTAGE), 360)
     assert incident["consumed_ratio"] == pytest.approx(6 / 44.64)
     row = next(each for each in rows if each["id"] == "us-to-eu-availability")
     assert entry["events"]["bad"] == 360 == int(row["bad"])

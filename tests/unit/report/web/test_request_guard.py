@@ -7,15 +7,15 @@ import pytest
 from report_service_fixture import FixedTokens, ServiceFixture, sample_source, start_service
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.sources import SliSourceError
-from mm2slo_report.web.service_settings import (
+from mm2slo_report.access_tokens import AccessToken, Scope, parse_tokens
+from mm2slo_report.service_settings import (
     allowed_hosts,
     host_name,
     is_loopback,
     require_tokens_or_loopback,
 )
-from mm2slo_report.web.tokens import Scope, Token, parse_tokens
-from mm2slo_store import Store
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_store.store import Store
 
 READ, WRITE = "read-me-7", "write-me-9"
 
@@ -39,8 +39,8 @@ def secured(store: Store) -> ServiceFixture:
 
 def test_token_file_lines_are_parsed() -> None:
     assert parse_tokens(FILE, "tokens") == (
-        Token(digest(READ), Scope.READ, "dashboards"),
-        Token(digest(WRITE), Scope.WRITE, "ops"),
+        AccessToken(digest(READ), Scope.READ, "dashboards"),
+        AccessToken(digest(WRITE), Scope.WRITE, "ops"),
     )
     assert digest(READ) not in repr(parse_tokens(FILE, "tokens"))
 

@@ -16,10 +16,10 @@ import uvicorn
 from report_service_fixture import sample_source, start_service
 from starlette.types import Receive, Scope, Send
 
-from mm2slo_core.json_logs import JsonFormatter
-from mm2slo_lab.condition_wait import wait_for
-from mm2slo_store import Store
-from mm2slo_web.request_log import RequestLog
+from mm2slo_core.log_redaction import JsonFormatter
+from mm2slo_lab.managed_process import wait_for
+from mm2slo_store.store import Store
+from mm2slo_web.service_telemetry import RequestLog
 
 
 @pytest.fixture

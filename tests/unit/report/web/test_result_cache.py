@@ -7,15 +7,14 @@ import pytest
 from report_service_fixture import sample_source, start_service
 
 from mm2slo_core.reporting.step_counts import MINUTE_MS
-from mm2slo_report.web.problem_details import ProblemError
-from mm2slo_report.web.rate_limiter import RateLimiter
-from mm2slo_report.web.result_cache import Cache
-from mm2slo_store import Store
+from mm2slo_report.web.http_responses import ProblemError
+from mm2slo_report.web.report_service import RateLimiter, ResultCache
+from mm2slo_store.store import Store
 
 
 def test_cache_entry_expires() -> None:
     now = [0.0]
-    cache: Cache[int] = Cache(seconds=30, capacity=2, clock=lambda: now[0])
+    cache: ResultCache[int] = ResultCache(seconds=30, capacity=2, clock=lambda: now[0])
     made = iter(range(10))
     assert [cache.get("a", lambda: next(made)) for _ in range(3)] == [0, 0, 0]
     now[0] = 29.9
@@ -25,7 +24,7 @@ def test_cache_entry_expires() -> None:
 
 
 def test_cache_evicts_least_recently_used() -> None:
-    cache: Cache[str] = Cache(seconds=30, capacity=10, size=len)
+    cache: ResultCache[str] = ResultCache(seconds=30, capacity=10, size=len)
     for key in ("aaaa", "bbbb"):
         cache.get(key, lambda key=key: key)  # type: ignore[misc]
     cache.get("aaaa", lambda: "new")
@@ -36,7 +35,7 @@ def test_cache_evicts_least_recently_used() -> None:
 
 
 def test_concurrent_callers_share_one_computation() -> None:
-    cache: Cache[int] = Cache(seconds=30, capacity=2)
+    cache: ResultCache[int] = ResultCache(seconds=30, capacity=2)
     made: list[int] = []
     barrier = threading.Barrier(8)
 
@@ -56,14 +55,14 @@ def test_concurrent_callers_share_one_computation() -> None:
 
 
 def test_error_is_not_cached() -> None:
-    cache: Cache[int] = Cache(seconds=30, capacity=2)
+    cache: ResultCache[int] = ResultCache(seconds=30, capacity=2)
     with pytest.raises(ZeroDivisionError):
         cache.get("a", lambda: 1 // 0)
     assert cache.get("a", lambda: 2) == 2
 
 
 def test_value_computed_before_clear_is_not_cached() -> None:
-    cache: Cache[str] = Cache(seconds=30, capacity=2)
+    cache: ResultCache[str] = ResultCache(seconds=30, capacity=2)
 
     def make() -> str:
         cache.clear()

@@ -25,15 +25,15 @@ from schemathesis.specs.openapi.checks import (
 from store_specs.sample_results import evidence, judged, orders_outcome, run_of, unjudged
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_report.rendering.page_views import FlowView, GroupView
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.web.app import create_app
-from mm2slo_report.web.tokens import Scope, Token
-from mm2slo_store import Store
+from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_report.access_tokens import AccessToken, Scope
+from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_report.web.report_app import create_app
+from mm2slo_store.store import Store
 
 HOUR = 3_600_000
-TOKEN = Token(hashlib.sha256(b"w").hexdigest(), Scope.WRITE, "ops")
+TOKEN = AccessToken(hashlib.sha256(b"w").hexdigest(), Scope.WRITE, "ops")
 LOGIN = {"Authorization": "Bearer w"}
 CHECKS = [
     not_a_server_error,
@@ -61,8 +61,8 @@ CHEAP, THOROUGH = (
 class FakeFlowStatus:
     """The state of one flow and one group."""
 
-    def flows(self) -> tuple[FlowView, ...]:
-        return (FlowView(flow=FLOW, state="running", lag_records=1, lag_seconds=0.5),)
+    def flows(self) -> tuple[FlowStatusView, ...]:
+        return (FlowStatusView(flow=FLOW, state="running", lag_records=1, lag_seconds=0.5),)
 
     def groups(self) -> tuple[GroupView, ...]:
         return (GroupView(flow=FLOW, group="orders", ready=True),)
@@ -174,8 +174,8 @@ def test_generated_requests_conform_to_schema_thorough(
                 "media_type": "application/json",
                 "body": {
                     "flows": ["us->eu"],
-                    "from": utc(AS_OF + HOUR),
-                    "to": utc(AS_OF + 2 * HOUR),
+                    "from": utc_text(AS_OF + HOUR),
+                    "to": utc_text(AS_OF + 2 * HOUR),
                     "reason": "upgrade",
                 },
             },

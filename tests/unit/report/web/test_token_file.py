@@ -8,8 +8,8 @@ import pytest
 from report_service_fixture import start_service
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.web.token_file import TokenFile
-from mm2slo_store import Store
+from mm2slo_report.access_tokens import TokenFile
+from mm2slo_store.store import Store
 
 
 def line(token: str, scope: str = "read") -> str:

@@ -25,17 +25,17 @@ from store_specs.sample_results import (
 )
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
-from mm2slo_report.rendering.page_views import FlowView, GroupView
-from mm2slo_report.rendering.value_format import utc
-from mm2slo_report.sources import SliSourceError
-from mm2slo_report.web.scoped_records import HIDDEN_NAME, HIDDEN_VERDICT
-from mm2slo_report.web.tokens import Scope, parse_tokens
-from mm2slo_store import Store
+from mm2slo_report.access_tokens import Scope, parse_tokens
+from mm2slo_report.recording.recorder_history import RecorderHealth, TargetHealth
+from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
+from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_report.web.report_service import HIDDEN_NAME, HIDDEN_VERDICT
+from mm2slo_store.store import Store
 
 HOUR = 3_600_000
 ADDRESS = "http://exporter.internal:9108"
@@ -70,8 +70,8 @@ TOKENS = parse_tokens(
 
 
 class FakeFlowStatus:
-    def flows(self) -> tuple[FlowView, ...]:
-        return tuple(FlowView(flow=each, state="running") for each in (FLOW, REVERSE_FLOW))
+    def flows(self) -> tuple[FlowStatusView, ...]:
+        return tuple(FlowStatusView(flow=each, state="running") for each in (FLOW, REVERSE_FLOW))
 
     def groups(self) -> tuple[GroupView, ...]:
         return (
@@ -267,7 +267,7 @@ class RecorderOfAnExporter:
 )  # fmt: skip
 def test_no_error_names_an_address_to_a_token_of_some_flows(store: Store, path: str) -> None:
     class AwayStatus:
-        def flows(self) -> tuple[FlowView, ...]:
+        def flows(self) -> tuple[FlowStatusView, ...]:
             raise SliSourceError(f"exporter {ADDRESS} is unreachable")
 
         def groups(self) -> tuple[GroupView, ...]:
@@ -287,9 +287,11 @@ def test_writer_of_some_flows_excludes_only_those(service: ServiceFixture) -> No
     west = as_token("west-ops")
     before = service.get("/slo", **as_token("all"))["headline"]["breached"]
     body = {
-        "flows": ["*"], "from": utc(OUTAGE - MINUTE_MS), "to": utc(OUTAGE + 10 * MINUTE_MS),
+        "flows": ["*"],
+        "from": utc_text(OUTAGE - MINUTE_MS),
+        "to": utc_text(OUTAGE + 10 * MINUTE_MS),
         "reason": "upgrade",
-    }  # fmt: skip
+    }
     added = service.client.post("/exclusions", json=body, headers=west)
     assert (added.status_code, added.json()["flows"]) == (201, ["us->eu"])
     # Caches of every token are dropped.

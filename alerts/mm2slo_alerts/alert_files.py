@@ -1,0 +1,198 @@
+"""Paths and texts of all files that a configuration generates.
+
+Without a configuration they hold the default objectives for any flow; those files are committed in
+`alerts/generated`. The groups of the alerts about causes are put together here.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from mm2slo_alerts import (
+    burn_alerts,
+    flow_causes,
+    platform_causes,
+    recording_rules,
+    slack_template,
+    topic_causes,
+)
+from mm2slo_alerts.alert_rules import (
+    PRODUCTION,
+    AlertLinks,
+    AlertRule,
+    Group,
+    Rule,
+    Scale,
+    prometheus_rule_resource,
+    prometheus_text,
+    yaml_text,
+)
+from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
+from mm2slo_alerts.alertmanager_config import DEFAULT_WEBHOOK_FILE, TEMPLATES, check_files, document
+from mm2slo_alerts.alertmanager_variants import fragment, resource
+from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SloConfig
+from mm2slo_core.config.config_model import Config, default_objective_rules
+from mm2slo_core.objectives.objective import ObjectiveRule
+from mm2slo_core.topology import Flow
+
+RECORDING_RULES: Final = "prometheus/mm2slo-recording.rules.yml"
+ALERT_RULES: Final = "prometheus/mm2slo-alerts.rules.yml"
+ALERTMANAGER: Final = "alertmanager/alertmanager.yml"
+FRAGMENT: Final = "alertmanager/mm2slo-fragment.yml"
+ALERTMANAGER_CONFIG: Final = "alertmanager/mm2slo.alertmanagerconfig.yaml"
+SLACK_TEMPLATE: Final = f"alertmanager/{TEMPLATES}"
+RULE_RESOURCE: Final = "prometheus/mm2slo-rules.prometheusrule.yaml"
+
+
+class GeneratedFormat(StrEnum):
+    """What `mm2slo alerts generate` writes."""
+
+    PROMETHEUS = "prometheus"
+    PROMETHEUSRULE = "prometheusrule"
+    ALERTMANAGER = "alertmanager"
+    ALERTMANAGERCONFIG = "alertmanagerconfig"
+    FRAGMENT = "fragment"
+
+
+DEFAULT_FORMATS: Final = (
+    GeneratedFormat.PROMETHEUS,
+    GeneratedFormat.PROMETHEUSRULE,
+    GeneratedFormat.ALERTMANAGER,
+)
+
+
+def generated(
+    config: Config | None = None,
+    scale: Scale = PRODUCTION,
+    formats: Collection[GeneratedFormat] = DEFAULT_FORMATS,
+) -> dict[str, str]:
+    """Return the text of each file by its path below the output folder."""
+    alerting = AlertingConfig() if config is None else config.alerting
+    found: dict[str, str] = {}
+    if {GeneratedFormat.PROMETHEUS, GeneratedFormat.PROMETHEUSRULE} & set(formats):
+        rules = default_objective_rules() if config is None else config.objective_rules
+        recorded = recording_rules.recording_groups(rules, scale)
+        alerts = configured_alerts(config, scale)
+        if GeneratedFormat.PROMETHEUS in formats:
+            found[RECORDING_RULES] = prometheus_text(recorded)
+            found[ALERT_RULES] = prometheus_text(alerts)
+        if GeneratedFormat.PROMETHEUSRULE in formats:
+            found[RULE_RESOURCE] = prometheus_rule_resource((*recorded, *alerts), alerting)
+    whole = document(alerting, SloConfig() if config is None else config.slo, scale)
+    if GeneratedFormat.ALERTMANAGER in formats:
+        found[ALERTMANAGER] = yaml_text(whole)
+    if GeneratedFormat.FRAGMENT in formats:
+        found[FRAGMENT] = yaml_text(fragment(whole))
+    if {GeneratedFormat.ALERTMANAGER, GeneratedFormat.FRAGMENT} & set(formats):
+        check_files(alerting)
+        found[SLACK_TEMPLATE] = slack_template.message_template(alerting)
+    if GeneratedFormat.ALERTMANAGERCONFIG in formats:
+        found[ALERTMANAGER_CONFIG] = yaml_text(
+            resource(whole, alerting, slack_template.message_template(alerting))
+        )
+    return found
+
+
+def configured_alerts(config: Config | None, scale: Scale = PRODUCTION) -> tuple[Group, ...]:
+    """The alerts of *config*, with its labels and severities."""
+    alerting = AlertingConfig() if config is None else config.alerting
+    thresholds = replace(DEFAULT_THRESHOLDS, exporter_job=alerting.exporter_job)
+    flows = {
+        each.flow: min(level.threshold for level in each.freshness)
+        for each in (() if config is None else config.flows)
+    }
+    return tuple(
+        replace(group, rules=tuple(_labelled(rule, alerting) for rule in group.rules))
+        for group in alert_groups(links(alerting.links), scale, thresholds, flows)
+    )
+
+
+def _labelled(rule: Rule, config: AlertingConfig) -> Rule:
+    if not isinstance(rule, AlertRule):
+        return rule
+    severities = config.severities.model_dump()
+    own = {**rule.labels, "severity": severities.get(rule.labels["severity"], "none")}
+    namespace = {"namespace": config.namespace} if config.namespace else {}
+    return replace(rule, labels={**config.labels, **namespace, **own})
+
+
+ANY_FLOW: Final[Mapping[Flow, float]] = MappingProxyType({})
+"""The flows of rules without a configuration."""
+
+
+def alert_groups(
+    to: AlertLinks,
+    scale: Scale = PRODUCTION,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    flows: Mapping[Flow, float] = ANY_FLOW,
+) -> tuple[Group, ...]:
+    """All alerts, those about objectives first.
+
+    *flows* are the configured ones, with their freshness thresholds (seconds).
+    """
+    return (
+        *burn_alerts.burn_groups(thresholds, to, scale),
+        *cause_groups(thresholds, to, scale, flows),
+    )
+
+
+def links(config: LinksConfig) -> AlertLinks:
+    return AlertLinks(
+        runbook=config.runbook,
+        dashboard=config.dashboard,
+        report=config.report,
+        prometheus=config.prometheus,
+        alertmanager=config.alertmanager,
+        splunk=config.splunk,
+    )
+
+
+def notices(config: Config | None = None) -> tuple[str, ...]:
+    """Return warnings about the files: pairs that can never fire, no channel."""
+    rules: Sequence[ObjectiveRule]
+    rules = default_objective_rules() if config is None else config.objective_rules
+    found = burn_alerts.burn_notices(rules)
+    if config is None or not config.alerting.channels:
+        channel = (
+            "alerting has no channel: Alertmanager posts to the Slack webhook in "
+            f"{DEFAULT_WEBHOOK_FILE}"
+        )
+        return (*found, channel)
+    return found
+
+
+def cause_groups(
+    thresholds: Thresholds,
+    links: AlertLinks,
+    scale: Scale,
+    expected: Mapping[Flow, float] = ANY_FLOW,
+) -> tuple[Group, ...]:
+    """Return one rule group per subject, its times shortened by *scale*.
+
+    *expected* are the flows of a configuration with their freshness thresholds (seconds); without
+    them, rules remember the flows they saw.
+    """
+    limits = thresholds.scaled(scale)
+    subjects = {
+        "flow": flow_causes.build_flow_causes(limits, expected),
+        "topics": topic_causes.build_topic_causes(limits),
+        "failover": topic_causes.build_failover_causes(limits),
+        "clusters": platform_causes.build_cluster_causes(limits),
+        "platform": platform_causes.build_platform_causes(limits),
+    }
+    recorded = {
+        "flow": flow_causes.build_flow_recordings(
+            limits, {flow: scale(threshold) for flow, threshold in expected.items()}
+        ),
+        "clusters": platform_causes.build_cluster_recordings(limits),
+    }
+    return tuple(
+        Group(
+            name=f"mm2slo-causes-{subject}",
+            interval=limits.interval,
+            rules=(*recorded.get(subject, ()), *(cause.rule(links) for cause in causes)),
+        )
+        for subject, causes in subjects.items()
+    )

@@ -1,0 +1,414 @@
+"""Lands both sides from Kafka in Parquet: hashes and offsets of the sampled records, and polls.
+
+Retention may delete records during the read: then log starts are read again, scopes are bounded by
+them, and the rest is read again. Polls become a table without a Python worker.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import groupby
+from typing import Final
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
+from pyspark import SparkContext, StatusTracker
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA, side_code
+from mm2slo_audit.scope.cluster_readings import open_clients
+from mm2slo_audit.scope.scope_assembly import (
+    CopyKey,
+    CopyMap,
+    KafkaScopes,
+    Starts,
+    apply_log_starts,
+    partitions_of,
+)
+from mm2slo_audit.spark.connector_rows import connector_options, read_records
+from mm2slo_audit.spark.run_folders import (
+    RunManifest,
+    delete_folder,
+    describe_scope,
+    make_folder,
+    run_folder,
+    write_manifest,
+)
+from mm2slo_audit.spark.scan_plan import group_by_flows, plan_scans
+from mm2slo_audit.spark.spark_errors import (
+    explain_read_error,
+    extract_root_cause,
+    find_spark_problem,
+)
+from mm2slo_core.audit.audit_scope import ArrivalPoll, NotAudited, UnitScope, Window
+from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.config.config_model import Config, unapplied_client_settings
+from mm2slo_core.records.timeline_record import Side
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS: Final = 5
+"""When retention deletes records during the read, the rest is read again."""
+_ROWS_PER_FILE: Final = 2_000_000
+_FILES_PER_CORE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LandedFrames:
+    """Records and polls as the engine reads them."""
+
+    records: DataFrame
+    polls: DataFrame
+    kafka_scopes: KafkaScopes
+    """Scopes that could be read, with the offsets actually read; indexes do not change."""
+    failed: Mapping[int, NotAudited]
+    """Reasons by index of the unit."""
+    folders: Mapping[int, str]
+    """By index of the unit; units may share a folder."""
+    rows: int
+    offsets: int
+    """Offsets read on both sides; an upper bound of the records."""
+    bytes_read: int
+    """Of keys and values on both sides; if not all records were landed, estimated from them."""
+
+
+def land_records(
+    spark: SparkSession,
+    kafka_scopes: KafkaScopes,
+    config: Config,
+    sample: Sample,
+    directory: str,
+    *,
+    run: str,
+    window: Window | None = None,
+    clients: Mapping[str, ClusterClient] | None = None,
+    on_read: Callable[[int], None] = lambda _read: None,
+) -> LandedFrames:
+    """Read *kafka_scopes* and land the records of *sample* under *directory* (see `run_folders`).
+
+    *run* and *window* name the folder of this run (None: the window of the scopes); an existing one
+    is replaced. *clients* read log starts if retention deletes records during the read; None: opens
+    its own. *on_read* gets the number of offsets read so far. Payloads never leave Spark. Units
+    that cannot be read are in `failed`. Raises UserError if the directory is not writable or a TLS
+    file cannot be read, and Spark's exceptions about its disk and jars.
+    """
+    for sentence in unapplied_client_settings(config):
+        logger.warning("%s", sentence)
+    landing = _Landing(spark, kafka_scopes, config, sample, ScanProgress(on_read))
+    landing.clients = clients
+    folders: dict[int, str] = {}
+    for name, scopes in group_by_flows(kafka_scopes.scopes).items():
+        folder = run_folder(directory, name, window or scopes[0].window, run)
+        delete_folder(spark, folder)
+        make_folder(spark, folder)
+        before = landing.rows, landing.offsets
+        landed = landing.land(scopes, f"{folder}/records")
+        if not landed:
+            delete_folder(spark, folder)
+            continue
+        rows, offsets = landing.rows - before[0], landing.offsets - before[1]
+        units = tuple(describe_scope(scope) for scope in landed)
+        manifest = RunManifest(run, rows, offsets, sample.rate, sample.salt, units)
+        write_manifest(spark, folder, manifest)
+        folders |= {scope.index: folder for scope in landed}
+    records = empty_records(spark)
+    if folders:
+        paths = [f"{each}/records" for each in dict.fromkeys(folders.values())]
+        records = spark.read.schema(RECORD_SCHEMA).parquet(*paths)
+    return LandedFrames(
+        records=records,
+        polls=poll_frame(spark, kafka_scopes.polls),
+        kafka_scopes=replace(
+            kafka_scopes,
+            scopes=tuple(sorted(landing.scopes, key=lambda scope: scope.index)),
+            not_audited=(*kafka_scopes.not_audited, *landing.failed.values()),
+        ),
+        failed=landing.failed,
+        folders=folders,
+        rows=landing.rows,
+        offsets=landing.offsets,
+        bytes_read=landing.bytes_read,
+    )
+
+
+class _Landing:
+    """Lands the records of one run, and isolates the units that cannot be read."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        kafka_scopes: KafkaScopes,
+        config: Config,
+        sample: Sample,
+        progress: ScanProgress,
+    ) -> None:
+        self._spark = spark
+        self._scoping = kafka_scopes
+        self._config = config
+        self._sample = sample
+        self._progress = progress
+        flows = {each.flow for scope in kafka_scopes.scopes for each in scope.flows}
+        used = {alias for flow in flows for alias in (flow.source, flow.target)}
+        self._kafka = {alias: connector_options(config.clusters[alias]) for alias in used}
+        self._jobs = 0
+        self.rows = 0
+        """Rows landed so far."""
+        self.offsets = 0
+        """Offsets read so far."""
+        self.bytes_read = 0
+        self.scopes: list[UnitScope] = []
+        self.failed: dict[int, NotAudited] = {}
+        self.clients: Mapping[str, ClusterClient] | None = None
+
+    def land(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
+        """Append the records of *scopes* to *path*; returns the scopes that could be read."""
+        try:
+            landed = self._read(scopes, path)
+        except (PySparkException, Py4JJavaError) as error:
+            message = str(error)
+            if find_spark_problem(message):
+                raise
+            if len(scopes) > 1:
+                # One topic may fail the read of all others.
+                logger.warning(
+                    "retrying %d topics in halves: %s", len(scopes), extract_root_cause(message)
+                )
+                half = len(scopes) // 2
+                return [*self.land(scopes[:half], path), *self.land(scopes[half:], path)]
+            self.failed[scopes[0].index] = explain_read_error(scopes[0].target_topic, message)
+            return []
+        self.scopes += landed
+        return landed
+
+    def _read(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
+        current = list(scopes)
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                self._write(current, path)
+            except (PySparkException, Py4JJavaError) as error:
+                moved = self._refreshed(current) if left else None
+                if moved is None:
+                    raise
+                logger.warning(
+                    "retention deleted records during the read: %s", extract_root_cause(str(error))
+                )
+                current = moved
+            else:
+                break
+        return current
+
+    def _refreshed(self, scopes: Sequence[UnitScope]) -> list[UnitScope] | None:
+        try:
+            with (
+                nullcontext(self.clients) if self.clients else open_clients(self._config) as clients
+            ):
+                return refresh_log_starts(scopes, self._scoping.copies, clients)
+        except KafkaOperationError as problem:
+            logger.warning("cannot read log starts: %s", problem)
+            return None
+
+    def _write(self, scopes: Sequence[UnitScope], path: str) -> None:
+        planned = tuple(plan_scans(scopes, self._scoping.isolations))
+        offsets = sum(each.offsets for each in planned)
+        frames = [
+            read_records(self._spark, each, self._sample, self._kafka[each.cluster])
+            for each in planned
+        ]
+        records = reduce(DataFrame.unionByName, frames) if frames else empty_records(self._spark)
+        counted = Observation("landed")
+        context = self._spark.sparkContext
+        files = max(
+            context.defaultParallelism * _FILES_PER_CORE,
+            math.ceil(offsets * self._sample.rate / _ROWS_PER_FILE),
+        )
+        self._jobs += 1
+        tasks = min(files, sum(len(each.ranges) for each in planned))
+        with self._progress.track_job(
+            context, f"mm2slo-landing-{id(self)}-{self._jobs}", offsets, tasks=tasks
+        ):
+            observed = records.coalesce(files).observe(
+                counted, F.count(F.lit(1)).alias("rows"), F.sum("size").alias("bytes")
+            )
+            observed.write.mode("append").option("compression", "zstd").parquet(path)
+        rows, size = int(counted.get["rows"]), int(counted.get["bytes"] or 0)
+        self.rows += rows
+        self.offsets += offsets
+        complete = self._sample.census
+        self.bytes_read += size if complete or not rows else round(size / rows * offsets)
+
+
+def empty_records(spark: SparkSession) -> DataFrame:
+    """An empty frame with the columns of `RECORD_SCHEMA`."""
+    nothing = F.from_json(F.lit(None), RECORD_SCHEMA).alias("record")
+    return spark.range(0).select(nothing).select("record.*")
+
+
+def refresh_log_starts(
+    scopes: Sequence[UnitScope],
+    copies: Sequence[Mapping[CopyKey, CopyMap]],
+    clients: Mapping[str, ClusterClient],
+) -> list[UnitScope] | None:
+    """The scopes with current log starts; None if nothing they read was deleted.
+
+    *copies* by index of the scope. Raises KafkaOperationError.
+    """
+    wanted: defaultdict[str, list[TopicPartition]] = defaultdict(list)
+    for scope in scopes:
+        for flow in scope.flows:
+            counts = {flow.source_topic: len(flow.partitions)}
+            wanted[flow.flow.source] += partitions_of([flow.source_topic], counts)
+        counts = {scope.target_topic: len(scope.partitions)}
+        wanted[scope.flows[0].flow.target] += partitions_of([scope.target_topic], counts)
+    starts = {
+        alias: clients[alias].start_offsets(list(dict.fromkeys(keys))).offsets
+        for alias, keys in wanted.items()
+    }
+    found = [
+        apply_log_starts(
+            scope,
+            copies[scope.index],
+            {
+                index: _topic_starts(starts[flow.flow.source], flow.source_topic)
+                for index, flow in enumerate(scope.flows)
+            },
+            _topic_starts(starts[scope.flows[0].flow.target], scope.target_topic),
+        )
+        for scope in scopes
+    ]
+    moved = any(
+        _read_starts(new) != _read_starts(old) for new, old in zip(found, scopes, strict=True)
+    )
+    return found if moved else None
+
+
+def _topic_starts(starts: Mapping[TopicPartition, int], topic: str) -> Starts:
+    return {key.partition: start for key, start in starts.items() if key.topic == topic}
+
+
+def _read_starts(scope: UnitScope) -> list[int]:
+    sources = [each.read_from for flow in scope.flows for each in flow.partitions]
+    return [*sources, *(each.read_from for each in scope.partitions)]
+
+
+_PACKED = (
+    "topic int, flow int, side tinyint, partition int, "
+    "end array<bigint>, earliest array<bigint>, latest array<bigint>"
+)
+_POLLS_PER_LINE = 10_000
+
+
+def poll_frame(spark: SparkSession, polls: Sequence[ArrivalPoll]) -> DataFrame:
+    """*polls*, grouped by partition, with the columns of `ArrivalPoll`.
+
+    `SparkSession.createDataFrame` would need a Python worker on the executors.
+    """
+    parsed = F.from_json("value", _PACKED).alias("packed")
+    zipped = F.explode(F.arrays_zip("packed.end", "packed.earliest", "packed.latest"))
+    names = ("topic", "flow", "side", "partition")
+    rows = _text_frame(spark, _packed_lines(polls)).select(parsed)
+    return rows.select(*(f"packed.{name}" for name in names), zipped.alias("poll")).select(
+        *names, "poll.end", "poll.earliest", "poll.latest"
+    )
+
+
+def _packed_lines(polls: Sequence[ArrivalPoll]) -> Iterator[str]:
+    """JSON of the columns `_PACKED`: fewer rows to pass to the JVM."""
+    for (topic, flow, side, partition), each in groupby(polls, _poll_partition):
+        held = list(each)
+        for first in range(0, len(held), _POLLS_PER_LINE):
+            part = held[first : first + _POLLS_PER_LINE]
+            yield json.dumps(
+                {
+                    "topic": topic,
+                    "flow": flow,
+                    "side": side_code(side),
+                    "partition": partition,
+                    "end": [poll.end for poll in part],
+                    "earliest": [poll.earliest for poll in part],
+                    "latest": [poll.latest for poll in part],
+                }
+            )
+
+
+def _poll_partition(poll: ArrivalPoll) -> tuple[int, int, Side, int]:
+    return poll.topic, poll.flow, poll.side, poll.partition
+
+
+def _text_frame(spark: SparkSession, lines: Iterable[str]) -> DataFrame:
+    """One column, `value`. PySpark has no public API for a local table of the JVM."""
+    jvm = spark.sparkContext._jvm
+    if jvm is None:
+        raise RuntimeError("the Spark session has no JVM: Spark Connect is not supported")
+    held = jvm.java.util.ArrayList()
+    for line in lines:
+        held.add(line)
+    strings = jvm.org.apache.spark.sql.Encoders.STRING()
+    return DataFrame(spark._jsparkSession.createDataset(held, strings).toDF(), spark)
+
+
+_EVERY_SECONDS: Final = 0.5
+
+
+class ScanProgress:
+    """Reports the offsets read by successive jobs."""
+
+    def __init__(self, on_read: Callable[[int], None]) -> None:
+        self._on_read = on_read
+        self._done = 0
+
+    @contextmanager
+    def track_job(
+        self, context: SparkContext, group: str, offsets: int, *, tasks: int
+    ) -> Iterator[None]:
+        """Report progress of the job in the context: *offsets* read in at least *tasks* tasks."""
+        context.setJobGroup(group, "mm2slo audit: reading")
+        ended = threading.Event()
+        tracker = context.statusTracker()
+        watcher = threading.Thread(
+            target=self._watch,
+            args=(partial(_finished_share, tracker, group, tasks), offsets, ended),
+            name=group,
+            daemon=True,
+        )
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+        self._done += offsets
+        self._report(0)
+
+    def _watch(self, share: Callable[[], float], offsets: int, ended: threading.Event) -> None:
+        while not ended.wait(_EVERY_SECONDS):
+            # The JVM may be shutting down; progress must not fail the run.
+            with suppress(Exception):
+                self._report(round(offsets * share()))
+
+    def _report(self, current: int) -> None:
+        self._on_read(self._done + current)
+
+
+def _finished_share(tracker: StatusTracker, group: str, min_tasks: int) -> float:
+    """Finished share of the read stage's tasks; other stages have fewer tasks than *min_tasks*."""
+    done = tasks = 0
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        for stage in info.stageIds if info is not None else ():
+            found = tracker.getStageInfo(stage)
+            if found is not None and found.numTasks >= min_tasks:
+                done += found.numCompletedTasks
+                tasks += found.numTasks
+    return done / tasks if tasks else 0.0

@@ -1,1 +1,0 @@
-"""Posts messages to Slack by an incoming webhook or as a bot."""

@@ -1,1 +1,0 @@
-"""What `mm2slo check --connect` judges: permissions, readers of both clusters, settings."""

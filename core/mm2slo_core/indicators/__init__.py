@@ -1,0 +1,1 @@
+"""What is measured of a flow: lag, state, canaries, failover readiness and SLIs."""

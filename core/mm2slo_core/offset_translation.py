@@ -1,0 +1,599 @@
+"""Offsets on both sides of a flow: positions, offset translation, bounds between syncs.
+
+`estimate_position`, interpolation: by the newest offset sync (u, d), source record u is target
+record d. From there to the target's end E, each target record is one source record, because
+MirrorMaker 2 writes a new sync whenever source offsets are not consecutive (Kafka's
+`OffsetSyncWriter`). The last replicated source offset is u + (E - 1 - d).
+
+`OffsetSyncStore`, algorithm: Kafka's `OffsetSyncStore` (4.1; variable spacing since KAFKA-15202,
+history kept over a restart since KAFKA-15905). It predicts the next checkpoint; a failover would
+use the newest checkpoint. `SyncRuns` is a more precise map.
+
+For each source partition 64 slots hold syncs, newest first, with growing distances. With up(n) for
+the upstream offset of slot n and slots a < b that hold different syncs:
+
+A  slot 0 holds the newest sync
+B  up(a) <= up(b) + 2^b - 2^a: slots are not too far apart
+C  up(a) >= up(b) + 2^max(a-2, 0): nor too close, so that 64 slots reach far back
+D  slot 63 holds the oldest sync that may be used for translation
+
+A sync whose upstream offset is below slot 0 clears all slots (the source was replayed). C does not
+hold for two syncs of the same upstream offset, which Kafka keeps side by side.
+
+`SyncRuns`, a compact map from all offset syncs of one partition. An offset sync (u, d) says: source
+record u is target record d. Between two syncs the map is bounded by order, and more narrowly if the
+target is *dense* (each of its offsets holds one record of this flow, each record once): of r source
+offsets at most r records were replicated.
+
+    u1 < g < u2, the target position p of the first record at or after g:
+        d1 + 1 <= p <= d2                                  by order
+        d2 - (u2 - g) <= p <= d1 + (g - u1)                dense: exact when d2 - d1 = u2 - u1
+
+Gaps on the source (compaction, transaction markers, aborted records) only make d2 - d1 smaller than
+u2 - u1. If it is larger, a dense target has received records twice.
+
+An *epoch* is a range of the target in which source offsets ascend. A new one starts where they go
+back: MirrorMaker 2 resumed from an older commit after a crash and replays a block, or the source
+was re-created. Each task starts with a sync, so the step back is visible there; it is *hidden* if
+that sync is ahead of the previous one, and only d2 - d1 > u2 - u1 reveals it.
+
+`TransactionalCommits`: with exactly-once support each transaction ends with a marker, which uses
+the offset after the commits. Compaction leaves such gaps too, but not at the end of a partition:
+there only a marker follows the newest commit. Without transactions, commits of one source partition
+are written one after another with nothing but other commits between them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from mm2slo_core.records.mirror_records import OffsetSync
+from mm2slo_core.topology import TopicPartition
+
+
+class PositionQuality(StrEnum):
+    """What a position is based on; a closed list, used as a metric label.
+
+    Only `live` is interpolated. The others, except `bounded` and `filtered`, use the larger of
+    MirrorMaker 2's committed offset and newest offset sync. These two need earlier positions, and
+    `estimate_position` does not return them.
+    """
+
+    LIVE = "live"
+    """Interpolated from the newest sync and the target's end."""
+    COMMITTED = "committed"
+    """The committed offset: no sync is known, or the commit is ahead of the interpolation."""
+    STALE = "stale"
+    """The target's end is unknown (unreachable): the actual position may be further."""
+    NOT_STARTED = "not_started"
+    """No commit and no sync: replication starts at the log start."""
+    FOREIGN_WRITER = "foreign_writer"
+    """The target has more records than this flow wrote: other producers, or retried duplicates."""
+    SHARED_TARGET = "shared_target"
+    """Several flows write to the same target topic: interpolation is not possible."""
+    EXACTLY_ONCE = "exactly_once"
+    """Transaction markers use target offsets: interpolation is not possible."""
+    TARGET_RESET = "target_reset"
+    """The target ends before the newest sync: it was truncated or re-created."""
+    SOURCE_RESET = "source_reset"
+    """The source ends before the replicated offset: it was truncated or re-created."""
+    RENAMED_COPY = "renamed_copy"
+    """A transform gives the copy a name that is not known: its end cannot be read."""
+    FILTERED = "filtered"
+    """The end of the partition: records before it were not replicated, and a transform that drops
+    records explains it (`DroppedTail`)."""
+    BOUNDED = "bounded"
+    """The source was truncated or re-created, and no newer commit or sync shows where MirrorMaker 2
+    continues. The position is the highest possible one, so lag is a lower bound."""
+
+
+class SyncLike(Protocol):
+    """An offset sync: the offsets of one source record and its copy."""
+
+    @property
+    def upstream(self) -> int:
+        """Offset on the source."""
+
+    @property
+    def downstream(self) -> int:
+        """Offset on the target."""
+
+
+class Position(NamedTuple):
+    """*next_offset* is the first source offset that is not replicated."""
+
+    next_offset: int
+    quality: PositionQuality
+
+    def moved_to(self, next_offset: int) -> Position:
+        """The same position at another offset."""
+        same = next_offset == self.next_offset
+        return self if same else Position(next_offset, self.quality)
+
+
+def estimate_position(
+    *,
+    committed: int | None,
+    sync: SyncLike | None,
+    target_end: int | None,
+    high_watermark: int,
+    log_start: int,
+    shared_target: bool = False,
+    exactly_once: bool = False,
+    copy_known: bool = True,
+) -> Position:
+    """Estimate the position of one source partition.
+
+    *committed* is the offset of the last acknowledged source record (None: no commit), *sync*
+    the newest offset sync, *target_end* the end offset of the remote partition (None: unknown),
+    *high_watermark* and *log_start* are the source's; pass the last stable offset as
+    *high_watermark* for `read_committed` flows. Read them in this order, so that lag is never too
+    low: sync and commit, then target end, then source end.
+
+    The position is never clamped: if interpolation contradicts commit, sync or source end, the
+    larger of commit and sync is used, and the quality has the reason. With `source_reset` the next
+    offset is the log start: no record of the current log is known to be replicated, and
+    MirrorMaker 2 restarts there (`auto.offset.reset=earliest`). Otherwise it may be below the log
+    start: the records in between were lost.
+    """
+    last = committed
+    if sync is not None and (last is None or sync.upstream > last):
+        last = sync.upstream
+    if last is None:
+        return Position(log_start, PositionQuality.NOT_STARTED)
+    known = last + 1
+    if known > high_watermark:
+        return Position(log_start, PositionQuality.SOURCE_RESET)
+    if target_end is None:
+        quality = PositionQuality.STALE if copy_known else PositionQuality.RENAMED_COPY
+        return Position(known, quality)
+    if sync is None:
+        return Position(known, PositionQuality.COMMITTED)
+    interpolated = sync.upstream + target_end - sync.downstream
+    if target_end <= sync.downstream:
+        quality = PositionQuality.TARGET_RESET
+    elif shared_target:
+        quality = PositionQuality.SHARED_TARGET
+    elif exactly_once:
+        quality = PositionQuality.EXACTLY_ONCE
+    elif interpolated > high_watermark:
+        quality = PositionQuality.FOREIGN_WRITER
+    elif interpolated < known:
+        quality = PositionQuality.COMMITTED
+    else:
+        return Position(interpolated, PositionQuality.LIVE)
+    return Position(known, quality)
+
+
+SLOTS = 64
+_LAST = SLOTS - 1
+_KEEPS_HISTORY = (3, 7, 1)  # KAFKA-15905
+
+# Bounds between neighbours, from B (with b = a + 1) and C.
+_FARTHEST = tuple(1 << slot for slot in range(SLOTS))
+_CLOSEST = tuple(1 << max(slot - 2, 0) for slot in range(SLOTS))
+
+
+def keeps_offset_syncs(version: str) -> bool:
+    """Whether MirrorMaker 2 of this Kafka version uses older offset syncs after a restart.
+
+    A version without a patch number is its newest patch.
+    """
+    stated = tuple(map(int, version.split(".")))
+    return stated >= _KEEPS_HISTORY[: len(stated)]
+
+
+class Untranslated(StrEnum):
+    """Why an offset has no translation; Kafka returns empty for the first two, -1 for the last."""
+
+    NOT_READ_YET = "not_read_yet"
+    """The offset syncs topic has not been read to its end yet."""
+    NO_SYNC = "no_sync"
+    """No sync of the partition is known."""
+    BEHIND_OLDEST_SYNC = "behind_oldest_sync"
+    """The offset is below all syncs that are kept."""
+
+
+class SyncPoint(NamedTuple):
+    """The offsets of one source record and its copy."""
+
+    upstream: int
+    downstream: int
+
+
+class OffsetSyncStore:
+    """Syncs of all partitions of one flow.
+
+    *latest_only* is MirrorMaker 2 after a restart without checkpoints (and any version before
+    3.7.1): of the syncs in the topic at the start, it uses only the newest per partition.
+    """
+
+    def __init__(self, *, latest_only: bool = False) -> None:
+        self._latest_only = latest_only
+        self._read_to_end = False
+        self._slots: dict[TopicPartition, list[SyncPoint]] = {}
+
+    def add(self, sync: OffsetSync) -> None:
+        """Add the next record of the offset syncs topic, in the order of the topic."""
+        # A new object each time: Kafka compares syncs by identity, and so do the slots.
+        point = SyncPoint(sync.upstream_offset, sync.downstream_offset)
+        slots = self._slots.get(sync.topic_partition)
+        if slots is None:
+            self._slots[sync.topic_partition] = [point] * SLOTS
+        elif point.upstream < slots[0].upstream or (self._latest_only and not self._read_to_end):
+            slots[:] = [point] * SLOTS
+        else:
+            _insert(slots, point)
+
+    def remove(self, partition: TopicPartition) -> None:
+        """Drop *partition* of a deleted topic; Kafka's store keeps it."""
+        self._slots.pop(partition, None)
+
+    def finish_initial_read(self) -> None:
+        """Enable translation: the topic has been read to its end once."""
+        self._read_to_end = True
+
+    def translate_downstream(
+        self, partition: TopicPartition, upstream_offset: int
+    ) -> int | Untranslated:
+        """Translate a committed offset of a source *partition* to the target.
+
+        The result is the nearest sync at or below it, plus one unless they are equal.
+        """
+        if not self._read_to_end:
+            return Untranslated.NOT_READ_YET
+        slots = self._slots.get(partition)
+        if slots is None:
+            return Untranslated.NO_SYNC
+        for point in slots:
+            if point.upstream <= upstream_offset:
+                return point.downstream + (point.upstream != upstream_offset)
+        return Untranslated.BEHIND_OLDEST_SYNC
+
+    def slots(self, partition: TopicPartition) -> Sequence[SyncPoint]:
+        """Return the 64 slots of *partition*, newest first; empty without a sync."""
+        return tuple(self._slots.get(partition, ()))
+
+
+def _insert(slots: list[SyncPoint], newest: SyncPoint) -> None:
+    """Put *newest* into slot 0 and shift older syncs as far as the invariants require."""
+    before = slots.copy()
+    slots[0] = carried = newest
+    reading = 0
+    for slot in range(1, SLOTS):
+        nearer = slots[slot - 1]
+        if _near_enough(nearer, slots[slot], slot - 1):
+            return
+        # The oldest earlier sync that keeps B and C on both sides moves here; repeated ones and
+        # those too close are skipped. Without one, the last that moved is repeated.
+        searching = True
+        while searching:
+            old = before[reading]
+            far = _far_enough(nearer, old, slot - 1)
+            fits = (
+                far
+                and _near_enough(nearer, old, slot - 1)
+                and (slot == _LAST or _far_enough(old, slots[slot + 1], slot))
+            )
+            if fits:
+                carried = old
+            passed = not far or (reading < _LAST and old is before[reading + 1])
+            if fits or passed:
+                reading += 1
+            searching = passed and reading < slot
+        slots[slot] = carried
+
+
+def _near_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
+    return newer is older or newer.upstream <= older.upstream + _FARTHEST[slot]
+
+
+def _far_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
+    return newer is older or newer.upstream >= older.upstream + _CLOSEST[slot]
+
+
+def violated_invariants(slots: Sequence[SyncPoint], newest: SyncPoint) -> list[str]:
+    """Return the invariants that *slots* violate after *newest* was added; for tests."""
+    violated = [] if slots[0] == newest else ["A: slot 0 is not the newest sync"]
+    for near, newer in enumerate(slots):
+        for far in range(near + 1, len(slots)):
+            older = slots[far]
+            distance = newer.upstream - older.upstream
+            if newer is older or distance == 0:
+                continue
+            if distance > (1 << far) - (1 << near):
+                violated.append(f"B: slots {near} and {far} are {distance} apart")
+            if distance < _CLOSEST[near]:
+                violated.append(f"C: slots {near} and {far} are only {distance} apart")
+    if min(slots) != slots[-1]:
+        violated.append("D: the last slot is not the oldest sync")
+    return violated
+
+
+_ONE_EPOCH = (0,)
+
+
+class Bounds(NamedTuple):
+    """*lower* <= the actual number <= *upper*; *upper* None: unbounded."""
+
+    lower: int
+    upper: int | None
+
+    @property
+    def exact(self) -> bool:
+        return self.lower == self.upper
+
+
+class Failover(NamedTuple):
+    """Where on the target a group should resume, and what it reads again from where it would.
+
+    `redelivery` counts the target records from there on that are copies of source records below
+    the group's commit on the source; duplicates count twice.
+    """
+
+    resume: Bounds
+    redelivery: Bounds
+
+
+class Head(NamedTuple):
+    """The next source offset to replicate, and the target end offset it will be written to.
+
+    The result of `estimate_position`, with the target end that it was estimated from.
+    """
+
+    next_offset: int
+    target_end: int
+
+
+class SyncRuns:
+    """The corner points of the map; syncs inside a run of equal distance are redundant.
+
+    *dense* is False for flows with exactly-once (markers on the target) and for shared targets.
+    At most *max_points* are kept; beyond this the older half is thinned and finally dropped, which
+    widens bounds and never makes them wrong.
+    """
+
+    __slots__ = ("_dense", "_downs", "_epochs", "_max_points", "_straight", "_ups")
+
+    def __init__(self, *, dense: bool = True, max_points: int = 256) -> None:
+        self._dense = dense
+        self._max_points = max(8, max_points)
+        # The upstream and downstream offset of each point. Downstream offsets ascend throughout,
+        # upstream offsets within an epoch; _epochs has the index of each epoch's first point.
+        self._ups = array("q")
+        self._downs = array("q")
+        self._epochs: tuple[int, ...] = _ONE_EPOCH
+        self._straight = False
+
+    def __len__(self) -> int:
+        return len(self._ups)
+
+    def add(self, upstream: int, downstream: int) -> None:
+        """Add the next sync, in the order of the offset syncs topic.
+
+        A downstream offset that goes back means that the target was truncated or re-created: all
+        points are dropped.
+        """
+        ups = self._ups
+        if not ups:
+            self._append(upstream, downstream)
+            return
+        run, rise = upstream - ups[-1], downstream - self._downs[-1]
+        if run == rise:
+            if self._straight and run > 0:
+                ups[-1], self._downs[-1] = upstream, downstream
+                return
+            if run == 0:
+                return
+        if rise <= 0:
+            self._restart()
+        elif run <= 0 or (self._dense and rise > run):
+            self._epochs += (len(ups),)
+        self._append(upstream, downstream)
+        self._straight = run == rise and run > 0
+        if len(self._ups) > self._max_points:
+            self._thin()
+
+    def assume_sparse(self) -> None:
+        """Treat the target as not dense, for what was added before, too.
+
+        Steps back that only the target's offsets had revealed may have been markers.
+        """
+        if self._dense:
+            self._dense = False
+            ups = self._ups
+            self._epochs = tuple(k for k in self._epochs if k == 0 or ups[k] <= ups[k - 1])
+
+    def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
+        """Return where on the target a group with commit *upstream_offset* should resume.
+
+        That is the first record at or after *upstream_offset* in the newest epoch that starts at
+        or before that offset: from there no record is missing, and the fewest are read again (if
+        no record is between the offset and a later epoch's first, that one is as good).
+        None: no sync is known. Before the oldest known sync the lower bound is 0; the target's log
+        start is a better one.
+        """
+        if not self._ups:
+            return None
+        for epoch in reversed(range(len(self._epochs))):
+            if self._ups[self._epochs[epoch]] <= upstream_offset:
+                return self._position_in(epoch, upstream_offset, head)
+        return Bounds(0, self._downs[0])
+
+    def failover(
+        self, upstream_offset: int, downstream_offset: int, head: Head | None = None
+    ) -> Failover | None:
+        """Return what a group that resumes at *downstream_offset* would skip or read again.
+
+        *upstream_offset* is the group's commit on the source. If the target is not dense, counts
+        offsets, including markers. None: no sync is known.
+        """
+        if not self._ups:
+            return None
+        # Records before the oldest known sync may be copies of anything.
+        resume = Bounds(0, self._downs[0])
+        lower = 0
+        upper: int | None = max(0, self._downs[0] - downstream_offset)
+        for epoch, first_point in enumerate(self._epochs):
+            position = self._position_in(epoch, upstream_offset, head)
+            if self._ups[first_point] <= upstream_offset:
+                resume = position
+            start = max(self._downs[first_point], downstream_offset)
+            lower += max(0, position.lower - start)
+            if position.upper is None or upper is None:
+                upper = None
+            else:
+                upper += max(0, position.upper - start)
+        return Failover(resume, Bounds(lower, upper))
+
+    def reaches(self, upstream_offset: int) -> bool:
+        """Return whether MirrorMaker 2 can translate *upstream_offset*: a sync at or below it.
+
+        Syncs before the source offsets last went back do not count: `OffsetSyncStore` drops them.
+        It also thins its syncs, but never drops the oldest.
+        """
+        if not self._ups:
+            return False
+        start = 0
+        for epoch in self._epochs[1:]:
+            if self._ups[epoch] < self._ups[epoch - 1]:
+                start = epoch
+        return self._ups[start] <= upstream_offset
+
+    def upstream_bounds(self, downstream_offset: int) -> Bounds | None:
+        """Return the source offset of the target record at *downstream_offset*.
+
+        None: the target offset is before the oldest known sync.
+        """
+        at = bisect_right(self._downs, downstream_offset) - 1
+        if at < 0:
+            return None
+        up, ahead = self._ups[at], downstream_offset - self._downs[at]
+        if ahead == 0:
+            return Bounds(up, up)
+        following = at + 1
+        last = following == len(self._ups)
+        if last or following in self._epochs:
+            hidden = not last and self._ups[following] > up
+            return Bounds(up + ahead if self._dense and not hidden else up, None)
+        next_up, remaining = self._ups[following], self._downs[following] - downstream_offset
+        if self._dense:
+            return Bounds(up + ahead, next_up - remaining)
+        return Bounds(up, next_up)
+
+    def points(self) -> Iterator[tuple[int, int]]:
+        """Return the corner points, oldest first."""
+        return zip(self._ups, self._downs, strict=True)
+
+    def _span(self, epoch: int) -> tuple[int, int]:
+        following = epoch + 1
+        end = self._epochs[following] if following < len(self._epochs) else len(self._ups)
+        return self._epochs[epoch], end
+
+    def _position_in(self, epoch: int, upstream: int, head: Head | None) -> Bounds:
+        """Return where in *epoch* the first record at or after *upstream* is, else its end."""
+        ups, downs = self._ups, self._downs
+        start, end = self._span(epoch)
+        at = bisect_right(ups, upstream, start, end) - 1
+        if at < start:
+            return Bounds(downs[start], downs[start])
+        if ups[at] == upstream:
+            return Bounds(downs[at], downs[at])
+        if at + 1 < end:
+            return self._between(at, upstream, ups[at + 1], downs[at + 1])
+        if end < len(ups):
+            return self._before_step_back(at, upstream, end)
+        return self._beyond(at, upstream, head)
+
+    def _between(self, at: int, upstream: int, next_up: int, next_down: int) -> Bounds:
+        up, down = self._ups[at], self._downs[at]
+        lower, upper = down + 1, next_down
+        if self._dense and next_down - down <= next_up - up:
+            lower = max(lower, next_down - (next_up - upstream))
+            upper = min(upper, down + upstream - up)
+        return Bounds(lower, upper)
+
+    def _before_step_back(self, at: int, upstream: int, following: int) -> Bounds:
+        up, down, epoch_end = self._ups[at], self._downs[at], self._downs[following]
+        # A hidden step back may also be a few duplicates: only order bounds the position.
+        hidden = self._ups[following] > up
+        reach = down + upstream - up if self._dense and not hidden else epoch_end
+        return Bounds(down + 1, min(epoch_end, reach))
+
+    def _beyond(self, at: int, upstream: int, head: Head | None) -> Bounds:
+        up, down = self._ups[at], self._downs[at]
+        if head is not None and head.next_offset > up and head.target_end > down:
+            if upstream >= head.next_offset:
+                return Bounds(head.target_end, head.target_end)
+            return self._between(at, upstream, head.next_offset, head.target_end)
+        return Bounds(down + 1, down + upstream - up if self._dense else None)
+
+    def _append(self, upstream: int, downstream: int) -> None:
+        self._ups.append(upstream)
+        self._downs.append(downstream)
+
+    def _restart(self) -> None:
+        self._ups, self._downs, self._epochs = array("q"), array("q"), _ONE_EPOCH
+
+    def _thin(self) -> None:
+        count = len(self._ups)
+        keep = self._thinned(count)
+        if count - len(keep) < count // 8:
+            # No more points can be left out in between: drop the oldest.
+            keep = keep[len(keep) // 4 :]
+        starts = set(self._epochs)
+        self._ups = array("q", (self._ups[at] for at in keep))
+        self._downs = array("q", (self._downs[at] for at in keep))
+        self._epochs = (0, *(new for new, old in enumerate(keep) if new and old in starts))
+
+    def _thinned(self, count: int) -> list[int]:
+        """Drop every other point of the older half, except the ends of epochs."""
+        ends = {at for start in self._epochs for at in (start - 1, start)}
+        keep = [0]
+        for at in range(1, count):
+            droppable = at < count // 2 and at not in ends and at - 1 == keep[-1]
+            if not droppable:
+                keep.append(at)
+        return keep
+
+
+class TransactionalCommits:
+    """Follows the commits of one connector in the partitions of Connect's offsets topic."""
+
+    __slots__ = ("_newest", "_newest_at", "_runs", "found")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all commits, of a topic that is read from its start again."""
+        self.found: bool | None = None
+        """Whether the newest commits are transactional; None as long as nothing shows it."""
+        self._runs: dict[int, tuple[int, set[Hashable]]] = {}
+        self._newest: int | None = None
+        self._newest_at = 0.0
+
+    def add(self, partition: int, offset: int, at: float, committed: Hashable) -> None:
+        """Add the commit at *offset*; *committed* identifies the source partition."""
+        last, run = self._runs.get(partition, (-1, set()))
+        if last != offset - 1:
+            run = set()
+        elif committed in run:
+            self.found = False
+            run = set()
+        run.add(committed)
+        self._runs[partition] = (offset, run)
+        if at >= self._newest_at:
+            self._newest, self._newest_at = partition, at
+
+    def read_up_to(self, positions: Mapping[int, int | None]) -> None:
+        """State up to which offset (exclusive) each partition was read."""
+        if self._newest is None:
+            return
+        last, _ = self._runs[self._newest]
+        if (positions.get(self._newest) or 0) > last + 1:
+            self.found = True

@@ -1,0 +1,375 @@
+"""Reads committed offsets and members of consumer groups in a separate process.
+
+librdkafka (2.16, confluentinc/librdkafka pull request 5397) uses freed memory when the connection
+to a group coordinator breaks during a request, and an assertion then ends the process. That
+happens when a cluster stops or returns, which the exporter must survive. `GroupWorker` starts and
+replaces the worker process, which calls `request_groups`; their messages are pickled over a
+private socket pair.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from enum import Enum
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError
+from confluent_kafka.admin import AdminClient
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.request_sizes import RequestWindow
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterProperties:
+    """The first message: the cluster to read. *properties* are librdkafka's."""
+
+    alias: str
+    properties: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsRequest:
+    """Reads *groups* in this order, as many as can be requested *within* so many seconds.
+
+    *timeout* bounds each request, *first_window* the requests in flight before the first answer.
+    """
+
+    subject: GroupProperty
+    groups: tuple[str, ...]
+    first_window: int
+    within: float
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAnswer:
+    """What was read of one group: offsets, or the number of members (None if unknown)."""
+
+    group: str
+    requested_at: float
+    found: GroupOffsets | int | GroupFailure | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestEnded:
+    """Follows the last answer: requests per Kafka API since the worker started."""
+
+    requests: Mapping[str, int]
+
+
+# Quoted: at run time, Connection is subscriptable since Python 3.12.
+_Connection: TypeAlias = "Connection[ClusterProperties | GroupsRequest, GroupAnswer | RequestEnded]"
+_Found = TypeVar("_Found")
+_MODULE: Final = "mm2slo_kafka.group_worker_process"
+_FIRST_WINDOW: Final = 16
+
+_GRACE_SECONDS: Final = 5.0
+"""Added to the time of a request, for the worker's start and response."""
+_UNANSWERED: Final = frozenset({ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT, ErrorKind.AUTHENTICATION})
+_CRASH_SIGNALS: Final = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRead(Generic[_Found]):
+    """What was read of one group, or the error."""
+
+    requested_at: float
+    found: _Found | KafkaOperationError
+
+
+class _WorkerEndedError(Exception):
+    """The worker ended or does not respond."""
+
+    def __init__(self, failure: GroupFailure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
+class GroupWorker:
+    """Reads one cluster's groups. Thread-safe: reads are serialised.
+
+    The worker starts with the first read. It is ended when it does not respond, and after a read
+    without any answer, because librdkafka can fail to reconnect (see `AdminHandle`).
+    """
+
+    def __init__(self, properties: Mapping[str, str], handles: HandleFactory) -> None:
+        self._cluster = ClusterProperties(handles.alias, dict(properties))
+        self._handles = handles
+        self._lock = threading.Lock()
+        self._running: _WorkerProcess | None = None
+        self._first_window = _FIRST_WINDOW
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id; None while it is not running."""
+        running = self._running
+        return None if running is None else running.pid
+
+    def offsets(
+        self, groups: Iterable[str], *, within: float, timeout: float
+    ) -> dict[str, GroupRead[GroupOffsets]]:
+        """Committed offsets of each group that could be requested *within* so many seconds.
+
+        *timeout* (seconds) bounds each request.
+        """
+        return self._read(GroupProperty.OFFSETS, groups, within, timeout)
+
+    def members(
+        self, groups: Iterable[str], *, within: float, timeout: float
+    ) -> dict[str, GroupRead[int | None]]:
+        """The number of members likewise; None if unknown."""
+        return self._read(GroupProperty.MEMBERS, groups, within, timeout)
+
+    def close(self) -> None:
+        """End the worker and a read in progress; a later read starts another worker."""
+        running = self._running
+        if running is not None:
+            running.kill()
+        with self._lock:
+            self._end()
+
+    def close_idle(self) -> None:
+        """End the worker unless a read is in progress."""
+        if self._lock.acquire(blocking=False):
+            self._end()
+            self._lock.release()
+
+    def _read(
+        self, subject: GroupProperty, groups: Iterable[str], within: float, timeout: float
+    ) -> dict[str, GroupRead[Any]]:
+        wanted = tuple(dict.fromkeys(groups))
+        if not wanted:
+            return {}
+        problem = self._handles.login_problem("reading groups")
+        if problem is not None:
+            return dict.fromkeys(wanted, GroupRead(time.time(), problem))
+        with self._lock:
+            request = GroupsRequest(subject, wanted, self._first_window, within, timeout)
+            return {
+                answer.group: GroupRead(answer.requested_at, self._to_result(subject, answer))
+                for answer in self._answers(request)
+            }
+
+    def _answers(self, request: GroupsRequest) -> list[GroupAnswer]:
+        started = time.time()
+        if self._running is None:
+            self._running = _WorkerProcess(self._cluster)
+        answers: list[GroupAnswer] = []
+        try:
+            for each in self._running.send(request):
+                if isinstance(each, GroupAnswer):
+                    answers.append(each)
+                else:
+                    self._count(self._running, each)
+        except _WorkerEndedError as ended:
+            self._end()
+            # Otherwise, a group that crashes the worker could starve those requested with it.
+            self._first_window = 1
+            answered = {answer.group for answer in answers}
+            pending = [group for group in request.groups if group not in answered]
+            in_flight = pending[: request.first_window + len(answers)]
+            return [*answers, *(GroupAnswer(each, started, ended.failure) for each in in_flight)]
+        self._first_window = _FIRST_WINDOW
+        failures = [each.found for each in answers if isinstance(each.found, GroupFailure)]
+        refused = (each for each in failures if each.kind is ErrorKind.AUTHENTICATION)
+        if (refusal := next(refused, None)) is not None:
+            self._handles.logins.take_error(KafkaError(KafkaError._AUTHENTICATION, refusal.detail))
+        if len(failures) == len(answers) and all(each.kind in _UNANSWERED for each in failures):
+            self._end()
+        return answers
+
+    def _count(self, process: _WorkerProcess, ended: RequestEnded) -> None:
+        for api, count in process.new_requests(ended.requests).items():
+            self._handles.counts.add(api, count)
+
+    def _end(self) -> None:
+        if self._running is not None:
+            self._running.end()
+            self._running = None
+
+    def _to_result(self, subject: GroupProperty, answer: GroupAnswer) -> Any:
+        found = answer.found
+        if not isinstance(found, GroupFailure):
+            return found
+        return KafkaOperationError(
+            found.kind,
+            cluster=self._cluster.alias,
+            operation=subject.operation(answer.group),
+            detail=found.detail,
+            code=found.code,
+        )
+
+
+class _WorkerProcess:
+    def __init__(self, cluster: ClusterProperties) -> None:
+        ours, theirs = Pipe()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", _MODULE, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                # The worker imports from the same places as this process.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        self.pid = process.pid
+        self.end = weakref.finalize(self, _end_process, process, ours)
+        self._process = process
+        self._connection: _Connection = ours
+        self._unsent: ClusterProperties | None = cluster
+        self._seen: Counter[str] = Counter()
+
+    def send(self, request: GroupsRequest) -> Iterator[GroupAnswer | RequestEnded]:
+        """The worker's messages up to RequestEnded. Raises _WorkerEndedError."""
+        deadline = time.monotonic() + request.within + request.timeout + _GRACE_SECONDS
+        try:
+            if self._unsent is not None:
+                self._connection.send(self._unsent)
+                self._unsent = None
+            self._connection.send(request)
+            message: GroupAnswer | RequestEnded | None = None
+            while not isinstance(message, RequestEnded):
+                if not self._connection.poll(max(0.0, deadline - time.monotonic())):
+                    raise _WorkerEndedError(
+                        GroupFailure(ErrorKind.TIMEOUT, "the worker process does not respond", "")
+                    )
+                message = self._connection.recv()
+                yield message
+        except (EOFError, ConnectionError):
+            raise _WorkerEndedError(self._exit_failure()) from None
+
+    def kill(self) -> None:
+        """Make a read in progress fail at once."""
+        self._process.kill()
+
+    def new_requests(self, requests: Mapping[str, int]) -> Counter[str]:
+        """Requests since the last call, from the worker's running totals."""
+        totals = Counter(requests)
+        new = totals - self._seen
+        self._seen = totals
+        return new
+
+    def _exit_failure(self) -> GroupFailure:
+        code = self._process.wait()
+        assert self._process.stderr is not None  # noqa: S101 - for the type checker
+        output = self._process.stderr.read().decode(errors="replace").strip().splitlines()
+        # A crash of librdkafka means a broken connection.
+        has_crashed = code < 0 and -code in _CRASH_SIGNALS
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        detail = f"the worker process ended with {how} and is restarted"
+        return GroupFailure(
+            ErrorKind.UNREACHABLE if has_crashed else ErrorKind.OTHER,
+            f"{detail}: {output[-1]}" if output else detail,
+            "",
+        )
+
+
+def _end_process(process: subprocess.Popen[bytes], connection: _Connection) -> None:
+    process.kill()  # the worker has no state to save
+    process.wait()
+    connection.close()
+    if process.stderr is not None:
+        process.stderr.close()
+
+
+GroupOffsets = dict[TopicPartition, int]
+
+
+class _Pending(NamedTuple):
+    group: str
+    requested_at: float
+    started: float
+
+
+def request_groups(
+    handles: HandleFactory, admin: AdminClient, request: GroupsRequest
+) -> Iterator[GroupAnswer]:
+    """Answers in the order of their arrival; groups not requested in time have none."""
+    remaining = list(reversed(request.groups))
+    window = RequestWindow(request.first_window, request.within)
+    in_flight: dict[Future[Any], _Pending] = {}
+    while True:
+        while remaining and window.is_open and len(in_flight) < window.size(len(remaining)):
+            group = remaining.pop()
+            future = _start_request(admin, request.subject, group, request.timeout)
+            in_flight[future] = _Pending(group, time.time(), time.monotonic())
+        if not in_flight:
+            admin.poll(0)
+            return
+        for future in wait(in_flight, return_when=FIRST_COMPLETED).done:
+            group, requested_at, started = in_flight.pop(future)
+            window.record_answer(time.monotonic() - started)
+            found = _settle_request(handles, admin, request.subject, group, future)
+            yield GroupAnswer(group, requested_at, found)
+
+
+def _start_request(
+    admin: AdminClient, subject: GroupProperty, group: str, timeout: float
+) -> Future[Any]:
+    if subject is GroupProperty.MEMBERS:
+        return admin.describe_consumer_groups([group], request_timeout=timeout)[group]
+    request = ConsumerGroupTopicPartitions(group)
+    return admin.list_consumer_group_offsets([request], request_timeout=timeout)[group]
+
+
+def _settle_request(
+    handles: HandleFactory,
+    admin: AdminClient,
+    subject: GroupProperty,
+    group: str,
+    future: Future[Any],
+) -> GroupOffsets | int | GroupFailure | None:
+    failure = future.exception()
+    if failure is not None:
+        admin.poll(0)
+        problem = handles.problem(failure, subject.operation(group))
+        return GroupFailure(problem.kind, problem.detail, problem.code)
+    handles.last_error.clear()
+    if subject is GroupProperty.MEMBERS:
+        return _members(future.result())
+    return {
+        TopicPartition(found.topic, found.partition): found.offset
+        for found in future.result().topic_partitions or ()
+        if found.error is None and found.offset >= 0
+    }
+
+
+def _members(described: Any) -> int | None:
+    """The number of members; None for a group that the broker does not describe."""
+    return None if described.state is ConsumerGroupState.DEAD else len(described.members)
+
+
+class GroupProperty(Enum):
+    """What is read of each group."""
+
+    OFFSETS = "reading committed offsets of"
+    MEMBERS = "describing"
+
+    def operation(self, group: str) -> str:
+        """The operation, for error messages."""
+        return f"{self.value} group {group!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFailure:
+    """A KafkaOperationError without the fields that the parent knows."""
+
+    kind: ErrorKind
+    detail: str
+    code: str

@@ -1,0 +1,97 @@
+"""What a service reports about itself: a log line per request, and series of its process.
+
+`RequestLog` is ASGI middleware; the log lines of a request and its response share an id.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from prometheus_client import PlatformCollector, ProcessCollector
+
+from mm2slo_core.catalogue import BY_NAME
+from mm2slo_core.catalogue.metric import Metric
+from mm2slo_core.log_redaction import REQUEST_ID
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Send
+    from starlette.types import Scope as Connection
+
+
+logger = logging.getLogger(__name__)
+_HEADER: Final = b"x-request-id"
+_VALID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestLog:
+    """Takes the id of the header X-Request-ID if it is short and plain, else a random one.
+
+    Successful requests of *frequent* paths, such as health checks, are logged at level debug; if
+    that is None, all requests are.
+    """
+
+    def __init__(self, app: ASGIApp, frequent: AbstractSet[str] | None) -> None:
+        self._app = app
+        self._frequent = frequent
+
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sent = dict(scope["headers"]).get(_HEADER, b"")
+        request_id = sent.decode() if _VALID.fullmatch(sent) else uuid.uuid4().hex
+        # Not reset: the server logs an exception of the application in the same context.
+        REQUEST_ID.set(request_id)
+        # The server answers an exception before the response with 500.
+        status, start = 500, time.perf_counter()
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = [*message["headers"], (_HEADER, request_id.encode())]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        method = scope["method"]  # a guard may change it
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            path = quote(scope["path"])  # no control characters
+            seconds = round(time.perf_counter() - start, 6)
+            logger.log(
+                self._level(scope["path"], status),
+                "%s %s %s",
+                method,
+                path,
+                status,
+                extra={"seconds": seconds},
+            )
+
+    def _level(self, path: str, status: int) -> int:
+        if self._frequent is None:
+            return logging.DEBUG
+        if status >= 500:
+            return logging.WARNING
+        return logging.DEBUG if path in self._frequent else logging.INFO
+
+
+_COLLECTORS: Final = (ProcessCollector(registry=None), PlatformCollector(registry=None))
+
+
+def process_series() -> Mapping[Metric, list[tuple[tuple[str, ...], float]]]:
+    """Label values and value of each process metric; without /proc, only of Python."""
+    found: dict[Metric, list[tuple[tuple[str, ...], float]]] = {}
+    for collector in _COLLECTORS:
+        for sample in (sample for family in collector.collect() for sample in family.samples):
+            metric = BY_NAME[sample.name]
+            labels = tuple(sample.labels[name] for name in metric.labels)
+            found.setdefault(metric, []).append((labels, sample.value))
+    return found

@@ -1,0 +1,408 @@
+"""Audit dashboard: whether records arrived as sent, up to when, and which faults were found."""
+
+from typing import Final
+
+from mm2slo_core.audit.unit_outcome import FAULTS, Verdict
+from mm2slo_core.catalogue.metric import Metric
+from mm2slo_core.catalogue.promql import Matcher, Vector, equal, matching, select
+from mm2slo_core.catalogue.service_metrics import (
+    AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
+    AUDIT_FAULTS_RECORDS,
+    AUDIT_KEYS_RATIO,
+    AUDIT_LAST_RUN_TIMESTAMP_SECONDS,
+    AUDIT_LATENCY_SECONDS,
+    AUDIT_RECORDS,
+    AUDIT_RECORDS_RATIO,
+    AUDIT_RUNS,
+    AUDIT_SAMPLED_RATIO,
+    AUDIT_UNAUDITED_TOPICS,
+    AUDIT_WINDOW_END_TIMESTAMP_SECONDS,
+    Bound,
+    LatencyMeasure,
+)
+from mm2slo_core.link_targets import DashboardUid
+from mm2slo_dashboards.dashboard_model import (
+    BAD_FROM_ONE,
+    WARN_FROM_ONE,
+    Colour,
+    Dashboard,
+    Kind,
+    Panel,
+    PanelThresholds,
+    PanelUnit,
+    Query,
+    Row,
+    TableColumn,
+)
+from mm2slo_dashboards.panel_definitions import (
+    FLOW_ANNOTATIONS,
+    NO_AUDIT_DATA,
+    ObjectiveLimits,
+    latency_thresholds,
+)
+from mm2slo_dashboards.panel_queries import (
+    FLOWS_VARIABLE,
+    flow_series,
+    max_by,
+    min_by,
+    seconds_since,
+    sum_by,
+    topk,
+)
+
+
+def build(limits: ObjectiveLimits) -> Dashboard:
+    """Audit results by flow."""
+    return Dashboard(
+        uid=DashboardUid.AUDIT,
+        title="MirrorMaker 2 / Audit",
+        description="Did records arrive as they were sent? Results of the latest audit of each "
+        "flow, published by the report service.",
+        variables=(FLOWS_VARIABLE,),
+        rows=(
+            Row("Did everything arrive as it was sent?", _verdict(limits)),
+            Row("Which flows, up to when?", (_flows(), *run_panels(limits))),
+            Row("How precise are the results?", precision_panels()),
+            Row("How long did records take?", latency_panels(limits)),
+        ),
+        annotations=FLOW_ANNOTATIONS,
+        time_from="now-7d",
+        refresh="1m",
+    )
+
+
+def _verdict(limits: ObjectiveLimits) -> tuple[Panel, ...]:
+    faults = sum_by(max_by(flow_series(AUDIT_FAULTS_RECORDS), "flow"))
+    return (
+        Panel(
+            title="Faulty records",
+            description="How many records are faulty? Records that the latest audits found "
+            "lost, overdue, expired, moved, altered or unmasked. Good is 0.",
+            kind=Kind.STAT,
+            unit=PanelUnit.COUNT,
+            no_data=NO_AUDIT_DATA,
+            queries=(Query(vector=faults, instant=True),),
+            thresholds=BAD_FROM_ONE,
+            decimals=0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2RecordsLost",
+            width=4,
+            height=8,
+        ),
+        verdicts(),
+        faults_over_time(limits),
+    )
+
+
+def _flows() -> Panel:
+    return Panel(
+        title="Latest audit by flow",
+        description="What did the latest audit of each flow find? Most faults first. Complete "
+        "up to: every record with an earlier timestamp is replicated or reported as a fault.",
+        kind=Kind.TABLE,
+        unit=PanelUnit.COUNT,
+        no_data=NO_AUDIT_DATA,
+        keys={"flow": "Flow"},
+        columns=(
+            TableColumn(
+                title="Faulty",
+                vector=max_by(flow_series(AUDIT_FAULTS_RECORDS), "flow"),
+                unit=PanelUnit.COUNT,
+                thresholds=BAD_FROM_ONE,
+            ),
+            TableColumn(
+                title="Audited",
+                vector=sum_by(max_by(flow_series(AUDIT_RECORDS), "flow", "verdict"), "flow"),
+                unit=PanelUnit.COUNT,
+            ),
+            TableColumn(
+                title="Lost, upper bound", vector=upper_bound(LOST, "flow"), unit=PanelUnit.SHARE
+            ),
+            TableColumn(
+                title="p99, upper bound",
+                vector=upper_bound(LATENCY_P99, "flow"),
+                unit=PanelUnit.SECONDS,
+            ),
+            TableColumn(
+                title="Sampled",
+                vector=min_by(flow_series(AUDIT_SAMPLED_RATIO), "flow"),
+                unit=PanelUnit.SHARE,
+            ),
+            TableColumn(
+                title="Complete up to",
+                vector=_timestamp(AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS),
+                unit=PanelUnit.TIMESTAMP,
+            ),
+            TableColumn(
+                title="Window end",
+                vector=_timestamp(AUDIT_WINDOW_END_TIMESTAMP_SECONDS),
+                unit=PanelUnit.TIMESTAMP,
+            ),
+            TableColumn(
+                title="Ended",
+                vector=_timestamp(AUDIT_LAST_RUN_TIMESTAMP_SECONDS),
+                unit=PanelUnit.TIMESTAMP,
+            ),
+            TableColumn(
+                title="Unauditable topics",
+                vector=max_by(flow_series(AUDIT_UNAUDITED_TOPICS), "flow"),
+                unit=PanelUnit.COUNT,
+                thresholds=WARN_FROM_ONE,
+            ),
+        ),
+        sort=("-Faulty", "Complete up to"),
+        next_dashboard=DashboardUid.FLOW,
+        alert="MM2RecordsLost",
+        width=24,
+    )
+
+
+def _timestamp(metric: Metric) -> Vector:
+    latest = max_by(flow_series(metric), "flow")
+    return Vector(f"1000 * {latest}", latest.labels)
+
+
+_VERDICTS: Final = {
+    Verdict.MATCHED.value: Colour.GOOD,
+    Verdict.PENDING.value: Colour.RESTING,
+    Verdict.UNAUDITABLE.value: Colour.UNKNOWN,
+    **{verdict.value: Colour.BAD for verdict in Verdict if verdict in FAULTS},
+}
+
+
+def verdicts() -> Panel:
+    """Records by verdict, but for matched ones."""
+    others = matching(
+        "verdict", "|".join(each.value for each in Verdict if each is not Verdict.MATCHED)
+    )
+    found = sum_by(max_by(flow_series(AUDIT_RECORDS, others), "flow", "verdict"), "verdict")
+    return Panel(
+        title="Verdicts other than matched",
+        description="Which verdicts did the latest audits give? Records by verdict. Pending "
+        "records may still be replicated; the audit's report has evidence of each anomaly.",
+        kind=Kind.BARS,
+        unit=PanelUnit.COUNT,
+        no_data=NO_AUDIT_DATA,
+        queries=(Query(vector=found, legend="{{verdict}}", instant=True),),
+        colours=_VERDICTS,
+        thresholds=WARN_FROM_ONE,
+        decimals=0,
+        minimum=0.0,
+        next_dashboard=DashboardUid.FLOW,
+        alert="MM2RecordsLost",
+        width=10,
+    )
+
+
+def faults_over_time(limits: ObjectiveLimits) -> Panel:
+    """Faulty records over time."""
+    return _by_flow(
+        "Faulty records over time",
+        "When were faulty records found? Faulty records in the latest audit of each flow.",
+        PanelUnit.COUNT,
+        max_by(flow_series(AUDIT_FAULTS_RECORDS), "flow"),
+        limits,
+        thresholds=BAD_FROM_ONE,
+        alert="MM2RecordsLost",
+    )
+
+
+def run_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
+    """Age of the complete-up-to time, and audit runs by state."""
+    complete = max_by(flow_series(AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS), "flow")
+    return (
+        _by_flow(
+            "Age of complete-up-to",
+            "Up to when is each flow proven complete? Time since then, the ten longest; it falls "
+            "with each audit.",
+            PanelUnit.SECONDS,
+            seconds_since(complete),
+            limits,
+        ),
+        Panel(
+            title="Audit runs by state",
+            description="Do audits run and finish? Runs in the results store; the report of a "
+            "failed run has its reason.",
+            kind=Kind.STAT,
+            unit=PanelUnit.COUNT,
+            no_data=NO_AUDIT_DATA,
+            queries=(
+                Query(vector=max_by(select(AUDIT_RUNS), "state"), legend="{{state}}", instant=True),
+            ),
+            colours={
+                "finished": Colour.NEUTRAL,
+                "running": Colour.GOOD,
+                "failed": Colour.BAD,
+            },
+            decimals=0,
+            next_dashboard=DashboardUid.PIPELINE,
+            width=14,
+        ),
+    )
+
+
+def _by_flow(
+    title: str,
+    description: str,
+    unit: PanelUnit,
+    vector: Vector,
+    limits: ObjectiveLimits,
+    *,
+    thresholds: PanelThresholds | None = None,
+    alert: str = "",
+) -> Panel:
+    return Panel(
+        title=title,
+        description=description,
+        kind=Kind.SERIES,
+        unit=unit,
+        no_data=NO_AUDIT_DATA,
+        queries=(Query(vector=topk(10, vector), legend="{{flow}}"),),
+        colours=limits.flow_colours,
+        thresholds=thresholds,
+        minimum=0.0,
+        next_dashboard=DashboardUid.FLOW,
+        alert=alert,
+        width=10,
+    )
+
+
+BoundedMetric = tuple["Metric", tuple["Matcher", ...]]
+"""A metric with bounds, and the matchers that select one of its values."""
+LOST: Final[BoundedMetric] = (AUDIT_RECORDS_RATIO, (equal("verdict", Verdict.LOST.value),))
+
+LATENCY_P99: Final[BoundedMetric] = (
+    AUDIT_LATENCY_SECONDS,
+    (equal("measure", LatencyMeasure.END_TO_END.value), equal("percentile", "p99")),
+)
+_P50_AND_P99: Final[BoundedMetric] = (AUDIT_LATENCY_SECONDS, (matching("percentile", "p50|p99"),))
+
+_PROVEN: Final = PanelThresholds(Colour.GOOD, ((1e-9, Colour.WARNING),))
+"""A lower bound above zero means that it happened."""
+_NO_KEYS: Final = "No audit covered keys: records have none, or no audit has ended."
+
+_NO_LATENCY: Final = (
+    "No arrival times: an audit needs the exporter's watermark timeline and enough records, or "
+    "no audit has ended."
+)
+
+
+def lower_bound(bounded: BoundedMetric, *labels: str) -> Vector:
+    """The lower bound by *labels*."""
+    return min_by(_bound(bounded, Bound.LOWER), *labels)
+
+
+def upper_bound(bounded: BoundedMetric, *labels: str) -> Vector:
+    """The upper bound by *labels*."""
+    return max_by(_bound(bounded, Bound.UPPER), *labels)
+
+
+def precision_panels() -> tuple[Panel, ...]:
+    """Shares of records and keys."""
+    return (
+        Panel(
+            title="Share of records by verdict",
+            description="What share of records was lost, altered, moved or replayed? Of all "
+            "records, with 95 % confidence; exact for a census. A lower bound above 0 means "
+            "that it happened. A sample counts altered records as lost.",
+            kind=Kind.TABLE,
+            unit=PanelUnit.SHARE,
+            no_data=NO_AUDIT_DATA,
+            keys={"flow": "Flow", "verdict": "Verdict"},
+            columns=_shares((AUDIT_RECORDS_RATIO, ()), "flow", "verdict"),
+            sort=("-Lower bound", "-Upper bound"),
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2RecordsLost",
+            width=14,
+        ),
+        Panel(
+            title="Share of keys with broken affinity",
+            description="What share of keys lost its partition or order? Of all keys, with 95 % "
+            "confidence; exact for a census. A sample of several topics has no bounds, since "
+            "they may share keys.",
+            kind=Kind.TABLE,
+            unit=PanelUnit.SHARE,
+            no_data=_NO_KEYS,
+            keys={"flow": "Flow", "property": "Property"},
+            columns=_shares((AUDIT_KEYS_RATIO, ()), "flow", "property"),
+            sort=("-Lower bound", "-Upper bound"),
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2AffinityBroken",
+            width=10,
+        ),
+    )
+
+
+def latency_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
+    """Latency end to end, and from arrival to arrival."""
+    labels = ("flow", "measure", "percentile")
+    steps = latency_thresholds(limits)
+    return (
+        Panel(
+            title="Latency bounds",
+            description="How long did records take? Bounds of p50 and p99: end to end from the "
+            "producer's timestamp, transfer from the arrival on the source. An empty lower "
+            "bound is unknown.",
+            kind=Kind.TABLE,
+            unit=PanelUnit.SECONDS,
+            no_data=_NO_LATENCY,
+            keys={"flow": "Flow", "measure": "Measure", "percentile": "Percentile"},
+            columns=(
+                TableColumn(
+                    title="Lower bound",
+                    vector=lower_bound(_P50_AND_P99, *labels),
+                    unit=PanelUnit.SECONDS,
+                ),
+                TableColumn(
+                    title="Upper bound",
+                    vector=upper_bound(_P50_AND_P99, *labels),
+                    unit=PanelUnit.SECONDS,
+                    thresholds=steps,
+                ),
+            ),
+            sort=("-Upper bound",),
+            next_dashboard=DashboardUid.SLO,
+            alert="MM2ErrorBudgetBurn",
+            width=14,
+        ),
+        Panel(
+            title="End-to-end latency p99",
+            description="Which flows were slow, and when? Upper bound of the end-to-end p99 in "
+            "the latest audit, the ten slowest flows. Lines: the thresholds of the latency "
+            "objectives.",
+            kind=Kind.SERIES,
+            unit=PanelUnit.SECONDS,
+            no_data=_NO_LATENCY,
+            queries=(Query(vector=topk(10, upper_bound(LATENCY_P99, "flow")), legend="{{flow}}"),),
+            thresholds=steps,
+            colours=limits.flow_colours,
+            minimum=0.0,
+            next_dashboard=DashboardUid.SLO,
+            alert="MM2ErrorBudgetBurn",
+            width=10,
+        ),
+    )
+
+
+def _bound(bounded: BoundedMetric, bound: Bound) -> Vector:
+    metric, matchers = bounded
+    return flow_series(metric, *matchers, equal("bound", bound.value))
+
+
+def _shares(bounded: BoundedMetric, *labels: str) -> tuple[TableColumn, ...]:
+    return (
+        TableColumn(
+            title="Lower bound",
+            vector=lower_bound(bounded, *labels),
+            unit=PanelUnit.SHARE,
+            thresholds=_PROVEN,
+        ),
+        TableColumn(
+            title="Estimate",
+            vector=max_by(_bound(bounded, Bound.ESTIMATE), *labels),
+            unit=PanelUnit.SHARE,
+        ),
+        TableColumn(
+            title="Upper bound", vector=upper_bound(bounded, *labels), unit=PanelUnit.SHARE
+        ),
+    )

@@ -1,0 +1,354 @@
+"""Failover readiness dashboard: which groups would resume correctly, and their redelivery."""
+
+from typing import Final
+
+from mm2slo_core.catalogue.flow_metrics import (
+    CHECKPOINT_AGE_SECONDS,
+    CHECKPOINT_LAG_RECORDS,
+    FAILOVER_BLOCKED,
+    FAILOVER_GROUP_UNREPLICATED_RECORDS,
+    FAILOVER_GROUP_UNREPLICATED_SECONDS,
+    FAILOVER_READY,
+    FAILOVER_REDELIVERY_RECORDS,
+    FAILOVER_SKIPPED_RECORDS,
+    FAILOVER_UNREPLICATED_RECORDS,
+    GROUP_LAG_RECORDS,
+    GROUP_LAG_SECONDS,
+    GROUP_MEMBERS,
+    OFFSET_SYNC_GAP_RECORDS,
+    OFFSET_SYNC_LAST_TIMESTAMP_SECONDS,
+)
+from mm2slo_core.catalogue.promql import Vector, aggregate, equal
+from mm2slo_core.link_targets import DashboardUid
+from mm2slo_dashboards.dashboard_model import (
+    BAD_FROM_ONE,
+    READY_STATES,
+    Colour,
+    Dashboard,
+    Kind,
+    Panel,
+    PanelUnit,
+    Query,
+    Row,
+    TableColumn,
+    bad_from,
+)
+from mm2slo_dashboards.panel_definitions import FLEET_DATA_POINTS, FLOW_ANNOTATIONS, ObjectiveLimits
+from mm2slo_dashboards.panel_queries import (
+    FLOWS_VARIABLE,
+    GROUPS_VARIABLE,
+    MATCH_GROUP,
+    filter_by,
+    flow_series,
+    max_by,
+    min_by,
+    seconds_since,
+    sum_by,
+    topk,
+)
+
+_KEYS: Final = ("flow", "group")
+_NAMED: Final = "{{flow}} {{group}}"
+
+_MIN_INTERVAL: Final = 300.0
+"""Seconds between points of a query over every group of every flow."""
+
+_NO_GROUP: Final = (
+    "No consumer group: none commits on the source, the filter excludes them, or checkpoints were "
+    "not read yet."
+)
+
+
+def build(limits: ObjectiveLimits) -> Dashboard:
+    """Consumer groups, blocked ones first."""
+    return Dashboard(
+        uid=DashboardUid.FAILOVER,
+        title="MirrorMaker 2 / Failover readiness",
+        description="If we fail over now: which groups resume correctly, and what is redelivered?",
+        variables=(FLOWS_VARIABLE, GROUPS_VARIABLE),
+        rows=(
+            Row("What happens if we fail over now?", (*_summary(), _groups(limits))),
+            Row("Do the groups keep up?", (_group_lag(),)),
+            Row("Why are groups blocked, and since when?", _reasons(limits)),
+            Row("What is the cause?", _causes()),
+        ),
+        annotations=FLOW_ANNOTATIONS,
+        max_data_points=FLEET_DATA_POINTS,
+    )
+
+
+def _ready() -> Vector:
+    """1 where the group is ready according to every replica of the exporter."""
+    return min_by(flow_series(FAILOVER_READY, MATCH_GROUP), *_KEYS)
+
+
+def _summary() -> tuple[Panel, ...]:
+    ready = _ready()
+    blocked = sum_by(Vector(f"1 - {ready}", ready.labels))
+    return (
+        Panel(
+            title="Groups by readiness",
+            description="How many groups are ready? Groups that would resume correctly on the "
+            "target, and blocked ones. Good is none blocked.",
+            kind=Kind.STAT,
+            unit=PanelUnit.COUNT,
+            no_data=_NO_GROUP,
+            queries=(
+                Query(vector=sum_by(ready), legend="ready", instant=True),
+                Query(vector=blocked, legend="blocked", instant=True),
+            ),
+            thresholds=BAD_FROM_ONE,
+            colours={"ready": Colour.GOOD},
+            decimals=0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FailoverNotReady",
+            width=8,
+            height=5,
+        ),
+        Panel(
+            title="Total redelivery",
+            description="How much would be redelivered? Upper bound of the records that all "
+            "groups together would read again.",
+            kind=Kind.STAT,
+            unit=PanelUnit.COUNT,
+            no_data=_NO_GROUP,
+            queries=(Query(vector=sum_by(_redelivery("upper")), instant=True),),
+            decimals=0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FailoverNotReady",
+            width=8,
+            height=5,
+        ),
+        Panel(
+            title="Unreplicated records",
+            description="What would be missing if the sources never came back? Records that are "
+            "not on the target, over all flows; while a source is down, as of its last reading.",
+            kind=Kind.STAT,
+            unit=PanelUnit.COUNT,
+            no_data="No source was read since the exporter started.",
+            queries=(
+                Query(
+                    vector=sum_by(max_by(flow_series(FAILOVER_UNREPLICATED_RECORDS), "flow")),
+                    instant=True,
+                ),
+            ),
+            decimals=0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FlowStopped",
+            width=8,
+            height=5,
+        ),
+    )
+
+
+def _groups(limits: ObjectiveLimits) -> Panel:
+    return Panel(
+        title="Consumer groups",
+        description="Which groups would resume on the target? One row per flow and group, "
+        "blocked ones first; a flow's name links to its dashboard. Redelivery is between its "
+        "bounds; they are equal where offset syncs bracket the commit. Skipped records would never "
+        "be read: the group would resume beyond its position. Unreplicated records of the group's "
+        "partitions would be missing if the source never came back.",
+        kind=Kind.TABLE,
+        unit=PanelUnit.COUNT,
+        no_data=_NO_GROUP,
+        keys={"flow": "Flow", "group": "Group"},
+        columns=(
+            TableColumn(title="Ready", vector=_ready(), unit=PanelUnit.COUNT, states=READY_STATES),
+            TableColumn(
+                title="Redelivery, lower bound",
+                vector=_redelivery("lower"),
+                unit=PanelUnit.COUNT,
+            ),
+            TableColumn(
+                title="Redelivery, upper bound",
+                vector=_redelivery("upper"),
+                unit=PanelUnit.COUNT,
+                thresholds=bad_from(limits.redelivery),
+            ),
+            TableColumn(
+                title="Skipped, upper bound",
+                vector=max_by(
+                    flow_series(FAILOVER_SKIPPED_RECORDS, MATCH_GROUP, equal("bound", "upper")),
+                    *_KEYS,
+                ),
+                unit=PanelUnit.COUNT,
+                thresholds=BAD_FROM_ONE,
+            ),
+            TableColumn(
+                title="Unreplicated",
+                vector=max_by(
+                    flow_series(FAILOVER_GROUP_UNREPLICATED_RECORDS, MATCH_GROUP), *_KEYS
+                ),
+                unit=PanelUnit.COUNT,
+            ),
+            TableColumn(
+                title="Unreplicated for",
+                vector=max_by(
+                    flow_series(FAILOVER_GROUP_UNREPLICATED_SECONDS, MATCH_GROUP), *_KEYS
+                ),
+                unit=PanelUnit.SECONDS,
+            ),
+            TableColumn(
+                title="Checkpoint age",
+                vector=min_by(flow_series(CHECKPOINT_AGE_SECONDS, MATCH_GROUP), *_KEYS),
+                unit=PanelUnit.SECONDS,
+            ),
+            TableColumn(
+                title="Checkpoint lag",
+                vector=sum_by(
+                    max_by(flow_series(CHECKPOINT_LAG_RECORDS, MATCH_GROUP), *_KEYS, "topic"),
+                    *_KEYS,
+                ),
+                unit=PanelUnit.COUNT,
+                thresholds=bad_from(limits.checkpoint_lag),
+            ),
+        ),
+        sort=("Ready", "-Redelivery, upper bound"),
+        next_dashboard=DashboardUid.FLOW,
+        alert="MM2FailoverNotReady",
+        width=24,
+        height=10,
+    )
+
+
+def _group_lag() -> Panel:
+    keys = (*_KEYS, "cluster")
+    return Panel(
+        title="Consumer group lag",
+        description="Do the groups keep up, on the source and after a failover on the target? One "
+        "row per group and cluster, the greatest lag first. Lag counts from the committed "
+        "offsets, which an idle group on the target has only if MirrorMaker 2 syncs them.",
+        kind=Kind.TABLE,
+        unit=PanelUnit.COUNT,
+        no_data="No group has committed offsets, or `exporter.group_lag` is off.",
+        keys={"flow": "Flow", "group": "Group", "cluster": "Cluster"},
+        columns=(
+            TableColumn(
+                title="Lag",
+                vector=sum_by(
+                    max_by(flow_series(GROUP_LAG_RECORDS, MATCH_GROUP), *keys, "topic"), *keys
+                ),
+                unit=PanelUnit.COUNT,
+            ),
+            TableColumn(
+                title="Oldest unread record",
+                vector=max_by(flow_series(GROUP_LAG_SECONDS, MATCH_GROUP), *keys),
+                unit=PanelUnit.SECONDS,
+            ),
+            TableColumn(
+                title="Members",
+                vector=max_by(flow_series(GROUP_MEMBERS, MATCH_GROUP), *keys),
+                unit=PanelUnit.COUNT,
+            ),
+        ),
+        sort=("-Lag",),
+        next_dashboard=DashboardUid.FLOW,
+        alert="MM2FailoverNotReady",
+        width=24,
+        height=8,
+    )
+
+
+def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
+    blocked = filter_by(
+        max_by(flow_series(FAILOVER_BLOCKED, MATCH_GROUP), *_KEYS, "reason"), "== 1"
+    )
+    return (
+        Panel(
+            title="Blocking reasons",
+            description="Why are groups blocked? The current reasons, from a closed list; the "
+            "runbook explains each. Good is an empty table.",
+            kind=Kind.TABLE,
+            unit=PanelUnit.COUNT,
+            no_data="No group is blocked.",
+            keys={"flow": "Flow", "group": "Group", "reason": "Reason"},
+            columns=(TableColumn(title="Active", vector=blocked, unit=PanelUnit.COUNT),),
+            sort=("Group",),
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FailoverNotReady",
+            fills_on="a blocked group",
+        ),
+        Panel(
+            title="Blocked groups over time",
+            description="Since when are groups blocked? Blocked groups of the ten flows with most.",
+            kind=Kind.SERIES,
+            unit=PanelUnit.COUNT,
+            no_data="No group was blocked in this time range.",
+            queries=(
+                Query(
+                    vector=topk(10, aggregate("count", filter_by(_ready(), "== 0"), ("flow",))),
+                    legend="{{flow}}",
+                ),
+            ),
+            colours=limits.flow_colours,
+            minimum=0.0,
+            stacked=True,
+            min_interval=_MIN_INTERVAL,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FailoverNotReady",
+            fills_on="a blocked group",
+        ),
+    )
+
+
+def _causes() -> tuple[Panel, ...]:
+    return (
+        Panel(
+            title="Oldest offset syncs",
+            description="How old are offset syncs? Age of the latest one, the ten oldest topics "
+            "or partitions. Without a new one checkpoints cannot advance; an idle topic keeps "
+            "its old one.",
+            kind=Kind.BARS,
+            unit=PanelUnit.SECONDS,
+            no_data="No offset sync was read: nothing was replicated yet.",
+            queries=(
+                Query(
+                    vector=topk(
+                        10,
+                        seconds_since(
+                            max_by(
+                                flow_series(OFFSET_SYNC_LAST_TIMESTAMP_SECONDS),
+                                "flow",
+                                "topic",
+                                "partition",
+                            )
+                        ),
+                    ),
+                    legend="{{flow}} {{topic}} {{partition}}",
+                    instant=True,
+                ),
+            ),
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2CheckpointStalled",
+        ),
+        Panel(
+            title="Largest offset sync gaps",
+            description="How far behind are offset syncs? Records between the latest offset "
+            "sync and the replicated position, the ten largest; within the gap translation is "
+            "not exact.",
+            kind=Kind.BARS,
+            unit=PanelUnit.COUNT,
+            no_data="No offset sync was read: nothing was replicated yet.",
+            queries=(
+                Query(
+                    vector=topk(
+                        10,
+                        max_by(flow_series(OFFSET_SYNC_GAP_RECORDS), "flow", "topic", "partition"),
+                    ),
+                    legend="{{flow}} {{topic}} {{partition}}",
+                    instant=True,
+                ),
+            ),
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2CheckpointStalled",
+        ),
+    )
+
+
+def _redelivery(bound: str) -> Vector:
+    return max_by(
+        flow_series(FAILOVER_REDELIVERY_RECORDS, MATCH_GROUP, equal("bound", bound)), *_KEYS
+    )

@@ -1,0 +1,70 @@
+"""Progress on the terminal, KEY=VALUE options, and Kafka errors as messages."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.kafka_errors import KafkaOperationError, translated
+from mm2slo_lab.broker import Broker
+from mm2slo_lab.running_lab import Lab
+
+
+@contextmanager
+def show_steps(console: Console, what: str) -> Iterator[Callable[[str], None]]:
+    """Show the current step as a spinner; without a terminal, print a line per step."""
+    if console.is_terminal:
+        with console.status(f"{what} ...") as spinner:
+            yield lambda line: spinner.update(f"{line} ...")
+    else:
+        # A line per downloaded file would flood a log.
+        yield lambda line: _log(console, line)
+
+
+def _log(console: Console, line: str) -> None:
+    if not line.endswith((".jar", ".pom")):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def count_progress(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar with count and time; it disappears when done."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def kafka_errors_as_user_errors(alias: str, operation: str) -> Iterator[None]:
+    """Raise errors of a cluster as UserError."""
+    try:
+        with translated(alias, operation):
+            yield
+    except KafkaOperationError as problem:
+        raise UserError(str(problem)) from None
+
+
+def running_broker(lab: Lab, alias: str) -> Broker:
+    """Return a cluster. Raises UserError when it is not running, where Kafka would time out."""
+    broker = lab.cluster(alias)
+    if not broker.running or broker.process.paused:
+        raise UserError(
+            f"{alias} is not running: start it with `mm2slo lab fault start-cluster {alias}`"
+        )
+    return broker
+
+
+def parse_key_values(given: list[str] | None) -> dict[str, str]:
+    """Parse KEY=VALUE options. Raises UserError for one without `=`."""
+    found: dict[str, str] = {}
+    for text in given or []:
+        key, sign, value = text.partition("=")
+        if not sign or not key:
+            raise UserError(f"{text!r} is not KEY=VALUE, for example tasks.max=4")
+        found[key] = value
+    return found

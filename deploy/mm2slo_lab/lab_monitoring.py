@@ -1,0 +1,279 @@
+"""Prometheus and Alertmanager processes for the lab.
+
+Rules, routes and templates are passed as text. Raises LabError if a program is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from mm2slo_lab.lab_topology import LabError
+from mm2slo_lab.managed_process import HOST, ManagedProcess, ProcessSpec, free_ports
+
+_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """Intervals of Prometheus in seconds."""
+
+    scrape: float = 15.0
+    evaluation: float = 30.0
+    resend: float = 60.0
+    """Firing alerts are sent again after this time; they resolve after four times as long."""
+
+    def scaled(self, factor: float) -> Cadence:
+        """Return the intervals multiplied by *factor*."""
+        return Cadence(self.scrape * factor, self.evaluation * factor, self.resend * factor)
+
+
+PRODUCTION = Cadence()
+
+
+@dataclass(frozen=True, slots=True)
+class Prometheus:
+    """A running Prometheus."""
+
+    url: str
+    folder: Path
+    process: ManagedProcess
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """Return the current instant vector."""
+        parameters = urllib.parse.urlencode({"query": expression})
+        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v1/query?{parameters}")["data"][
+            "result"
+        ]
+        return found
+
+    def holds(self, expression: str) -> bool:
+        """Whether the current instant vector has any series."""
+        return bool(self.query(expression))
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Return pending and firing alerts."""
+        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v1/alerts")["data"]["alerts"]
+        return found
+
+    def firing(self) -> set[str]:
+        """Return the names of firing alerts."""
+        return {each["labels"]["alertname"] for each in self.alerts() if each["state"] == "firing"}
+
+    def reload(self) -> None:
+        """Reload the configuration and the rules."""
+        post_json(f"{self.url}/-/reload")
+
+
+@contextmanager
+def prometheus(
+    folder: Path,
+    targets: Mapping[str, Sequence[str]],
+    *,
+    rules: Mapping[str, str] | None = None,
+    alertmanager: str | None = None,
+    cadence: Cadence = PRODUCTION,
+    history: str | None = None,
+) -> Iterator[Prometheus]:
+    """Run Prometheus in *folder*; *history* (OpenMetrics text) is loaded as blocks.
+
+    *targets* are `host:port` by job, *rules* texts of rule files by name, *alertmanager* is a
+    `host:port`. Raises LabError when it is not installed, ProcessError when it does not start.
+    """
+    binary = find_program("prometheus")
+    (folder / "rules").mkdir(parents=True, exist_ok=True)
+    for name, text in (rules or {}).items():
+        (folder / "rules" / name).write_text(text, encoding="utf-8")
+    config = folder / "prometheus.yml"
+    document = _configuration(targets, alertmanager, cadence)
+    config.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    if history is not None:
+        _write_blocks(folder, history)
+
+    def command(listen: str) -> list[str]:
+        return [
+            binary,
+            f"--config.file={config}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            "--storage.tsdb.retention.time=35d",
+            f"--web.listen-address={listen}",
+            "--web.enable-lifecycle",
+            f"--rules.alert.resend-delay={_duration(cadence.resend)}",
+            "--log.level=warn",
+        ]
+
+    with run_server("prometheus", folder, command) as (address, process):
+        yield Prometheus(address, folder, process)
+
+
+def _configuration(
+    targets: Mapping[str, Sequence[str]], alertmanager: str | None, cadence: Cadence
+) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "global": {
+            "scrape_interval": _duration(cadence.scrape),
+            "scrape_timeout": _duration(min(10.0, cadence.scrape)),
+            "evaluation_interval": _duration(cadence.evaluation),
+        },
+        "rule_files": ["rules/*.yml"],
+        "scrape_configs": [
+            {"job_name": job, "static_configs": [{"targets": list(addresses)}]}
+            for job, addresses in targets.items()
+        ],
+    }
+    if alertmanager is not None:
+        managers = [{"static_configs": [{"targets": [alertmanager]}]}]
+        document["alerting"] = {"alertmanagers": managers}
+    return document
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(round(seconds * _MS), 1)}ms"
+
+
+def _write_blocks(folder: Path, history: str) -> None:
+    text = folder / "history.txt"
+    text.write_text(history, encoding="utf-8")
+    command = [find_program("promtool"), "tsdb", "create-blocks-from", "openmetrics"]
+    subprocess.run([*command, str(text), str(folder / "data")], check=True, capture_output=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Alertmanager:
+    """A running Alertmanager."""
+
+    url: str
+    folder: Path
+    process: ManagedProcess
+
+    @property
+    def config_file(self) -> Path:
+        return self.folder / "alertmanager.yml"
+
+    @property
+    def listen(self) -> str:
+        """Address for Prometheus, `host:port`."""
+        return self.url.removeprefix("http://")
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Return all alerts with their status."""
+        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v2/alerts")
+        return found
+
+
+@contextmanager
+def alertmanager(
+    folder: Path,
+    configuration: str,
+    templates: Mapping[str, str],
+    *,
+    external_url: str | None = None,
+) -> Iterator[Alertmanager]:
+    """Run Alertmanager in *folder* with *templates*, texts by path as in the configuration.
+
+    Links in messages use *external_url*, by default the listen address. Raises LabError when it is
+    not installed, ProcessError when it does not start.
+    """
+    binary = find_program("alertmanager")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in templates.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    config = folder / "alertmanager.yml"
+    config.write_text(configuration, encoding="utf-8")
+
+    def command(listen: str) -> list[str]:
+        return [
+            binary,
+            f"--config.file={config}",
+            f"--storage.path={folder / 'data'}",
+            f"--web.listen-address={listen}",
+            f"--web.external-url={external_url or f'http://{listen}'}",
+            "--cluster.listen-address=",
+            "--log.level=info",
+        ]
+
+    with run_server("alertmanager", folder, command) as (address, process):
+        yield Alertmanager(address, folder, process)
+
+
+_READY: Final = 60.0
+
+_NAMES: Final = {
+    "prometheus": ("prometheus",),
+    "promtool": ("promtool",),
+    # Name in Debian's package.
+    "alertmanager": ("prometheus-alertmanager", "alertmanager"),
+    "amtool": ("amtool",),
+}
+_PACKAGES: Final = {"prometheus": "prometheus", "promtool": "prometheus"}
+
+
+def is_installed(name: str) -> bool:
+    """Whether the program *name* is on PATH."""
+    return any(shutil.which(each) for each in _NAMES[name])
+
+
+def find_program(name: str) -> str:
+    """Return the path of prometheus, promtool, alertmanager or amtool.
+
+    Raises LabError if it is not installed.
+    """
+    found = next((path for each in _NAMES[name] if (path := shutil.which(each))), None)
+    if found is None:
+        package = _PACKAGES.get(name, "prometheus-alertmanager")
+        raise LabError(f"{name} is not installed; on Debian: apt-get install {package}")
+    return found
+
+
+@contextmanager
+def run_server(
+    name: str, folder: Path, command: Callable[[str], Sequence[str]]
+) -> Iterator[tuple[str, ManagedProcess]]:
+    """Run *command*, a function of the listen address; yields the URL once it is ready."""
+    [port] = free_ports(1)
+    listen = f"{HOST}:{port}"
+    spec = ProcessSpec(name, tuple(command(listen)), folder / f"{name}.log")
+    process = ManagedProcess(spec)
+    process.start()
+    try:
+        address = f"http://{listen}"
+        process.wait_until(lambda: _is_ready(address), "ready", _READY)
+        yield address, process
+    finally:
+        process.stop(10.0)
+
+
+def get_json(url: str) -> Any:
+    """Return the JSON at *url*."""
+    with urllib.request.urlopen(url, timeout=60) as reply:
+        return json.load(reply)
+
+
+def post_json(url: str, content: object = None) -> Any:
+    """Post *content* as JSON; returns the JSON response, or None if it is empty."""
+    body = b"" if content is None else json.dumps(content).encode()
+    request = urllib.request.Request(
+        url, data=body, headers={"Content-Type": "application/json"}, method="POST"
+    )
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        response = reply.read()
+    return json.loads(response) if response.strip() else None
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/-/ready", timeout=2) as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False

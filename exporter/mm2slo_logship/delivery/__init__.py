@@ -1,1 +1,0 @@
-"""Sending until Splunk has accepted, and moving the checkpoints then."""

@@ -1,1 +1,0 @@
-"""From lines of a log file to redacted events."""

@@ -1,1 +1,0 @@
-"""Log files: discovery, identity, rotation, and reading of complete lines."""

@@ -1,1 +1,0 @@
-"""Splunk's HTTP Event Collector: envelopes, batches, requests and answers."""

@@ -1,0 +1,170 @@
+"""Requests to one HTTP Event Collector, with a token that is read again when it is rejected."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import stat
+import uuid
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import orjson
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    SSLError,
+)
+
+from mm2slo_core.user_errors import UserError
+from mm2slo_logship.hec_protocol import AnswerAction, HecAnswer, read_answer
+
+_TIMEOUT: Final = urllib3.Timeout(connect=5.0, read=30.0)
+"""A request that takes long was usually accepted: a shorter timeout duplicates its events."""
+_COMPRESSED_FROM: Final = 1024
+_CONNECTION: Final = re.compile(r"^\S*Connection\([^)]*\): ")  # in front of urllib3's messages
+_GZIP: Final = 31  # zlib's window bits of the gzip format
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """How endpoints are reached; `tls` is None for plain HTTP."""
+
+    tls: ssl.SSLContext | None = None
+    server_hostname: str | None = None
+    proxy: str | None = None
+
+    def pool(self) -> urllib3.PoolManager:
+        options: dict[str, object] = {"timeout": _TIMEOUT, "retries": False, "maxsize": 2}
+        if self.tls is not None:
+            options["ssl_context"] = self.tls
+        if self.server_hostname is not None:
+            options["server_hostname"] = self.server_hostname
+        if self.proxy is not None:
+            return urllib3.ProxyManager(self.proxy, **options)  # type: ignore[arg-type]
+        return urllib3.PoolManager(**options)  # type: ignore[arg-type]
+
+
+class HecClient:
+    """Sends to *url*. Never raises: an answer says what to do. Never follows a redirect."""
+
+    def __init__(self, url: str, token: HecTokenFile, connection: Connection, version: str) -> None:
+        path = urlsplit(url).path
+        self.url = url
+        self._base = url if path.strip("/") else f"{url}/services/collector"
+        self._token = token
+        self._pool = connection.pool()
+        self.channel = str(uuid.uuid4())
+        self._headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"mm2slo-logship/{version}",
+            "X-Splunk-Request-Channel": self.channel,
+            "__splunk_app_name": "mm2slo-logship",
+            "__splunk_app_version": version,
+        }
+
+    def send(self, body: bytes) -> HecAnswer:
+        """Post envelopes; compressed if that saves anything."""
+        headers = {}
+        if len(body) > _COMPRESSED_FROM:
+            packer = zlib.compressobj(1, wbits=_GZIP)
+            body = packer.compress(body) + packer.flush()
+            headers["Content-Encoding"] = "gzip"
+        return self._request("POST", f"{self._base}/event", body, headers)[0]
+
+    def acknowledged(self, ids: Sequence[int]) -> tuple[frozenset[int], HecAnswer]:
+        """Which of *ids* are indexed; each is reported once, later polls deny it."""
+        answer, body = self._request("POST", f"{self._base}/ack", orjson.dumps({"acks": ids}), {})
+        try:
+            acks = orjson.loads(body)["acks"]
+            return frozenset(int(each) for each, is_done in acks.items() if is_done is True), answer
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return frozenset(), answer
+
+    def _request(
+        self, method: str, url: str, body: bytes, headers: dict[str, str]
+    ) -> tuple[HecAnswer, bytes]:
+        authorization = {"Authorization": f"Splunk {self._token.reveal()}"}
+        try:
+            response = self._pool.request(
+                method, url, body=body, headers=self._headers | headers | authorization,
+                redirect=False,
+            )  # fmt: skip
+        except HTTPError as error:
+            return _failed(error), b""
+        now = datetime.now(UTC)
+        return read_answer(response.status, response.headers, response.data, now), response.data
+
+
+def _failed(error: HTTPError) -> HecAnswer:
+    reason = getattr(error, "reason", None) or error
+    if isinstance(reason, ConnectTimeoutError | NameResolutionError | NewConnectionError):
+        text = f"cannot connect: {_text(reason)}"
+    elif isinstance(reason, SSLError):
+        text = f"TLS failed: {_text(reason)}; check ca_file and server_hostname"
+    else:
+        text = f"connection lost: {_text(reason)}"
+        return HecAnswer(action=AnswerAction.RETRY, text=text, is_ambiguous=True)
+    return HecAnswer(action=AnswerAction.RETRY, text=text)
+
+
+def _text(error: Exception) -> str:
+    return _CONNECTION.sub("", str(error)) or type(error).__name__
+
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+class HecTokenFile:
+    """The token in *path*. Raises UserError if it cannot be read at the start."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._value = _read_token(path)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UserError(
+                f"cannot read logship.token_file {str(path)!r}: {reason}; expected a file with "
+                "the token of the HTTP Event Collector"
+            ) from None
+
+    def reveal(self) -> str:
+        """The token, only for the header of a request."""
+        return self._value
+
+    def read_again(self) -> bool:
+        """Whether the file has another token by now; an unreadable one changes nothing."""
+        try:
+            value = _read_token(self._path)
+        except (OSError, ValueError):
+            return False
+        changed, self._value = value != self._value, value
+        return changed
+
+    def advice(self) -> str | None:
+        """What to do if other users of this host can read the file.
+
+        Kubernetes mounts it readable by a group, and the pod has no other users.
+        """
+        mode = stat.S_IMODE(self._path.stat().st_mode)
+        if "KUBERNETES_SERVICE_HOST" in os.environ or not mode & _OTHERS:
+            return None
+        path = self._path
+        return f"{path} has mode {mode:04o}, so other users can read it; run: chmod 600 {path}"
+
+
+def _read_token(path: Path) -> str:
+    value = path.read_text(encoding="ascii").strip()
+    if not value or not value.isprintable() or " " in value:
+        raise ValueError("it does not contain one token")
+    return value
