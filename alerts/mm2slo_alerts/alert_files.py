@@ -139,6 +139,7 @@ def alert_groups(
 
 
 def links(config: LinksConfig) -> AlertLinks:
+    """The links of alerts as `alerting.links` of mm2slo.yaml has them."""
     return AlertLinks(
         runbook=config.runbook,
         dashboard=config.dashboard,

@@ -330,6 +330,7 @@ def permission_result(
     needed: list[RequiredAccess],
     answers: Answers,
 ) -> CheckResult:
+    """Compare *needed* with the ACLs' *answers*; an access without an answer is not denied."""
     denied = [str(each) for each in needed if answers.get(each) is False]
     if denied:
         finding = f"{row.component} is denied {shorten_list(denied)}: {row.without}".replace(

@@ -12,10 +12,10 @@ from typing import Any
 
 from mm2slo_core.file_syntax import dump_properties
 from mm2slo_core.local_environment import cache_folder
-from mm2slo_kafka.lab_data import DataAdmin
 from mm2slo_lab import broker_properties
 from mm2slo_lab.broker_properties import NODE_ID, server_properties
 from mm2slo_lab.kafka_runtime import Runtime, resolved_version
+from mm2slo_lab.lab_data import DataAdmin
 from mm2slo_lab.lab_topology import ADMIN, APP, LabSecurity, LabTopology, ProcessError, User
 from mm2slo_lab.managed_process import HOST, ManagedProcess, ProcessHandle, accepts
 

@@ -7,7 +7,7 @@ import json
 import time
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, LoadResult, consume, produce
+from mm2slo_lab.lab_data import Load, LoadResult, consume, produce
 from mm2slo_lab.lab_topology import LabError
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

@@ -175,4 +175,5 @@ def first_checkpoint(
 
 
 def digest(data: bytes) -> str:
+    """A short digest that identifies content; not for security."""
     return hashlib.blake2b(data, digest_size=12).hexdigest()

@@ -24,10 +24,10 @@ from accuracy.verdict_scores import Tally
 from audit_spark import poll_frame, record_frame, start
 from generated_units import Faults, generate
 from generated_units.generated_unit import POLL_MS
+from reference_audit import judge
 
 from mm2slo_audit.engine.judgement import judge as judge_in_spark
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 Part = TypeVar("Part")

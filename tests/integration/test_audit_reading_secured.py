@@ -9,7 +9,7 @@ from tests.integration.conftest import LabFactory
 from topic_reader import count_copies
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import LabSecurity, LabTopology
 from mm2slo_lab.managed_process import wait_for
 

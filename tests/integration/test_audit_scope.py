@@ -12,7 +12,7 @@ from mm2slo_audit.scope.scope_reader import read_scopes
 from mm2slo_core.audit.audit_scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.user_errors import UserError
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

@@ -8,7 +8,7 @@ from exporter_watch import Scrape, Watch, counters_never_decreased, watch
 from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

@@ -12,7 +12,7 @@ from mm2slo_core.kafka_permissions import AclGrant, CheckResult, FlowResources
 from mm2slo_core.replication_policy import DefaultPolicy, internal_topics
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.cluster_inspection import ClusterInspection
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import ADMIN, APP, User
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

@@ -20,7 +20,7 @@ from mm2slo_core.records.connect_records import (
 )
 from mm2slo_core.records.mirror_records import Checkpoint, Heartbeat, OffsetSync, Tombstone
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.lab_data import Load, commit, produce
+from mm2slo_lab.lab_data import Load, commit, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

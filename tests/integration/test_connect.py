@@ -8,8 +8,8 @@ import pytest
 from exporter_watch import Scrape, Watch, counters_never_decreased
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import LabEngine, LabTopology
 from mm2slo_lab.managed_process import free_ports, wait_for
 from mm2slo_lab.mirror_processes import ConnectWorker

@@ -11,8 +11,8 @@ from target_resume import resume
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, commit, produce
 from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_data import Load, commit, produce
 from mm2slo_lab.lab_topology import LabTopology
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

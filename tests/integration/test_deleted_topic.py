@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from exporter_watch import Scrape, watch
 
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab.broker import Broker
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

@@ -4,7 +4,7 @@ import pytest
 from exporter_watch import Scrape, watch
 from topic_reader import count_copies
 
-from mm2slo_kafka.lab_data import Load, commit, produce
+from mm2slo_lab.lab_data import Load, commit, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

@@ -14,8 +14,8 @@ from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_records import FirstRecord, ReadFailure
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.lab_data import Load, commit, produce
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
+from mm2slo_lab.lab_data import Load, commit, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

@@ -8,10 +8,10 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_lab.broker import Broker
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import APP
 from mm2slo_lab.managed_process import PATIENCE
 from mm2slo_lab.running_lab import Lab

@@ -11,9 +11,9 @@ from transactional_traffic import OpenTransaction, produce_in_transaction
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_kafka.tailed_topic import RestartReason, TailBatch, TailState
 from mm2slo_kafka.topic_tail import TopicTail
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import LabEngine, LabTopology
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

@@ -8,8 +8,8 @@ from topic_reader import count_copies
 from transactional_traffic import OpenTransaction, consume_and_commit, produce_in_transaction
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, commit, consume, produce
 from mm2slo_lab import lab_faults
+from mm2slo_lab.lab_data import Load, commit, consume, produce
 from mm2slo_lab.lab_faults import failed_tasks, task_states
 from mm2slo_lab.lab_topology import LabError
 from mm2slo_lab.managed_process import wait_for

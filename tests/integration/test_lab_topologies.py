@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import APP, LabEngine, LabSecurity, LabTopology
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

@@ -8,7 +8,7 @@ import pytest
 from exporter_watch import Scrape, Watch, watch
 from topic_reader import read_topic
 
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]

@@ -11,7 +11,7 @@ from transactional_traffic import consume_and_commit
 from mm2slo_cli import main as cli
 from mm2slo_core.file_syntax import dump_properties
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import LabEngine, LabTopology
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

@@ -34,9 +34,9 @@ from mm2slo_core.kafka_permissions import CheckResult, Component
 from mm2slo_core.mm2_config.rendered_setup import render_acls
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.cluster_inspection import ClusterInspection
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab.broker import Broker
 from mm2slo_lab.kafka_runtime import Runtime
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import APP, DEFAULT_VERSION, LabSecurity, LabTopology
 from mm2slo_lab.managed_process import ManagedProcess, wait_for
 from mm2slo_lab.mirror_properties import mirror_properties

@@ -21,8 +21,8 @@ from mm2slo_core.records.mirror_records import Checkpoint
 from mm2slo_core.records.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_kafka.topic_tail import TopicTail
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.managed_process import free_ports, wait_for
 from mm2slo_lab.mirror_properties import mirror_properties
 from mm2slo_lab.running_lab import Lab

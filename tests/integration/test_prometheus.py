@@ -10,7 +10,7 @@ from exporter_watch import Watch, watch
 from transactional_traffic import consume_and_commit
 
 from mm2slo_core import catalogue
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_monitoring import Cadence, Prometheus, prometheus
 from mm2slo_lab.lab_topology import LabError
 from mm2slo_lab.managed_process import wait_for

@@ -9,7 +9,7 @@ from target_resume import checkpoints, resume
 from topic_reader import committed_offsets, count_copies
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, commit, produce
+from mm2slo_lab.lab_data import Load, commit, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

@@ -32,7 +32,7 @@ from mm2slo_core.config.client_security import OAUTH_HANDLER, java_properties, l
 from mm2slo_core.mm2_config.config_overlay import read_security
 from mm2slo_core.mm2_config.mirror_setup import Origin, Setting
 from mm2slo_core.mm2_config.provider_references import MirrorFiles
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import APP, LabSecurity
 
 pytestmark = [

@@ -9,7 +9,7 @@ from flow_checks import canary_value, values_by_partition
 from transactional_traffic import consume_and_commit
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]

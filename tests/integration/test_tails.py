@@ -11,8 +11,8 @@ from transactional_traffic import OpenTransaction, produce_in_transaction
 
 from mm2slo_core.config.flow_config import DEFAULT_TOPICS_EXCLUDE
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab import lab_faults
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

@@ -13,8 +13,8 @@ from mm2slo_audit.scope.scope_reader import read_scopes
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab import lab_faults
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]

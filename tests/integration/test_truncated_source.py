@@ -10,7 +10,7 @@ from tests.integration.conftest import LabFactory
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

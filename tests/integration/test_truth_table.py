@@ -24,8 +24,8 @@ from truth_table.working_flows import EU_US, US_EU, watch_working_flows
 from mm2slo_core.indicators.canary_rules import CanaryRecord
 from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_exporter.service.flow_runner import FlowRunner
-from mm2slo_kafka.lab_data import consume
 from mm2slo_lab import lab_faults
+from mm2slo_lab.lab_data import consume
 from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]

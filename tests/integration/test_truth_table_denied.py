@@ -18,7 +18,7 @@ from truth_table import (
     total,
 )
 
-from mm2slo_kafka.lab_data import Load
+from mm2slo_lab.lab_data import Load
 from mm2slo_lab.lab_topology import APP
 from mm2slo_lab.running_lab import Lab
 

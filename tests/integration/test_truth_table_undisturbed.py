@@ -9,7 +9,7 @@ from transactional_traffic import OpenTransaction
 from truth_table import Observation, documented, observe_faults, total
 from truth_table.working_flows import EU_US, US_EU, start_exporter, wait_until_working
 
-from mm2slo_kafka.lab_data import Load
+from mm2slo_lab.lab_data import Load
 from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]

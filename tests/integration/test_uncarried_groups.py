@@ -18,8 +18,8 @@ from kafka_jvm.streams_jar import streams_jar
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab.kafka_runtime import Progress, classpath
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import DEFAULT_VERSION, LabTopology
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

@@ -20,8 +20,8 @@ from mm2slo_alerts.alert_rules import AlertRule
 from mm2slo_cli.alerts_preview import AlertState, render_alert, render_message
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab import lab_faults
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_faults import failed_tasks
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

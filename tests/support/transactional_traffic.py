@@ -5,7 +5,7 @@ from typing import Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from mm2slo_kafka.lab_data import (
+from mm2slo_lab.lab_data import (
     CONSUMER_SETTINGS,
     PRODUCER_SETTINGS,
     Load,

@@ -88,7 +88,7 @@ def judge(
     partitions: int | None = None,
     split: Parts | None = None,
 ) -> list[UnitOutcome]:
-    """Judge the units of *scopes*, in their order; `mm2slo_core.audit.reference_audit` is the rule.
+    """Judge the units of *scopes*, in their order; `reference_audit` is the rule.
 
     *records* and *polls* have the columns of `AuditRecord` and `ArrivalPoll`, and are read twice if
     there are anomalies. *evidence_cap* limits evidence per unit and verdict, and broken keys; None:

@@ -291,6 +291,7 @@ def percentile_name(q: float) -> str:
 
 
 def merge_latencies(parts: Iterable[LatencyCells]) -> LatencyCells:
+    """Combine the latencies of disjoint records."""
     cells: Counter[tuple[int | None, int]] = Counter()
     negative = total_upper = total_lower = 0
     for part in parts:

@@ -219,6 +219,7 @@ class FileForm(StrEnum):
 
 
 def file_form(content: bytes) -> FileForm | None:
+    """The form of a configuration of MirrorMaker 2, by its keys; None if it is not known."""
     text = content.decode(errors="replace").removeprefix("\ufeff")
     patterns = {
         FileForm.STRIMZI: r"""(?:^|[-{,])\s*["']?apiVersion["']?\s*:""",

@@ -12,7 +12,7 @@ from audit_scenario.audit_process import FAST_SPARK
 from topic_reader import count_copies
 
 from mm2slo_audit.spark.spark_properties import SparkOptions, connector_properties
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 from mm2slo_store.audit_rows import RunState

@@ -12,7 +12,8 @@ pytestmark = [pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 SESSION = """
 from pathlib import Path
-from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_audit.spark.spark_properties import SparkOptions
+from mm2slo_audit.spark.spark_session import spark_session
 with spark_session(SparkOptions(master="local[1]")) as spark:
     pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
     print(Path(f"/proc/{pid}/maps").read_text().count(".jsa"), spark.range(5).count())

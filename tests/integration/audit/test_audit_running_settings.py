@@ -12,8 +12,8 @@ from transactional_traffic import produce_in_transaction
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load
 from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_data import Load
 from mm2slo_lab.lab_topology import LabTopology
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]

@@ -27,7 +27,7 @@ from secured_listeners import (
 from spark_standalone import spark_standalone
 
 from mm2slo_core.audit.unit_outcome import Verdict
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import LabSecurity
 from mm2slo_lab.managed_process import HOST, free_ports, wait_for
 

@@ -17,7 +17,7 @@ from compose_stack import COMPOSE, STACK, ComposeProcesses, compose_model, shipp
 from exporter_watch import Scrape
 from log_shipping import parse_log
 
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_monitoring import get_json, post_json
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

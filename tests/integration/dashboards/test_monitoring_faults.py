@@ -16,7 +16,7 @@ from mm2slo_alerts.alertmanager_config import configuration
 from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel, SloConfig
 from mm2slo_core.records.mirror_records import Checkpoint
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

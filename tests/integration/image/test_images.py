@@ -43,8 +43,8 @@ print(urlopen("http://127.0.0.1:9469/metrics", timeout=60).read().decode())
 WAIT_COMMITTED = """
 from audit_scenario.flow_waits import wait_all_committed
 from mm2slo_core.topology import Flow
-from mm2slo_lab import persistent_lab
-wait_all_committed(persistent_lab.attach(), Flow("us", "eu"), "orders", 300)
+from mm2slo_lab import running_lab
+wait_all_committed(running_lab.attach_persistent_lab(), Flow("us", "eu"), "orders", 300)
 """
 
 

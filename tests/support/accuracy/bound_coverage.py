@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from generated_units import Drawing, Faults, Generated, generate
+from reference_audit import judge
 
 from accuracy.latency_bounds import cells_of, nearest_rank
 from mm2slo_audit.audit_run import compute_stated_bounds
 from mm2slo_core.audit.audit_conclusion import record_rates
 from mm2slo_core.audit.confidence_bounds import Interval
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import (
     PERCENTILES,
     UnitOutcome,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generated_units import Generated
+from reference_audit import judge
 
 from mm2slo_audit.audit_ports import AuditEngineError, AuditPorts, LandedRecords, RunScope
 from mm2slo_audit.run_progress import RunStage
@@ -20,7 +21,6 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.flow_config import FlowConfig

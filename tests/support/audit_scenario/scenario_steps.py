@@ -20,7 +20,7 @@ from transactional_traffic import OpenTransaction, produce_in_transaction
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed, keyless, now, unusual_records
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_faults import dropping
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab

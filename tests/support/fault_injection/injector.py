@@ -11,7 +11,7 @@ from fault_injection.fault_truth import Found, Truth
 from fault_injection.stored_records import Content, Place, Stored, write
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.records.timeline_record import Side
-from mm2slo_kafka.lab_data import DataAdmin
+from mm2slo_lab.lab_data import DataAdmin
 
 MARK = "mm2slo-test-drop"
 """Header key of records that the flow drops."""

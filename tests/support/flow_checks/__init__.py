@@ -9,8 +9,8 @@ from exporter_watch import Scrape, Watch, watch
 from topic_reader import count_copies, read_topic
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, commit, produce
 from mm2slo_lab.kafka_runtime import Progress
+from mm2slo_lab.lab_data import Load, commit, produce
 from mm2slo_lab.lab_topology import LabTopology
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
@@ -124,7 +124,7 @@ def until_lag(
 
 
 def read_numbers(lab: Lab, flow: Flow, copy: str, isolation: str = "read_uncommitted") -> list[int]:
-    """Read the numbers in the records of a copy, as `mm2slo_kafka.lab_data` wrote them."""
+    """Read the numbers in the records of a copy, as `mm2slo_lab.lab_data` wrote them."""
     found = read_topic(lab.cluster(flow.target).librdkafka(), copy, isolation=isolation)
     return sorted(int((message.value() or b"")[1:].split(b"-")[0]) for message in found)
 

@@ -15,7 +15,7 @@ from topic_reader import count_copies
 from lab_dashboards.dashboard_client import FLOW, LabDashboards
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.catalogue.service_metrics import Bound
-from mm2slo_kafka.lab_data import commit
+from mm2slo_lab.lab_data import commit
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 

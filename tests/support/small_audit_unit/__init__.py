@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from reference_audit import judge
+
 from mm2slo_core.audit.audit_scope import (
     AuditRecord,
     FlowScope,
@@ -16,7 +18,6 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.fingerprint import Identity, Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow

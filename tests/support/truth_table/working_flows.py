@@ -9,7 +9,7 @@ from exporter_watch import Watch, counters_never_decreased, watch
 from steady_load import SteadyLoad
 
 from mm2slo_core.topology import Flow
-from mm2slo_kafka.lab_data import Load, produce
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.running_lab import Lab
 from truth_table import FLOW_SETTINGS, RECORDS, is_working
 

@@ -163,8 +163,8 @@ def test_health_checks_are_stated_and_accepted(refusal: Refusal) -> None:
 def test_variables_are_read_by_the_command_line_or_the_configuration() -> None:
     config = "".join(each.read_text("utf-8") for each in (FOLDER / "config").glob("*.yaml"))
     code = "".join(
-        (ROOT / "deploy" / "mm2slo_cli" / f"{name}.py").read_text(encoding="utf-8")
-        for name in ("config_options", "log_file")
+        (ROOT / "cli" / "mm2slo_cli" / f"{name}.py").read_text(encoding="utf-8")
+        for name in ("config_options", "service_process")
     )
     for service in OWN:
         for name in service.environment:

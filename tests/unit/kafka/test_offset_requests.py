@@ -72,10 +72,10 @@ def test_request_parts_of_distant_cluster_asks_at_the_same_time_and_returns_fail
     partitions = [TopicPartition("orders", number) for number in range(4)]
     answers = request_parts(consumer, [RequestPart.of([each], -1) for each in partitions], 0, 30)
     assert [type(answer).__name__ for answer in answers] == [
-        "Answer",
+        "OffsetAnswer",
         "KafkaException",
-        "Answer",
-        "Answer",
+        "OffsetAnswer",
+        "OffsetAnswer",
     ]
     for number in (0, 2, 3):
         assert answers[number] == ({partitions[number]: 7}, {})

@@ -1,6 +1,6 @@
 """Keys and values of produced records."""
 
-from mm2slo_kafka.lab_data import Load
+from mm2slo_lab.lab_data import Load
 
 
 def test_keys_are_numbered_or_repeat_in_turn() -> None:

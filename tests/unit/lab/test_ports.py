@@ -31,7 +31,7 @@ def test_free_ports_exclude_port_in_use() -> None:
 
 def test_free_ports_of_two_processes_are_distinct(monkeypatch: pytest.MonkeyPatch) -> None:
     own = managed_process.free_ports(3)
-    program = f"from mm2slo_lab import ports; print([ports._reserve(p) for p in {own}])"
+    program = f"from mm2slo_lab.managed_process import _reserve as r; print([r(p) for p in {own}])"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -6,9 +6,9 @@ import pytest
 from fault_injection import counterparts, named, scores
 from generated_units import Faults, Generated, generate
 from generated_units.generated_unit import POLL_MS, REQUEST_MS
+from reference_audit import judge
 
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import (
     PERCENTILES,
     LatencyCells,

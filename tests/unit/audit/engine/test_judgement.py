@@ -12,11 +12,11 @@ from audit_spark import poll_frame, record_frame
 from audit_spark.random_units import bucketed_unit, random_unit
 from generated_units import Drawing
 from injected_records import inject, random_plan
+from reference_audit import judge as judge_plainly
 
 from mm2slo_audit.engine.judgement import judge
 from mm2slo_core.audit.audit_scope import ArrivalPoll, AuditRecord, Comparison, UnitScope
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_audit import judge as judge_plainly
 from mm2slo_core.audit.unit_outcome import KeyCell, UnitOutcome
 
 if TYPE_CHECKING:

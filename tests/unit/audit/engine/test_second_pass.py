@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from audit_spark import poll_frame, record_frame
 from generated_units import generate
+from reference_audit import judge as judge_plainly
 
 from mm2slo_audit.engine import second_pass
 from mm2slo_audit.engine.judgement import judge
@@ -22,7 +23,6 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.fingerprint import Identity, Sample
-from mm2slo_core.audit.reference_audit import judge as judge_plainly
 from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow

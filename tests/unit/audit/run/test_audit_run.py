@@ -8,6 +8,7 @@ import pytest
 from audit_runs import CONFIG, Clock, fakes_of, ports_for
 from fault_injection import Found
 from generated_units import Faults, Generated, generate
+from reference_audit import judge
 from store_specs import stored_outcome
 
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan, format_utc
@@ -16,7 +17,6 @@ from mm2slo_audit.audit_run import audit
 from mm2slo_audit.run_progress import RunStage
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow

@@ -11,7 +11,7 @@ SUPPORT = Path(__file__).parents[3] / "support"
 PROGRAM = """
 from audit_runs import CONFIG
 from mm2slo_audit.spark.spark_engine import SparkEngineSource
-from mm2slo_audit.session import SparkOptions
+from mm2slo_audit.spark.spark_properties import SparkOptions
 
 options = SparkOptions(master="local[1]", driver_memory="512m")
 with SparkEngineSource(CONFIG, options, "audit", long_lived=True) as source:

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
+from reference_audit import judge
 
 from mm2slo_audit.scope.sync_history import SyncHistory, TimedSync, find_cuts
 from mm2slo_core.audit.audit_scope import (
@@ -18,7 +19,6 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.fingerprint import Identity, Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow

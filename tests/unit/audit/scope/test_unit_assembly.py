@@ -1,6 +1,7 @@
 """Scopes of topics with several flows, of compacted topics, and the verdicts at a position."""
 
 from fake_clusters import LoggedCluster
+from reference_audit import judge
 
 from mm2slo_audit.scope.audit_units import AuditUnit, Feed
 from mm2slo_audit.scope.cluster_readings import TopicSettings
@@ -10,7 +11,6 @@ from mm2slo_audit.scope.sync_history import Commit, SyncHistory, TimedSync
 from mm2slo_core.audit.audit_conclusion import Conclusion, conclude
 from mm2slo_core.audit.audit_scope import AuditRecord, Comparison, UnitScope, Window
 from mm2slo_core.audit.fingerprint import Identity, Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.records.timeline_record import Side

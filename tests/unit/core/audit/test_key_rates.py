@@ -4,6 +4,7 @@ import random
 
 import pytest
 from injected_records import Fault, Plan, Step, inject
+from reference_audit import judge
 
 from mm2slo_core.audit.audit_conclusion import (
     MIN_KEYS,
@@ -14,7 +15,6 @@ from mm2slo_core.audit.audit_conclusion import (
 )
 from mm2slo_core.audit.confidence_bounds import Interval, clopper_pearson, cluster_bootstrap
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell, pool_key_cells
 
 SAMPLES = 300

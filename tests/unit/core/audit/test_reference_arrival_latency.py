@@ -3,11 +3,11 @@
 from collections import Counter
 
 import pytest
+from reference_audit import judge
 from small_audit_unit import CENSUS, dst, found, scope, src
 
 from mm2slo_core.audit.audit_scope import ArrivalPoll, TimestampType
 from mm2slo_core.audit.fingerprint import Identity
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import LatencyCells, Verdict, latency_bucket
 from mm2slo_core.records.timeline_record import Side
 

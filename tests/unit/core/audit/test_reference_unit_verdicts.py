@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from injected_records import Fault, Injected, Plan, inject, plans, random_plan
 from injected_records.record_arrivals import Place, bracket, poll_times
+from reference_audit import judge
 
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_audit import judge
 from mm2slo_core.audit.unit_outcome import (
     FAULTS,
     SURPLUS,

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -270,7 +271,7 @@ def test_earlier_canaries_are_awaited_until_the_source_answers(
         unanswered={CARRIER: 3},
         problems={CARRIER: problem},
     )
-    clock = SimpleNamespace(monotonic=itertools.count(0, 1000).__next__)
+    clock = SimpleNamespace(monotonic=itertools.count(0, 1000).__next__, time=time.time)
     monkeypatch.setattr(canary_receiver, "time", clock)
     events = run(topics, monkeypatch)
     found = kinds(events, EarlierCanary, Arrived, RestoreFinished)

@@ -74,7 +74,7 @@ def test_request_has_one_line_with_the_id_of_its_response(
     assert response.status_code == status
     request_id = response.headers["X-Request-ID"]
     assert re.fullmatch(pattern, request_id)
-    (line,) = (each for each in lines() if each["logger"].endswith("request_log"))
+    (line,) = (each for each in lines() if each["logger"].endswith("service_telemetry"))
     assert (line["level"], line["message"]) == (level, f"GET {logged} {status}")
     assert line["request_id"] == request_id
     assert line["seconds"] >= 0.0

@@ -18,8 +18,8 @@ from mm2slo_cli.terminal_progress import (
 from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_kafka.lab_data import Load, produce
 from mm2slo_lab import lab_faults, running_lab
+from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import DEFAULT_VERSION, LabEngine, LabSecurity, LabTopology
 from mm2slo_lab.managed_process import HOST, ManagedProcess
 from mm2slo_lab.running_lab import Lab

@@ -13,8 +13,8 @@ from typing import Final, Self
 
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import KafkaOperationError, translated
-from mm2slo_kafka.lab_data import commit
 from mm2slo_kafka.record_producer import DeliveryResult, RecordProducer
+from mm2slo_lab.lab_data import commit
 
 logger = logging.getLogger(__name__)
 _TICK = 0.1

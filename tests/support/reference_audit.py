@@ -56,16 +56,7 @@ from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
-from mm2slo_core.audit.audit_scope import (
-    ArrivalPoll,
-    AuditRecord,
-    Comparison,
-    TimestampType,
-    UnitScope,
-    Window,
-)
-from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.reference_pairing import (
+from reference_pairing import (
     Pair,
     Pairing,
     find_unmasked,
@@ -75,6 +66,16 @@ from mm2slo_core.audit.reference_pairing import (
     pair_latest,
     place,
 )
+
+from mm2slo_core.audit.audit_scope import (
+    ArrivalPoll,
+    AuditRecord,
+    Comparison,
+    TimestampType,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import (
     SURPLUS,
     UNREMARKABLE,

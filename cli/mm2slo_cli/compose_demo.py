@@ -28,7 +28,7 @@ from mm2slo_cli.demo_traffic import CONSUMER_GROUPS, STREAMS, Traffic
 from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, wait_for_signal
 from mm2slo_cli.terminal_progress import kafka_errors_as_user_errors
 from mm2slo_core.config.service_config import parse_listen
-from mm2slo_kafka.lab_data import DataAdmin
+from mm2slo_lab.lab_data import DataAdmin
 
 compose_demo_app = typer.Typer(
     name="compose-demo",
