@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from mm2slo_core.indicators.canary_rules import CanaryRecord, is_canary_heartbeat
 from mm2slo_core.records.mirror_records import DecodeError, Heartbeat, Tombstone
@@ -27,13 +26,10 @@ from mm2slo_exporter.canary.canary_messages import (
     TargetReadRestarted,
 )
 from mm2slo_exporter.collection_health import CollectionStage
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import TailBatch, TailedTopic, TailRecord, TailState
 from mm2slo_kafka.topic_tail import SharedTail, TailGroup, TakenOffsets, TopicTail
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
-
 
 _ARRIVAL_BATCH = 1000
 _ARRIVAL_POLL_SECONDS = 0.2

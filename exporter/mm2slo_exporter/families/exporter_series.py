@@ -3,20 +3,16 @@
 Values that are None (no render yet, no /proc) are not published.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue.metric import Granularity
+from mm2slo_exporter.collection_health import HealthReport
 from mm2slo_exporter.exposition_family import Histogram
 from mm2slo_exporter.families.series_view import Series, one_hot
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.collection_health import HealthReport
 
 
 class ReloadOutcome(StrEnum):

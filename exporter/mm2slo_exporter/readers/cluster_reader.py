@@ -3,25 +3,20 @@
 Each stage has its own interval and fails alone; the view keeps what was read last.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from mm2slo_core.topology import TopicPartition, shared_partition
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.flow_observation import INACTIVE_GROUP_STATES, ClusterView
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.cluster_metadata import GroupsReading
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
-
 
 _RETENTION = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
 

@@ -1,20 +1,14 @@
 """Follows internal topics of one cluster for all its flows, in one thread with one consumer."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.tailed_topic import Start, TailBatch, TailedTopic, TailRecord, TailState
 from mm2slo_kafka.topic_tail import SharedTail, TailGroup, TakenOffsets
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
-
 
 _BATCH = 5000
 

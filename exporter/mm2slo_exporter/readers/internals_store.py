@@ -9,7 +9,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from mm2slo_core.indicators.flow_state import TaskCommits
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint, OffsetMap
@@ -33,9 +32,7 @@ from mm2slo_core.state_record import State, StateKey, decode_state
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_observation import InternalsView, NewestSync, SavedState
 from mm2slo_kafka.connector_configs import ConnectorConfigs
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.tailed_topic import TailRecord
+from mm2slo_kafka.tailed_topic import TailRecord
 
 
 class InternalTopic(StrEnum):

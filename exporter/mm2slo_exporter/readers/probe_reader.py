@@ -1,24 +1,18 @@
 """Reads the first record at positions that do not advance, in one thread per flow."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.flow_observation import ProbeSpan, TailProbe
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_records import FirstRecord, ReadFailure
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_kafka.partition_offsets import Isolation
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
-
 
 _PER_ROUND = 500
 """Partitions per round; the rest follow in the next round."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig, Isolation, SettingsSource
 from mm2slo_core.config.service_config import ExporterConfig
@@ -39,16 +39,13 @@ from mm2slo_exporter.readers.flow_reader import Ends, FlowReader, SideReader, Si
 from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader, Subscription
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_exporter.readers.probe_reader import ProbeReader
+from mm2slo_exporter.service.cluster_handles import ClusterHandle, FlowClusters
 from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.supervised_thread import run_in_parallel
 from mm2slo_exporter.timeline.arrival_poller import FlowArrivals
 from mm2slo_exporter.timeline.flow_writer import FlowWriter
 from mm2slo_exporter.timeline.timeline_history import TimelineHistory
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.service.cluster_handles import ClusterHandle, FlowClusters
-
 
 logger = logging.getLogger(__name__)
 

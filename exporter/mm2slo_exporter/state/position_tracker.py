@@ -6,14 +6,10 @@ What was known of a log before it was truncated or re-created says nothing about
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from mm2slo_core.offset_translation import Position, PositionQuality, estimate_position
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.flow_observation import NewestSync
-    from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
-
+from mm2slo_exporter.flow_observation import NewestSync
+from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 
 NOTHING_REPLICATED = frozenset({PositionQuality.NOT_STARTED, PositionQuality.SOURCE_RESET})
 """The position is then the log start, which retention advances, not replication."""

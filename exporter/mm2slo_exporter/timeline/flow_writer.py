@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from mm2slo_core.cluster_writes import arrivals_settings, timeline_settings
 from mm2slo_core.config.service_config import ExporterConfig
@@ -19,12 +18,10 @@ from mm2slo_exporter.state.flow_report import FlowReport, TimelineState
 from mm2slo_exporter.state.flow_topics import FlowTopics
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_exporter.timeline.record_schedule import StateSchedule, TimelineSchedule
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_kafka.leadership import Leadership
 from mm2slo_kafka.record_producer import DeliveryResult, RecordProducer
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 
 class FlowWriter:

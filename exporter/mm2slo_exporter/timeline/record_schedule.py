@@ -4,12 +4,10 @@ Timeline: changed topics, and each topic once a minute. State: what differs from
 and how soon.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from mm2slo_core.records.timeline_record import Column, PollTimes, Side, WatermarkRecord
@@ -23,12 +21,9 @@ from mm2slo_core.state_record import (
     encode_state,
 )
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from mm2slo_exporter.flow_observation import Observation, OffsetsRead
-    from mm2slo_exporter.flow_plan import FlowPlan
-    from mm2slo_exporter.state.flow_report import FlowReport
-
+from mm2slo_exporter.flow_observation import Observation, OffsetsRead
+from mm2slo_exporter.flow_plan import FlowPlan
+from mm2slo_exporter.state.flow_report import FlowReport
 
 UNCHANGED_INTERVAL_SECONDS: Final = 60
 """An unchanged topic is written this often, so that a restore need not read far back."""

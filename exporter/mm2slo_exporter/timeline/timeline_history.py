@@ -6,8 +6,6 @@ the arrivals of all unreplicated records are known, memory is full, or nothing o
 topic without a backlog, only the newest record is kept, which shows a truncation or a re-creation.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections import defaultdict
@@ -15,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mm2slo_core.records.mirror_records import DecodeError
 from mm2slo_core.records.timeline_record import Side, WatermarkRecord
@@ -23,14 +21,11 @@ from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_exporter.timeline.record_schedule import UNCHANGED_INTERVAL_SECONDS
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
 from mm2slo_kafka.record_slice import read_records
 from mm2slo_kafka.tailed_topic import TailRecord
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
-
 
 _CHUNK_SECONDS = UNCHANGED_INTERVAL_SECONDS + 10.0
 
