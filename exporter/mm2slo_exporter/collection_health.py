@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class CollectionStage(StrEnum):
-    """Values of the label `stage`."""
+    """What is read or written, each with its own successes and failures: the label `stage`."""
 
     TOPICS = "topics"
     TOPIC_IDS = "topic_ids"
@@ -212,12 +212,12 @@ class CollectionHealth:
     def report(self) -> HealthReport:
         with self._lock:
             return HealthReport(
-                dict(self._last_success),
-                dict(self._errors),
-                dict(self._durations),
-                dict(self._malformed),
-                dict(self._loop_failures),
-                dict(self._listing_intervals),
+                last_success=dict(self._last_success),
+                errors=dict(self._errors),
+                durations=dict(self._durations),
+                malformed=dict(self._malformed),
+                loop_failures=dict(self._loop_failures),
+                listing_intervals=dict(self._listing_intervals),
             )
 
     def _aliases(self, cluster: str) -> Iterable[str]:

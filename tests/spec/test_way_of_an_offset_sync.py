@@ -161,7 +161,7 @@ def test_offset_sync_reaches_metrics_through_at_most_twenty_files() -> None:
     print(f"\nan offset sync takes {len(files)} product files to /metrics:")
     for file, functions in files.items():
         print(f"  {file}: {', '.join(functions)}")
-    first, last = list(files)[0], list(files)[-1]
+    first, *_, last = files
     assert (Path(first).stem, Path(last).stem) == ("internals_store", "exposition_renderer")
     assert len(files) <= MOST_FILES
 

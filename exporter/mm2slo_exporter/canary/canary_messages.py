@@ -164,16 +164,16 @@ CanaryEvent = (
 )
 
 
-class EventOutbox:
-    """A thread-safe buffer of events."""
+class EventBuffer:
+    """Events in order, put and taken by different threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._events: list[CanaryEvent] = []
 
-    def put(self, event: CanaryEvent) -> None:
+    def put(self, *events: CanaryEvent) -> None:
         with self._lock:
-            self._events.append(event)
+            self._events += events
 
     def take(self) -> list[CanaryEvent]:
         """Remove and return all events, in order."""

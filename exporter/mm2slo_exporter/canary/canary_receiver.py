@@ -15,7 +15,7 @@ from mm2slo_exporter.canary.canary_messages import (
     Arrived,
     CanarySpec,
     EarlierCanary,
-    EventOutbox,
+    EventBuffer,
     HeartbeatSeen,
     InstanceNamed,
     Malformed,
@@ -36,7 +36,7 @@ _ARRIVAL_POLL_SECONDS = 0.2
 
 
 class ArrivalReader:
-    """Receivers are added in any thread, and read from then on."""
+    """Reads for all receivers of a target; they are added in any thread, and read from then on."""
 
     def __init__(self, target: ClusterClient) -> None:
         self._target = target
@@ -55,7 +55,8 @@ class ArrivalReader:
             self._shared.follow(stream)
 
     def run(self, stopping: threading.Event) -> None:
-        # MirrorMaker 2 may use transactions: aborted records never arrived.
+        # With exactly-once, MirrorMaker 2 writes in transactions (KIP-618): a record of an
+        # aborted one never arrived, and is written again.
         group = TailGroup(self._target, isolation="read_committed", headers=True)
         self._shared.open(group)
         try:
@@ -103,10 +104,10 @@ class CopyStream:
 
 
 class CanaryReceiver:
-    """Reports one flow's arrivals, and once earlier ones were reported."""
+    """Reports the canaries and heartbeats of one flow that arrive, and how far was read."""
 
     def __init__(
-        self, spec: CanarySpec, outbox: EventOutbox, *, instance: Callable[[], str | None]
+        self, spec: CanarySpec, outbox: EventBuffer, *, instance: Callable[[], str | None]
     ) -> None:
         """*instance*: the name of this replica, None while it has none."""
         self._spec = spec
@@ -182,6 +183,7 @@ class CanaryReceiver:
 
     def _canary(self, record: TailRecord) -> CanaryRecord | None:
         """The canary in a record; None unless it is of this instance and flow."""
+        # Replicas, and flows from one source, share a topic: each counts its own canaries alone.
         try:
             canary = CanaryRecord.from_headers(record.headers)
         except DecodeError as error:
@@ -210,10 +212,8 @@ class CanaryReceiver:
         )
 
     def _report(self, stream: CopyStream, at: float) -> None:
-        stage, tailed = (
-            CollectionStage.CANARY_RECEIVE if stream.canaries else CollectionStage.HEARTBEATS,
-            stream.tailed,
-        )
+        tailed = stream.tailed
+        stage = CollectionStage.CANARY_RECEIVE if stream.canaries else CollectionStage.HEARTBEATS
         if tailed is None or at - self._reported.get(stage, 0.0) < _READ_UP_TO_REPORT_SECONDS:
             return
         self._reported[stage] = at
@@ -235,8 +235,16 @@ class CanaryReceiver:
     def _report_failure(
         self, alias: str, stage: CollectionStage, problem: KafkaOperationError
     ) -> None:
-        flow, kind = self._spec.flow, problem.kind.value
-        self._outbox.put(StageFailed(flow, alias, stage.value, kind, str(problem), time.time()))
+        self._outbox.put(
+            StageFailed(
+                flow=self._spec.flow,
+                cluster=alias,
+                stage=stage.value,
+                kind=problem.kind.value,
+                message=str(problem),
+                at=time.time(),
+            )
+        )
 
 
 _EARLIER_POLL_SECONDS = 0.2
@@ -244,7 +252,7 @@ _EARLIER_REPORT_SECONDS = 5.0
 
 
 class EarlierCanaries:
-    """Those of all flows that share the topic; it is read once."""
+    """Canaries that earlier processes of this replica sent, of all flows that share the topic."""
 
     def __init__(
         self,

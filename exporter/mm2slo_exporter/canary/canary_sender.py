@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from mm2slo_core.indicators.canary_rules import CanaryRecord
 from mm2slo_exporter.canary.canary_messages import (
     CanarySpec,
-    EventOutbox,
+    EventBuffer,
     InstanceNamed,
     LedgerState,
     LedgerStates,
@@ -111,7 +111,7 @@ class CanarySender:
         spec: CanarySpec,
         carrier: CarrierTopic,
         producer: CanaryProducer,
-        outbox: EventOutbox,
+        outbox: EventBuffer,
         *,
         ledger_states: LedgerStates,
         instance: Callable[[], str | None],
@@ -150,7 +150,8 @@ class CanarySender:
             self._send(due)
             self._sequence += 1
             due += self._spec.interval_seconds
-            # Canaries that were due during a pause of the machine are not sent.
+            # Canaries that were due during a pause of the machine are not sent: a burst of them
+            # would measure one moment as if it were many, and spend or earn budget for it.
             due = max(due, self._clock() - self._spec.interval_seconds)
             yield due
 
@@ -191,6 +192,8 @@ class CanarySender:
         if name is not None and name != self._named:
             self._named = name
             self._outbox.put(InstanceNamed(flow, name))
+        # Scheduled before it is sent, and even if it cannot be: counting only what the source took
+        # would leave out the outage that is to be measured (coordinated omission).
         self._outbox.put(Scheduled(flow, sequence, partition, max(due, sent_at)))
         if topic is None or name is None:
             reason = "no_topic" if topic is None else "no_instance"
@@ -253,12 +256,12 @@ class CanarySender:
         spec = self._spec
         self._outbox.put(
             StageFailed(
-                spec.flow,
-                spec.source_alias,
-                CollectionStage.CANARY_SEND.value,
-                kind,
-                message,
-                self._clock(),
+                flow=spec.flow,
+                cluster=spec.source_alias,
+                stage=CollectionStage.CANARY_SEND.value,
+                kind=kind,
+                message=message,
+                at=self._clock(),
             )
         )
 
@@ -301,7 +304,7 @@ class CarrierTopic:
         on_change: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """*spec* is that of any of the flows."""
+        """*spec* may be of any flow whose canaries the topic carries."""
         self.identity: TopicIdentity | None = None
         """The newest description; None while the topic does not exist, or is not known."""
         self.problem: KafkaOperationError | None = None
@@ -376,6 +379,7 @@ class CarrierTopic:
         self._source.create_topic(
             self._spec.source_topic,
             partitions=_OWN_TOPIC_PARTITIONS if own else 1,
+            # The heartbeats topic as MirrorHeartbeatConnector creates it: one partition, compacted.
             config={"retention.ms": "86400000"} if own else {"cleanup.policy": "compact"},
         )
 

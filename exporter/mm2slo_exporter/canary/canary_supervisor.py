@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 
-from mm2slo_exporter.canary.canary_messages import CanaryEvent, CanarySpec, LedgerState
+from mm2slo_exporter.canary.canary_messages import CanarySpec, EventBuffer, LedgerState
 from mm2slo_exporter.canary.canary_process import run_canary_process
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 
@@ -40,8 +40,8 @@ class CanarySupervisor:
         self._on_start = on_start
         self._serve = serve
         self._restart_seconds = restart_seconds
-        self._events: list[CanaryEvent] = []
-        self._lock = threading.Lock()
+        self.events = EventBuffer()
+        """What the process has sent."""
         self._stopping = threading.Event()
         self._on_failure = on_failure
         self._thread = SupervisedThread(
@@ -54,12 +54,6 @@ class CanarySupervisor:
 
     def start(self) -> None:
         self._thread.start()
-
-    def drain(self) -> list[CanaryEvent]:
-        """Remove and return all events, in order."""
-        with self._lock:
-            events, self._events = self._events, []
-        return events
 
     def send_ledger_states(self, states: Mapping[str, LedgerState]) -> None:
         """Send the state that the next canaries carry."""
@@ -85,6 +79,7 @@ class CanarySupervisor:
         # running before: starting it unblocks the signal.
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        # Not fork: librdkafka's threads and locks do not survive in a child process.
         context = multiprocessing.get_context("spawn")
         while not self._stopping.is_set():
             self._changed.clear()
@@ -123,5 +118,4 @@ class CanarySupervisor:
                 events = connection.recv()
             except (EOFError, OSError):
                 return
-            with self._lock:
-                self._events.extend(events)
+            self.events.put(*events)

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from mm2slo_core.topology import TopicPartition
@@ -52,14 +51,6 @@ class FlowSources(Protocol):
         """Events since the last call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The readers of both sides of a flow."""
-
-    source: SideReader
-    target: SideReader
-
-
 def _is_visible(view: ClusterView, topics: Iterable[str]) -> bool:
     """Whether the cluster's topics were read and at least one of *topics* is authorized."""
     if view.topics_read_at is None:
@@ -79,16 +70,18 @@ class FlowReader:
     def __init__(
         self,
         name: str,
-        sides: Sides,
         sources: FlowSources,
         plan: Callable[[ClusterView, InternalsView], FlowPlan],
         deliver: Callable[[Observation], bool],
         *,
+        source: SideReader,
+        target: SideReader,
         every: float,
         on_failure: Callable[[Loop], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._sides = sides
+        self._source = source
+        self._target = target
         self._sources = sources
         self._plan = plan
         self._deliver = deliver
@@ -128,19 +121,19 @@ class FlowReader:
         source_view, target_view = self._sources.clusters()
         internals = self._sources.internals()
         plan = self._plan(source_view, internals)
-        self._sides.target.read(self._on_target.get(plan, target_view.topics))
-        self._sides.source.read(self._on_source.get(plan, source_view.topics))
+        self._target.read(self._on_target.get(plan, target_view.topics))
+        self._source.read(self._on_source.get(plan, source_view.topics))
         return Observation(
             at=self._clock(),
             plan=plan,
             source=source_view,
             target=target_view,
             internals=internals,
-            source_offsets=self._sides.source.newest,
-            target_offsets=self._sides.target.newest,
-            source_readable=self._sides.source.readable
+            source_offsets=self._source.newest,
+            target_offsets=self._target.newest,
+            source_readable=self._source.readable
             and _is_visible(source_view, (pair.source for pair in plan.pairs)),
-            target_readable=self._sides.target.readable
+            target_readable=self._target.readable
             and _is_visible(target_view, (pair.target for pair in plan.pairs)),
             probes=self._sources.probes(),
             canary_events=self._sources.canary_events(),

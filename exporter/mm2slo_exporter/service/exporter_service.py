@@ -175,7 +175,6 @@ def flow_overview(report: FlowReport) -> FlowOverview:
     )
 
 
-_evaluation_logger = logging.getLogger(__name__)
 _TICK_SECONDS = 0.2
 _STOP_SECONDS = 30.0
 
@@ -240,7 +239,7 @@ class Evaluator:
         except Exception:
             runner.report = runner.report.not_evaluated()
             self._health.record_loop_failure(Loop.EVALUATE)
-            _evaluation_logger.exception(
+            logger.exception(
                 "evaluating flow %s failed; its state is unknown until it succeeds; "
                 "report this bug with the traceback below",
                 runner.flow.label,
@@ -277,9 +276,6 @@ class RoundQueue:
     def skipped(self, flow: Flow) -> int:
         """How many rounds of *flow* were not evaluated."""
         return self._skipped[flow]
-
-
-_publisher_logger = logging.getLogger(__name__)
 
 
 class SnapshotPublisher:
@@ -321,7 +317,7 @@ class SnapshotPublisher:
             self.snapshot = self._render(self._flows.reports())
             self._settled = self._flows.ledger_states()
         except ExpositionError:
-            _publisher_logger.exception(
+            logger.exception(
                 "rendering the flows failed; only the exporter's own series are published; "
                 "report this bug with the traceback below"
             )

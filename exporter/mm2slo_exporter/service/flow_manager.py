@@ -84,7 +84,7 @@ class FlowManager:
         """Pass each event of the canary process to its flow."""
         if self._canary is None:
             return
-        for event in self._canary.drain():
+        for event in self._canary.events.take():
             self._take(event)
 
     def ledger_states(self) -> Mapping[str, LedgerState]:

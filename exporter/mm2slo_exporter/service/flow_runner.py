@@ -6,7 +6,6 @@ Probed are the positions with lag that do not advance.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from mm2slo_core.mm2_config.flow_settings import SettingDifference
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_messages import (
     CanaryEvent,
+    EventBuffer,
     LedgerState,
     Malformed,
     StageFailed,
@@ -35,7 +35,7 @@ from mm2slo_exporter.flow_observation import (
     TailProbe,
 )
 from mm2slo_exporter.flow_plan import FlowPolicies
-from mm2slo_exporter.readers.flow_reader import Ends, FlowReader, SideReader, Sides
+from mm2slo_exporter.readers.flow_reader import Ends, FlowReader, SideReader
 from mm2slo_exporter.readers.internal_topics_reader import InternalTopicsReader, Subscription
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_exporter.readers.probe_reader import ProbeReader
@@ -71,9 +71,7 @@ class FlowRunner:
         self._flow_clusters = flow_clusters
         self._exporter = exporter
         self._health = health
-        self._deliver = deliver
-        self._events: list[CanaryEvent] = []
-        self._events_lock = threading.Lock()
+        self._events = EventBuffer()
         started_at = time.time()
         self.tracker: FlowTracker = FlowTracker(
             self.flow,
@@ -100,10 +98,11 @@ class FlowRunner:
         )
         self._reader = FlowReader(
             self.flow.label,
-            Sides(self._source_offsets, target_offsets),
             self,
             lambda source, internals: policies.plan(source.topics, internals.connectors),
             lambda seen: deliver(self, seen),
+            source=self._source_offsets,
+            target=target_offsets,
             every=exporter.poll_interval,
             on_failure=health.record_loop_failure,
         )
@@ -194,15 +193,13 @@ class FlowRunner:
             self._health.record_failure(
                 event.cluster, CollectionStage(event.stage), event.kind, event.message
             )
-            with self._events_lock:
-                self._events.append(event)
+            self._events.put(event)
         elif isinstance(event, Malformed):
             self._health.record_malformed(event.cluster, event.kind, event.reason)
         else:
             if isinstance(event, StageSucceeded):
                 self._health.record_success(event.cluster, CollectionStage(event.stage), event.at)
-            with self._events_lock:
-                self._events.append(event)
+            self._events.put(event)
 
     def canary_process_started(self) -> None:
         """Notify the canary tracker that the canary process is starting."""
@@ -231,9 +228,7 @@ class FlowRunner:
 
     def canary_events(self) -> tuple[CanaryEvent, ...]:
         """Events since the last call."""
-        with self._events_lock:
-            events, self._events = self._events, []
-        return tuple(events)
+        return tuple(self._events.take())
 
     def _log_overridden(self, settings: tuple[SettingDifference, ...]) -> None:
         logger.warning(

@@ -18,7 +18,7 @@ from mm2slo_exporter.canary.canary_messages import (
     Arrived,
     CanaryEvent,
     EarlierCanary,
-    EventOutbox,
+    EventBuffer,
     HeartbeatSeen,
     InstanceNamed,
     Malformed,
@@ -190,7 +190,7 @@ def run(
 
     monkeypatch.setattr(canary_receiver, "TopicTail", make_tail)
     monkeypatch.setattr(canary_receiver, "TailGroup", make_group)
-    outbox = EventOutbox()
+    outbox = EventBuffer()
     receiver = CanaryReceiver(spec(**changes), outbox, instance=instance)
     reader = ArrivalReader(cast("ClusterClient", None))
     reader.add(receiver)
@@ -280,7 +280,7 @@ def test_earlier_canaries_are_awaited_until_the_source_answers(
 
 def test_reread_heartbeats_are_not_new() -> None:
     """Retention removed what was to be read next, so the topic is read from its start again."""
-    receiver = CanaryReceiver(spec(), outbox := EventOutbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(spec(), outbox := EventBuffer(), instance=lambda: "here")
     stream, tailed = follow(receiver, BEATS)
     stream.take(tailed, TailBatch([], None, None))
     stream.take(tailed, TailBatch([beat(1)], Restarted(RestartReason.OFFSET_OUT_OF_RANGE), None))
@@ -349,7 +349,7 @@ def test_receiver_with_carrier_off_reads_heartbeats_only(
 def test_receiver_without_topics_is_restored_at_once() -> None:
     receiver = CanaryReceiver(
         spec(carrier="off", heartbeats_topic_on_target=None),
-        outbox := EventOutbox(),
+        outbox := EventBuffer(),
         instance=lambda: None,
     )
     receiver.report(9.0)
@@ -425,7 +425,7 @@ def test_problem_is_reported_once_per_interval() -> None:
     denied = KafkaOperationError(
         ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"
     )
-    receiver = CanaryReceiver(spec(), outbox := EventOutbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(spec(), outbox := EventBuffer(), instance=lambda: "here")
     stream, tailed = follow(receiver, end=1)
     tailed.fail(denied)
     stream.take(tailed, TailBatch([], None, denied))
@@ -447,7 +447,7 @@ def test_unreadable_topic_of_canaries_and_heartbeats_fails_both_stages() -> None
         ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"
     )
     receiver = CanaryReceiver(
-        spec(carrier="heartbeats"), outbox := EventOutbox(), instance=lambda: "here"
+        spec(carrier="heartbeats"), outbox := EventBuffer(), instance=lambda: "here"
     )
     tailed = TailedTopic(BEATS)
     tailed.fail(denied)
@@ -459,7 +459,7 @@ def test_unreadable_topic_of_canaries_and_heartbeats_fails_both_stages() -> None
 
 
 def test_recreated_copy_is_reported_before_its_records() -> None:
-    receiver = CanaryReceiver(spec(), outbox := EventOutbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(spec(), outbox := EventBuffer(), instance=lambda: "here")
     stream, tailed = follow(receiver)
     stream.take(tailed, TailBatch([canary(1)], Restarted(RestartReason.RECREATED), None))
     beats, tailed = follow(receiver, BEATS)
@@ -493,7 +493,7 @@ def test_heartbeats_are_read_while_there_is_no_name(monkeypatch: pytest.MonkeyPa
 
 
 def test_arrivals_are_new_again_after_copy_was_reread_to_its_end() -> None:
-    receiver = CanaryReceiver(spec(), outbox := EventOutbox(), instance=lambda: "here")
+    receiver = CanaryReceiver(spec(), outbox := EventBuffer(), instance=lambda: "here")
     stream, tailed = follow(receiver)
     stream.take(tailed, TailBatch([canary(1)], Restarted(RestartReason.RECREATED), None))
     stream.take(tailed, TailBatch([canary(2)], None, None))
@@ -511,7 +511,7 @@ def test_flow_that_is_restored_does_not_delay_the_others(monkeypatch: pytest.Mon
         states={COPY: TailState.STARTING},
     )
     monkeypatch.setattr(canary_receiver, "TailGroup", lambda *_, **__: Group(topics))
-    outbox, reader = EventOutbox(), ArrivalReader(cast("ClusterClient", None))
+    outbox, reader = EventBuffer(), ArrivalReader(cast("ClusterClient", None))
     flows = {"us->eu": COPY, "ap->eu": "ap.mm2slo.canary"}
     receivers = [
         CanaryReceiver(
@@ -539,7 +539,7 @@ def test_topic_of_several_flows_is_read_once_and_its_canaries_belong_to_one(
     monkeypatch.setattr(
         canary_receiver, "TopicTail", lambda _c, topic, **_: Tail(topics, topic, 0.0)
     )
-    outbox = EventOutbox()
+    outbox = EventBuffer()
     receivers = [
         CanaryReceiver(spec(flow=flow), outbox, instance=lambda: "here")
         for flow in ("us->eu", "us->ap")

@@ -13,7 +13,7 @@ from mm2slo_core.indicators.canary_rules import CanaryRecord, is_canary_heartbea
 from mm2slo_core.records.mirror_records import Heartbeat
 from mm2slo_exporter.canary import canary_sender
 from mm2slo_exporter.canary.canary_messages import (
-    EventOutbox,
+    EventBuffer,
     InstanceNamed,
     LedgerState,
     LedgerStates,
@@ -140,7 +140,7 @@ def run(
     **changes: Any,
 ) -> list[Any]:
     """The events of *flows*, which share a carrier topic."""
-    outbox = EventOutbox()
+    outbox = EventBuffer()
     loop = SendLoop(
         cast("HandleFactory", None),
         producer=lambda *_, **__: cast("RecordProducer", world),

@@ -32,7 +32,7 @@ def test_supervisor_passes_events_and_ledger_states_until_stopped() -> None:
     found: list[CanaryEvent] = []
 
     def drained(count: int) -> bool:
-        found.extend(supervisor.drain())
+        found.extend(supervisor.events.take())
         return len(found) >= count
 
     try:
@@ -44,7 +44,7 @@ def test_supervisor_passes_events_and_ledger_states_until_stopped() -> None:
         supervisor.stop()
     assert found == [RestoreFinished("us->eu", float(floor)) for floor in (0, 5, 6, 7)]
     assert (supervisor.starts, starts) == (1, [1])
-    assert supervisor.drain() == []
+    assert supervisor.events.take() == []
     supervisor.send_ledger_states({"us->eu": LedgerState(8)})  # after the end: ignored
 
 
@@ -67,7 +67,7 @@ def test_canary_process_that_ends_is_restarted_without_losing_events(
         until(lambda: supervisor.starts >= 3, "the third start")
     finally:
         supervisor.stop()
-    found = supervisor.drain()
+    found = supervisor.events.take()
     assert len(found) >= 2
     assert len(set(found)) == len(found)
     assert supervisor.starts == len(starts)
@@ -84,7 +84,7 @@ def test_changed_specs_replace_the_canary_process_without_a_failure() -> None:
     found: list[CanaryEvent] = []
 
     def drained(count: int) -> bool:
-        found.extend(supervisor.drain())
+        found.extend(supervisor.events.take())
         return len(found) >= count
 
     try:
@@ -130,6 +130,6 @@ def test_pipe_is_closed_by_supervising_thread_only(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Connection, "close", noted)
     supervisor = CanarySupervisor([spec()], on_failure=print, serve=echo)
     supervisor.start()
-    until(lambda: bool(supervisor.drain()), "the first event")
+    until(lambda: bool(supervisor.events.take()), "the first event")
     supervisor.stop()
     assert closed_by == ["canary"] * 2  # the child's end after its start, then its own

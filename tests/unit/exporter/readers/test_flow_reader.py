@@ -11,7 +11,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_messages import RestoreFinished
 from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation, OffsetsRead
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.readers.flow_reader import FlowReader, SideReader, Sides
+from mm2slo_exporter.readers.flow_reader import FlowReader, SideReader
 from mm2slo_exporter.supervised_thread import Loop
 
 PLAN = FlowPlan((TopicPair("orders", "us.orders", TopicRole.DATA),))
@@ -66,10 +66,11 @@ class Flow:
         """The deliveries that replace a round that was not evaluated."""
         self.reader = FlowReader(
             "us->eu",
-            Sides(cast("SideReader", self.source), cast("SideReader", self.target)),
             self.sources,  # type: ignore[arg-type]  # it has no probes
             lambda _source, _internals: PLAN,
             self.deliver,
+            source=cast("SideReader", self.source),
+            target=cast("SideReader", self.target),
             every=0.001,
             on_failure=self.failures.append,
             clock=lambda: 77.0,

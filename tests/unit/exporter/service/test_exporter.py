@@ -16,6 +16,7 @@ from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
+from mm2slo_exporter.canary.canary_messages import EventBuffer
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat
 from mm2slo_exporter.service import flow_manager
@@ -121,15 +122,13 @@ class World:
         class Canary:
             def __init__(self, specs: list[Any], **_: object) -> None:
                 self.labels = " ".join(spec.flow for spec in specs)
+                self.events = EventBuffer()
 
             def start(self) -> None:
                 world.log.append(f"canaries {self.labels}")
 
             def stop(self) -> None:
                 world.log.append("no canaries")
-
-            def drain(self) -> list[Any]:
-                return []
 
             def send_ledger_states(self, states: object) -> None:
                 world.carried.put(states)
