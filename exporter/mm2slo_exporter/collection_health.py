@@ -186,6 +186,7 @@ class CollectionHealth:
 
     def create_counters(self, cluster: str) -> None:
         """Create the error counters of a cluster at 0, so that the first error is an increase."""
+        # increase() and rate() compare samples: a counter that appears with 1 shows no increase.
         with self._lock:
             for stage, reason in product(CollectionStage, _COMMON_ERROR_KINDS):
                 self._errors[cluster, stage, reason] += 0

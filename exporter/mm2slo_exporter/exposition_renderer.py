@@ -137,11 +137,13 @@ class ExpositionFormat(StrEnum):
 
 
 TERMINATORS = {ExpositionFormat.CLASSIC: b"", ExpositionFormat.OPENMETRICS: b"# EOF\n"}
-"""The end of a body; OpenMetrics requires one so that truncation is detected."""
+"""The end of a body; OpenMetrics 1.0 requires one, by which a truncated body is detected."""
 
 
 def metadata_lines(metric: Metric, fmt: ExpositionFormat) -> bytes:
     """The lines before the samples. The catalogue ensures that help texts need no escaping."""
+    # In OpenMetrics 1.0, the family of a counter is named without the suffix `_total` of its
+    # samples; in the text format, both have one name.
     name = metric.family_name if fmt is ExpositionFormat.OPENMETRICS else metric.name
     lines = [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.type.value}"]
     if fmt is ExpositionFormat.OPENMETRICS and metric.unit:
@@ -231,6 +233,7 @@ class RenderedFamily:
         return (*value.cumulative, value.sum, value.count)
 
     def _check_distinct(self, keys: Sequence[list[Labels]]) -> None:
+        # Prometheus keeps one of two samples of a series, and only logs that it dropped the other.
         seen: set[Labels] = set()
         for key in chain.from_iterable(keys):
             if key in seen:
@@ -303,6 +306,8 @@ def check_values(metric: Metric, values: Sequence[float]) -> None:
     if not set(map(type, values)) <= {int, float}:
         odd = next(value for value in values if type(value) not in (int, float))
         raise ExpositionError(f"{metric.name} must have numeric values, got {odd!r}")
+    # Counters, buckets and sums start at 0: a negative one is invalid in OpenMetrics 1.0, and
+    # rate() would take the way back up for an increase.
     if metric.type is not MetricType.GAUGE and min(values) < 0:
         raise ExpositionError(f"{metric.name} must not be negative, got {min(values)!r}")
     if not _all_finite(values) and any(type(v) is float and math.isnan(v) for v in values):
@@ -315,6 +320,8 @@ def _lines(metric: Metric, names: tuple[str, ...]) -> tuple[str, ...]:
     pairs = [f'{name}="%s"' for name in names]
     if metric.type is not MetricType.HISTOGRAM:
         return (f"{metric.name}{_braced(pairs)} %%r\n",)
+    # `le="1.0"`, never `"1"`: the canonical form of OpenMetrics 1.0, to which Prometheus 3
+    # normalizes bounds in both formats. Other text would start new series at its upgrade.
     bounds = [*map(repr, metric.buckets), "+Inf"]
     return (
         *(f"{metric.name}_bucket{_braced([*pairs, _le(bound)])} %%r\n" for bound in bounds),

@@ -29,7 +29,8 @@ from mm2slo_exporter.canary.canary_messages import CanaryEvent
 from mm2slo_exporter.flow_plan import FlowPlan
 
 INACTIVE_GROUP_STATES: Final = frozenset({"empty", "dead"})
-"""MirrorMaker 2 syncs only these groups; the client reports the newer states as unknown."""
+"""MirrorMaker 2 writes commits only of such groups on the target (MirrorCheckpointTask): a group
+with members would be reset while it reads. The client reports newer states as unknown."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -170,7 +171,7 @@ class TailProbe:
     first_offset: int | None
     first_timestamp: float | None
     log: int = 0
-    """That of the ProbeSpan."""
+    """How often the exporter had seen the log replaced when the probe was requested."""
 
 
 class ProbeSpan(NamedTuple):
@@ -179,7 +180,8 @@ class ProbeSpan(NamedTuple):
     start: int
     end: int
     log: int = 0
-    """How often the exporter has seen the log replaced: offsets then mean other records."""
+    """How often the exporter has seen the log truncated or re-created: offsets then mean other
+    records."""
 
 
 @dataclass(frozen=True, slots=True)

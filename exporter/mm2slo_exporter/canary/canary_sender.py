@@ -387,6 +387,7 @@ class CarrierTopic:
 def is_recreated(known: TopicIdentity, found: TopicIdentity) -> bool:
     """Whether *found* is another topic of the same name.
 
-    Without topic ids (brokers before 2.8), it is recognized only by fewer partitions.
+    Without topic ids (brokers before 2.8, KIP-516), it is recognized only by fewer partitions:
+    Kafka cannot remove partitions of a topic.
     """
     return found.topic_id != known.topic_id or found.partitions < known.partitions

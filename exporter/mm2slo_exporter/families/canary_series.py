@@ -2,7 +2,7 @@
 
 Presence, age and newest arrival are not published while the target is unreadable; counters and
 histograms are, but nothing of canaries for flows without them. SLI counters are published from the
-start: a counter that first appears with its first event hides that event.
+start: increase() does not see the first event of a counter that first appears with it.
 """
 
 from operator import attrgetter

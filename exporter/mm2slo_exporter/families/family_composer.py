@@ -184,6 +184,7 @@ def _published(metric: Metric, views: Sequence[FlowSeriesView]) -> list[FlowSeri
 
 def _with_size(found: list[Family], granularity: Granularity) -> list[Family]:
     """Add `mm2_exporter_series`, which includes itself, in catalogue order."""
+    # Sorted: both formats require all lines of a metric in one group.
     size = Family(catalogue.EXPORTER_SERIES, [((), count_series(found) + 1)], granularity)
     return sorted([*found, size], key=lambda family: _ORDER[family.metric])
 
@@ -316,6 +317,8 @@ def hide_groups_over_limit(
 
     Groups that are ready to fail over are hidden first, from the end of their names.
     """
+    # Ready groups go first because no alert is about them; a fixed order keeps the same groups
+    # published from scrape to scrape, so that their series have no gaps.
     found = list(families)
     excess = count_series(found) - series_limit
     sizes = _series_per_group(found)

@@ -177,6 +177,7 @@ def _headroom_seconds(view: FlowSeriesView, granularity: Granularity) -> SeriesL
 
 def _least_headroom(labels: Labels, partitions: Iterable[PartitionState]) -> list[Series]:
     """The smallest headroom by limit."""
+    # By limit: the least of all would change its label, and thus its series, with the partition.
     by_limit: defaultdict[str, list[float]] = defaultdict(list)
     for partition in partitions:
         if (room := partition.headroom) and room.seconds is not None:
@@ -205,6 +206,9 @@ def _sync_gap(view: FlowSeriesView, granularity: Granularity) -> SeriesList:
 
 
 def _gap_records(next_offset: int | None, upstream: int | None) -> int | None:
+    # Not an error: MirrorSourceTask sends a sync only every `offset.lag.max` records, or where the
+    # offsets of both sides do not advance alike. OffsetSyncStore translates the offset of a group
+    # within the gap to the record after the sync.
     if next_offset is None or upstream is None or next_offset <= upstream:
         return None
     return next_offset - upstream - 1

@@ -290,6 +290,8 @@ def one_hot(labels: Labels, states: Iterable[str], current: Iterable[str]) -> li
 
     Current states that are not on the list are published too.
     """
+    # As a state set of OpenMetrics 1.0: a state that has ended is 0. If its series ended instead,
+    # that could also mean that the exporter is gone.
     active = {str(state) for state in current}
     known = [str(state) for state in states]
     listed = [*known, *sorted(active.difference(known))]

@@ -39,11 +39,11 @@ class ReadIntervals:
     """Seconds between two successful reads, by stage."""
 
     topics: float
-    """Of ids; topics are listed more often (`listing_interval`)."""
+    """Between reads of topic ids; topics are listed more often (`listing_interval`)."""
     topic_configs: float
     groups: float
     members: float | None
-    """Of the members of each group; None: not read."""
+    """Between reads of each group's members; None: they are not read."""
 
 
 def listing_interval(topics: int, cpu: float, longest: float) -> float:
@@ -183,7 +183,8 @@ class ClusterReader:
     def _hidden(self, listed: Mapping[str, int]) -> Mapping[str, int]:
         """Topics whose authorization was revoked, with their last known partition count.
 
-        Brokers omit them from the list as if deleted; only a request by name reports the error.
+        Brokers omit them from the list as if deleted (KafkaApis.handleTopicMetadataRequest); only a
+        request by name reports the error.
         """
         gone = [topic for topic in self._wanted if topic not in listed]
         _found, errors = self._client.identify(gone) if gone else ({}, {})
@@ -196,7 +197,8 @@ class ClusterReader:
     def _read_topic_ids(self) -> None:
         """Read the ids of topics that have moved, and of all after a failure and now and then.
 
-        A description has an object per replica, which is expensive for thousands of topics.
+        Only the id (KIP-516) shows a re-creation for certain. A description has an object per
+        replica, which is expensive for thousands of topics.
         """
         unmoved = self.movement.take_unmoved().intersection(self._wanted)
         known = {} if self._reads_all_ids else self.view.topic_ids
@@ -322,6 +324,8 @@ class GroupReader:
     def _note_others(self, listing: GroupsReading, listed_at: float) -> None:
         if listed_at < self._others_due:
             return
+        # MirrorMaker 2 lists classic and consumer groups alone. Share groups (KIP-932) and Streams
+        # groups (KIP-1071) would silently stay behind at a failover.
         if listing.others is not None:
             self._others = listing.others
         took = self._clock() - listed_at

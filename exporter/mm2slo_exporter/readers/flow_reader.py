@@ -121,6 +121,7 @@ class FlowReader:
         source_view, target_view = self._sources.clusters()
         internals = self._sources.internals()
         plan = self._plan(source_view, internals)
+        # The source last: what was replicated by the time of the other reads is below its end.
         self._target.read(self._on_target.get(plan, target_view.topics))
         self._source.read(self._on_source.get(plan, source_view.topics))
         return Observation(
@@ -313,6 +314,7 @@ class SideReader:
 
     def _request_ends(self, partitions: Sequence[TopicPartition]) -> tuple[Ends, OffsetReading]:
         """Last stable offsets, if they are read, and high watermarks, which are never less."""
+        # In this order: the last stable offset may pass a high watermark that was read before it.
         stable: Ends = {}
         if self.stable_ends:
             stable = self._client.end_offsets(

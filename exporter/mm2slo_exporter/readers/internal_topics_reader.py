@@ -111,7 +111,8 @@ class InternalTopicsReader:
         self._thread.join()
 
     def _run(self) -> None:
-        # Only workers with exactly-once support write transactions, which may be aborted.
+        # Only workers with exactly-once support (KIP-618) write transactions, which may be aborted;
+        # the commits in an aborted one never took effect.
         group = TailGroup(
             self._client, isolation="read_committed", fetch_wait_seconds=_FETCH_WAIT_SECONDS
         )

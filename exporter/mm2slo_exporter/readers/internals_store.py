@@ -46,7 +46,7 @@ class InternalTopic(StrEnum):
     HEARTBEAT_CONFIGS = "heartbeat_configs"
     """The connector configurations of the opposite flow, which writes the heartbeats."""
     STATE = "state"
-    """That of mm2slo itself."""
+    """The exporter's own topic of losses, verdicts and recovery points."""
 
 
 class InternalsStore:
@@ -127,6 +127,7 @@ class InternalsStore:
         """State up to which offset each partition of *topic* was read."""
         if topic is InternalTopic.COMMITTED_OFFSETS:
             with self._lock:
+                # A transaction's markers take offsets without records: positions show them.
                 self._commits.read_up_to(positions)
 
     def clear(self, topic: InternalTopic) -> None:
@@ -241,7 +242,10 @@ class InternalsStore:
 
 
 class OffsetSyncs:
-    """Changed and read under *lock*, which the offset maps take themselves."""
+    """The offset syncs of a flow, by source partition.
+
+    Changed and read under *lock*, which the offset maps take themselves.
+    """
 
     def __init__(self, lock: threading.Lock, *, dense: bool, forgetful: bool) -> None:
         """*dense*: offsets of both sides are equally dense; *forgetful*: before Kafka 3.7.1."""
@@ -261,6 +265,8 @@ class OffsetSyncs:
                 self._restarted.remove(found.key)
             return
         partition, upstream, downstream = found
+        # MirrorSourceTask sends a sync when the target has acknowledged the record, so the newest
+        # one proves the position, whereas Connect's commit is up to a flush interval behind.
         self.newest[partition] = NewestSync(upstream, downstream, record.written_at)
         if self._restarted is not None:
             self._restarted.add(found, record.written_at)

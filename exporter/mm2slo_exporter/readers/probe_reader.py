@@ -66,6 +66,7 @@ class ProbeReader:
         *lookups* are canaries to look up: (sequence, source partition, offset). The next read
         drops answers of partitions that are neither wanted nor *in_use*.
         """
+        # Replaced, not added: a position that has advanced since needs no answer.
         with self._lock:
             self._wanted, self._lookups, self._in_use = wanted, lookups, in_use
         if wanted or lookups:

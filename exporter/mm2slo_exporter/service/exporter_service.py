@@ -330,7 +330,10 @@ class SnapshotPublisher:
         The evaluating thread cannot publish that itself: it is stalled.
         """
         if self._clock() - self._published_at <= self._flows.stale_after:
-            self._scraped = self._settled  # before the snapshot: it is not older
+            # What a canary carries must have been scraped: a restarted process counts on from it,
+            # and events that Prometheus never saw would be missing. Before the snapshot, which may
+            # be replaced meanwhile: the state is then older than the snapshot, never newer.
+            self._scraped = self._settled
             return self.snapshot
         reports = [report.not_evaluated() for report in self._flows.reports()]
         return Renderer().render(self._families(reports, SeriesCache()))

@@ -120,7 +120,7 @@ class FlowManager:
             or wanted.get(label) != runner.flow
             or {runner.flow.flow.source, runner.flow.flow.target} & reopened
         ]
-        # Counters go on after a reload, scraped or not.
+        # Counters continue after a reload, so what was not scraped yet is not lost either.
         self.send_ledger_states(self.ledger_states())
         previous = {label: self._runners[label] for label in changed}
         self._close(changed)

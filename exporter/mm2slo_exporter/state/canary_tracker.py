@@ -235,6 +235,8 @@ class CanaryTracker:
 
 def _proven_position(seen: Observation, partition: TopicPartition) -> int | None:
     """The first source offset not proven to be replicated; never interpolated."""
+    # Both follow the target's acknowledgement: MirrorSourceTask sends a sync in commitRecord(), and
+    # Connect commits offsets of acknowledged records alone (SubmittedRecords).
     sync = seen.internals.syncs.get(partition)
     known = (seen.internals.committed.get(partition), None if sync is None else sync.upstream)
     return max((last + 1 for last in known if last is not None), default=None)
@@ -257,6 +259,7 @@ class HeartbeatTracker:
     def observe(self, beat: HeartbeatSeen) -> None:
         """Process one heartbeat; one that existed before reading started has no latency."""
         before = self._newest.get(beat.emitter)
+        # Heartbeats of a restarted task, or of two during a rebalance, may come out of order.
         self._newest[beat.emitter] = max(beat.emitted_at, before or beat.emitted_at)
         if beat.replayed:
             return

@@ -198,6 +198,8 @@ def readiness_limits(flow: FlowConfig) -> ReadinessLimits:
     return ReadinessLimits(
         max_redelivery_records=flow.readiness.max_redelivery_records,
         max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
+        # MirrorCheckpointTask commits on the target after it wrote the checkpoint, in rounds of its
+        # own: a checkpoint may wait for one whole round, and its commit for the next.
         group_sync_grace_period=2 * flow.checkpoint_interval,
     )
 
@@ -368,6 +370,8 @@ def _log(seen: Observation, copy: TopicPartition) -> LogRange | None:
 
 def _untranslated(seen: Observation, partition: TopicPartition, commit: int) -> Untranslated | None:
     """Why a checkpoint is missing; None where MirrorMaker 2 could write one and has not yet."""
+    # MirrorCheckpointTask writes none for a commit that OffsetSyncStore cannot translate: before
+    # the first sync of a partition, or behind the oldest one that it keeps.
     offset_map = seen.internals.offset_map(partition)
     if offset_map is None:
         return Untranslated.NO_SYNC

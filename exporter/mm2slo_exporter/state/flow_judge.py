@@ -34,6 +34,8 @@ from mm2slo_exporter.state.flow_report import (
     distinct_partitions,
 )
 
+# A task is RESTARTING for moments. UNASSIGNED ones wait for a rebalance, by default up to five
+# minutes after a worker is gone (scheduled.rebalance.max.delay.ms, KIP-415).
 _ACTIVE_STATES = frozenset({ConnectState.RUNNING, ConnectState.RESTARTING})
 
 

@@ -210,6 +210,8 @@ class TotalsTracker:
 
         Total losses do not go back if that topic is deleted.
         """
+        # A counter that goes back is a restart to Prometheus: increase() would then count what is
+        # left of it, all losses that are still saved, as new ones.
         self._lost = max(self._lost, lost)
         for topic in topics:
             now, name = _counters(topic), topic.pair.source

@@ -93,6 +93,8 @@ class PartitionReading(NamedTuple):
     def restart_position(self, next_offset: int) -> int:
         """Where MirrorMaker 2 would resume after a crash; the position would then go back to it."""
         if self.committed is not None:
+            # Connect holds the offset of the last record, not of the next one as consumers do:
+            # MirrorSourceTask seeks to it plus one at its start.
             return self.committed + 1
         return next_offset if self.sync is None else self.sync.upstream + 1
 

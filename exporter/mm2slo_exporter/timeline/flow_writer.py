@@ -61,6 +61,8 @@ class FlowWriter:
         for stage in self._delivered - self._missed:
             self._health.record_success(self._alias, stage)
         self._delivered.clear()
+        # All again after a failure: which of the round's records arrived is not worth tracking, and
+        # a record that is written twice says the same.
         missed, self._missed = self._missed, set()
         leads = self._cluster.leads
         if CollectionStage.STATE in missed or not leads:
@@ -100,7 +102,8 @@ _SETTINGS = {
 
 _STATE_SETTINGS = {
     "cleanup.policy": "compact",
-    # Small segments: what is read at a start is what has not been compacted yet.
+    # Small segments: the log cleaner leaves the active one alone, so what is read at a start is the
+    # newest record of each key and all records of this segment.
     "segment.bytes": "16777216",
     "segment.ms": "3600000",
     "min.cleanable.dirty.ratio": "0.2",
@@ -239,6 +242,8 @@ class ClusterWriter:
 
 def leader_group(flows: Iterable[Flow]) -> str | None:
     """The consumer group of the election among replicas that serve *flows*; None without any."""
+    # Replicas with other flows elect on their own: as members of one group, a replica could lead
+    # that does not have the flow.
     slugs = sorted(flow.slug for flow in flows)
     if not slugs:
         return None

@@ -169,7 +169,7 @@ class TimelineHistory:
         return [replace(found, log_starts=(), committed=(), sync_upstreams=(), sync_downstreams=())]
 
     def _offset(self, reading: OffsetReading) -> int:
-        """That of the timeline. Raises KafkaOperationError."""
+        """The offset of the timeline's partition in *reading*. Raises KafkaOperationError."""
         offset = reading.offsets.get(self._partition)
         if offset is None:
             raise KafkaOperationError(

@@ -20,14 +20,17 @@ from mm2slo_exporter.web.flow_overview import SECURITY_HEADERS, Site, render_pag
 from mm2slo_web.authenticator import Authenticator, TooManyLoginsError
 
 _READ: Final = ("GET", "HEAD")
+# A cache must not give one client's format or encoding to another (RFC 9110, section 12.5.5).
 _VARY: Final = (b"vary", b"Accept, Accept-Encoding")
 
-# A browser or a proxy speaks for someone else, who need not sit on this machine.
+# A browser or a proxy sends these for someone else, who may be on another machine. A page of any
+# site can make a browser post to this address without asking (CSRF), but not without `Origin`.
 _SPEAKS_FOR_OTHERS: Final = ("origin", "forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 async def respond(request: Request, site: Site, authenticator: Authenticator) -> Response:
     """The response to *request*. The probes are open; the rest needs authentication."""
+    # Authentication first: 404 and 405 would show clients without it which pages exist.
     route = _ROUTES.get(request.path)
     is_probe = request.path in _PROBES
     header = request.headers.get("authorization")
@@ -132,7 +135,7 @@ _OFFERS = {
 }
 _EXACT = 2
 
-# Quality, how exactly the range names the format, and our own liking where both are equal.
+# Quality, how exactly the range names the format, and what is preferred where both are equal.
 _Rank = tuple[float, int, int]
 
 
@@ -146,8 +149,8 @@ class _Choice:
 def choose_format(accept: str | None) -> ExpositionFormat | None:
     """The format for an Accept header; None when none that is offered is acceptable.
 
-    The classic text is what a client gets that accepts anything, OpenMetrics what one gets that
-    names both alike.
+    Clients that accept anything, as curl and browsers do, get the classic text; those that name
+    both alike get OpenMetrics.
     """
     choices = list(_choices(accept or "*/*"))
     ranked = {fmt: rank for fmt in _OFFERS if (rank := _rank(fmt, choices)) is not None}
@@ -189,7 +192,8 @@ def choose_encoding(accept_encoding: str | None) -> Encoding | None:
         return Encoding.IDENTITY
     named = {choice.name: choice.quality for choice in _choices(accept_encoding)}
     gzip = named.get("gzip", named.get("x-gzip", named.get("*", 0.0)))
-    # Identity is acceptable unless it is refused, but a coding that was asked for goes first.
+    # Identity is acceptable unless it is refused (RFC 9110, section 12.5.3), but a coding that was
+    # asked for goes first.
     identity = named.get("identity")
     if identity is None:
         refused = named.get("*", 1.0) == 0.0
