@@ -8,10 +8,10 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from itertools import count
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from mm2slo_core.indicators.canary_rules import CanaryRecord
 from mm2slo_exporter.canary.canary_messages import (
@@ -29,6 +29,7 @@ from mm2slo_exporter.canary.canary_messages import (
 )
 from mm2slo_exporter.collection_health import CollectionStage
 from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, call_in_background
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
@@ -82,23 +83,6 @@ _WAIT_SECONDS = 0.2
 _REPORT_SECONDS = 1.0
 
 
-class CanaryProducer(Protocol):
-    """The part of a producer that sends canaries."""
-
-    def send(
-        self,
-        topic: str,
-        *,
-        partition: int | None,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Sequence[tuple[str, bytes]],
-        timestamp_ms: int | None,
-        on_delivery: Callable[[DeliveryResult], None],
-    ) -> None:
-        """Queue one record; its result follows."""
-
-
 class CanarySender:
     """Sends one flow's canaries.
 
@@ -110,7 +94,7 @@ class CanarySender:
         self,
         spec: CanarySpec,
         carrier: CarrierTopic,
-        producer: CanaryProducer,
+        producer: RecordProducer,
         outbox: EventBuffer,
         *,
         ledger_states: LedgerStates,
@@ -277,28 +261,13 @@ _ANSWER_SECONDS = 0.05
 """How late an answer is noticed."""
 
 
-class SourceTopics(Protocol):
-    """The part of a cluster client that describes and creates topics."""
-
-    def create_topic(
-        self, topic: str, *, partitions: int, config: Mapping[str, str] = ...
-    ) -> object:
-        """Create a topic unless it exists. Raises KafkaOperationError."""
-
-    def start_identify(self, topic: str) -> Future[TopicIdentity | None]:
-        """Describe a topic without waiting; None if it does not exist.
-
-        Raises KafkaOperationError, as the future does.
-        """
-
-
 class CarrierTopic:
     """Creates the topic while it is missing, and describes it every 10 s."""
 
     def __init__(
         self,
         spec: CanarySpec,
-        source: SourceTopics,
+        source: ClusterClient,
         stopping: threading.Event,
         *,
         on_change: Callable[[], None] = lambda: None,

@@ -26,6 +26,7 @@ from mm2slo_exporter.canary.canary_messages import (
 )
 from mm2slo_exporter.canary.canary_sender import CanarySender, CarrierTopic, SendLoop
 from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
@@ -147,14 +148,18 @@ def run(
         clock=world.clock,
     )
     carrier = CarrierTopic(
-        spec(**changes), world, world.stopping, on_change=world.renew, clock=world.clock
+        spec(**changes),
+        cast("ClusterClient", world),
+        world.stopping,
+        on_change=world.renew,
+        clock=world.clock,
     )
     loop.add(carrier.run())
     for flow in flows:
         sender = CanarySender(
             spec(flow=flow, **changes),
             carrier,
-            world,
+            cast("RecordProducer", world),
             outbox,
             ledger_states=ledger_states or LedgerStates(),
             instance=lambda: world.name,
