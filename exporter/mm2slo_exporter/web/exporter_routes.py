@@ -20,6 +20,7 @@ from mm2slo_exporter.web.flow_overview import SECURITY_HEADERS, Site, render_pag
 from mm2slo_web.authenticator import Authenticator, TooManyLoginsError
 
 _READ: Final = ("GET", "HEAD")
+_PROBES: Final = frozenset({"/healthz", "/readyz"})
 # A cache must not give one client's format or encoding to another (RFC 9110, section 12.5.5).
 _VARY: Final = (b"vary", b"Accept, Accept-Encoding")
 
@@ -228,6 +229,9 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+_PART_BYTES: Final = 64 * 1024
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     status: HTTPStatus
@@ -275,5 +279,3 @@ _ROUTES: Final = {
     "/readyz": _Route(_READ, _ready),
     "/-/reload": _Route(("POST",), _reload, is_slow=True),
 }
-_PROBES: Final = frozenset({"/healthz", "/readyz"})
-_PART_BYTES: Final = 64 * 1024
