@@ -1,12 +1,13 @@
 """`slo:` and `alerting:`, the objectives with their owners, and the receivers of alerts."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from mm2slo_core.config.config_document import suggest
+from mm2slo_core.config.config_document import Path, did_you_mean, suggest
 from mm2slo_core.config.field_types import (
     Address,
     ChannelName,
@@ -16,6 +17,7 @@ from mm2slo_core.config.field_types import (
     Name,
     SecretFile,
     Section,
+    SectionFinding,
     split_list,
 )
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
@@ -29,6 +31,7 @@ from mm2slo_core.objectives.objective import (
     Severity,
     default_objective,
     default_rules,
+    slugify,
 )
 from mm2slo_core.quantity_text import (
     DurationBound,
@@ -276,6 +279,30 @@ class MaintenanceConfig(Section):
     """Whether exclusions also silence the alerts of their flows."""
 
 
+_RESERVED_LABELS: Final = frozenset(
+    {
+        *("alertname", "severity", "window", "flow", "source", "target", "cluster", "sli", "tier"),
+        *("topic", "group", "channel", "owner", "namespace"),
+    }
+)
+
+_SECRET_KEY: Final = re.compile(
+    r"(?:.+_)?(?:password|secret|token|credentials)|.+_key|(?:api|webhook)_url"
+)
+
+
+def _inline_secrets(value: object, path: Path) -> Iterator[Path]:
+    """Yield the places of texts that Alertmanager treats as secrets."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if isinstance(inner, str) and _SECRET_KEY.fullmatch(str(key)):
+                yield (*path, str(key))
+            yield from _inline_secrets(inner, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _inline_secrets(inner, (*path, index))
+
+
 class AlertingConfig(Section):
     """The receivers of alerts, and the links in their messages."""
 
@@ -306,6 +333,55 @@ class AlertingConfig(Section):
     """Prometheus job name of the exporters; for a PodMonitor `namespace/name`."""
     maintenance: MaintenanceConfig = MaintenanceConfig()
     """Planned maintenance."""
+
+    def check(self) -> Iterator[SectionFinding]:
+        """Channel names are unique, and `watchdog` and `platform` refer to one of them."""
+        others = (
+            *(each.name for each in self.webhooks),
+            *(each.name for each in self.receivers),
+        )
+        for key, known in (("watchdog", others), ("platform", self.channels)):
+            name = getattr(self, key)
+            if name is not None and name not in known:
+                yield SectionFinding(
+                    (key,), f"unknown receiver {name!r}",
+                    f"one of {', '.join(known)}" if known else "a name under alerting.webhooks",
+                    did_you_mean(name, known, f"add {name} under alerting.webhooks"),
+                )  # fmt: skip
+        first: dict[str, tuple[str, int, str]] = {}
+        names = {
+            "slack": [each.name for each in self.slack],
+            "webhooks": [each.name for each in self.webhooks],
+            "receivers": [each.name for each in self.receivers],
+        }
+        for kind, given in names.items():
+            for index, name in enumerate(given):
+                claimed = first.setdefault(slugify(name) or name, (kind, index, name))
+                if claimed[:2] != (kind, index):
+                    other = "" if claimed[2] == name else f" ({claimed[2]!r})"
+                    yield SectionFinding(
+                        (kind, index, "name"),
+                        f"{name!r} is already the name of "
+                        f"alerting.{claimed[0]}[{claimed[1]}]{other}",
+                        "names that differ in more than case and punctuation",
+                        "rename one of them",
+                    )  # fmt: skip
+        severities = self.severities
+        if severities.page == severities.ticket:
+            yield SectionFinding(
+                ("severities",), f"page and ticket are both {severities.page!r}",
+                "two values, so that pages can be routed",
+            )  # fmt: skip
+        for label in sorted(_RESERVED_LABELS.intersection(self.labels)):
+            yield SectionFinding(
+                ("labels", label), f"{label} is a label of the alerts themselves", "another label"
+            )
+        for index, receiver in enumerate(self.receivers):
+            for path in _inline_secrets(receiver.model_extra or {}, ("receivers", index)):
+                yield SectionFinding(
+                    path, "contains a secret",
+                    f"{path[-1]}_file, or {{name: SECRET, key: KEY}} for AlertmanagerConfig",
+                )  # fmt: skip
 
     @property
     def channels(self) -> tuple[str, ...]:

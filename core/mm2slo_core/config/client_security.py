@@ -13,14 +13,14 @@ Others (`ssl.cipher.suites` has other names of ciphers) have no equivalent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 from urllib.parse import quote_plus
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.field_types import Secret, Section, SectionFinding
 
 _SECURITY_PACKAGE: Final = "org.apache.kafka.common.security"
 _SCRAM_MODULE: Final = f"{_SECURITY_PACKAGE}.scram.ScramLoginModule"
@@ -203,13 +203,16 @@ class Protocol(StrEnum):
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True
-    )
+_CREDENTIALS: Final = {Mechanism.OAUTHBEARER: ("oauth",), Mechanism.AWS_MSK_IAM: ("aws_region",)}
+_PEM: Final = "-----BEGIN CERTIFICATE-----"
+
+_TLS_OWNERS: Final = {
+    "key_file": ("certificate_file",), "key": ("certificate",), "certificate": ("key",),
+    "key_password": ("certificate_file", "certificate"),
+}  # fmt: skip
 
 
-class OAuth(_Settings):
+class OAuth(Section):
     """OAUTHBEARER by OpenID Connect, client-credentials grant (KIP-768)."""
 
     method: Literal["oidc"] = "oidc"
@@ -234,8 +237,11 @@ class OAuth(_Settings):
     ] = Field(default_factory=dict)
     """SASL extensions sent to the broker (RFC 7628)."""
 
+    def check(self) -> Iterator[SectionFinding]:
+        return _check_pem(self, "ca")
 
-class Sasl(_Settings):
+
+class Sasl(Section):
     """SASL credentials; the configuration check verifies the fields that a mechanism needs."""
 
     mechanism: Mechanism
@@ -251,8 +257,20 @@ class Sasl(_Settings):
     aws_role_arn: _Text | None = None
     """Role to assume, for AWS_MSK_IAM; default: AWS's default."""
 
+    def check(self) -> Iterator[SectionFinding]:
+        needed = _CREDENTIALS.get(self.mechanism, ("username", "password"))
+        for name in ("username", "password", "oauth", "aws_region"):
+            if (getattr(self, name) is None) == (name in needed):
+                what, verb = "has no effect", "remove"
+                if name in needed:
+                    what, verb = "is required", "add"
+                yield SectionFinding(
+                    (name,), f"{what} with the mechanism {self.mechanism}",
+                    f"{' and '.join(needed)} with {self.mechanism}", f"{verb} {name}",
+                )  # fmt: skip
 
-class Tls(_Settings):
+
+class Tls(Section):
     """Trusted CAs and, for mutual TLS, the client certificate: PEM, as files or as content."""
 
     ca_file: _Text | None = None
@@ -272,8 +290,33 @@ class Tls(_Settings):
     verify_hostname: bool = Field(default=True, strict=True)
     """Verify that the broker's certificate matches its host name."""
 
+    def check(self) -> Iterator[SectionFinding]:
+        for name, owners in _TLS_OWNERS.items():
+            has_owner = any(getattr(self, owner) for owner in owners)
+            if getattr(self, name) is not None and not has_owner:
+                yield SectionFinding(
+                    (name,), f"is set without {owners[0]}",
+                    f"{owners[0]} and {name} together, for mutual TLS", f"add {owners[0]}",
+                )  # fmt: skip
+        yield from _check_pem(self, "ca", "certificate", "key")
 
-class Security(_Settings):
+
+def _check_pem(section: Tls | OAuth, *names: str) -> Iterator[SectionFinding]:
+    for name in names:
+        content = getattr(section, name)
+        if content is not None and getattr(section, f"{name}_file") is not None:
+            yield SectionFinding(
+                (name,), f"is set together with {name}_file",
+                f"{name}_file or {name}", "remove one of them",
+            )  # fmt: skip
+        # A key here would be shown.
+        if isinstance(content, str) and (_PEM not in content or "PRIVATE KEY" in content):
+            yield SectionFinding(
+                (name,), "is not a list of PEM certificates", f"{_PEM}, and so on, without a key"
+            )
+
+
+class Security(Section):
     """The security settings of one cluster."""
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -282,6 +325,24 @@ class Security(_Settings):
     """SASL; required by the SASL protocols."""
     tls: Tls | None = None
     """TLS; default: the system's CA certificates."""
+
+    def check(self) -> Iterator[SectionFinding]:
+        """SASL and TLS settings match the protocol."""
+        protocol = self.protocol
+        if self.sasl is None and protocol.has_sasl:
+            yield SectionFinding(
+                ("sasl",), f"is required with the protocol {protocol}",
+                "mechanism and credentials", "add sasl, or set protocol to one without SASL",
+            )  # fmt: skip
+        for name, is_used, protocols in (
+            ("sasl", protocol.has_sasl, "SASL_PLAINTEXT or SASL_SSL"),
+            ("tls", protocol.has_tls, "SSL or SASL_SSL"),
+        ):
+            if getattr(self, name) is not None and not is_used:
+                yield SectionFinding(
+                    (name,), f"has no effect with the protocol {protocol}",
+                    f"protocol {protocols}", f"set protocol, or remove {name}",
+                )  # fmt: skip
 
     def inlined(self, read_text: Callable[[str], str]) -> Security:
         """Return the same settings with PEM content in place of files, for other machines."""

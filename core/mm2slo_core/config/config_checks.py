@@ -1,22 +1,20 @@
-"""Runs all checks on the readable parts of the file, so that one invalid value hides no other.
+"""Checks between sections: flows and clusters, flows and each other, objectives and flows.
 
-With the checks of `slo:` against the flows: objectives that cannot alert or have no effect.
+What concerns one section only is checked by its model (`Section.check`).
 """
 
 import contextlib
-import copy
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from mm2slo_core.config import section_checks
 from mm2slo_core.config.alerting_config import AlertingConfig, ObjectiveConfig, SloConfig
-from mm2slo_core.config.config_document import Path, did_you_mean, value_at
+from mm2slo_core.config.config_document import Path, did_you_mean
 from mm2slo_core.config.config_model import published
-from mm2slo_core.config.flow_config import AuditConfig, ClusterConfig, FlowConfig
-from mm2slo_core.config.logship_config import LogshipConfig, check_logship
-from mm2slo_core.config.section_checks import SectionFinding, within
+from mm2slo_core.config.field_types import SectionFinding, is_unreliable, readable
+from mm2slo_core.config.flow_config import CanaryCarrier, Engine, FlowConfig, PolicyKind
 from mm2slo_core.config.service_config import ExporterConfig
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.objective import (
@@ -34,81 +32,72 @@ from mm2slo_core.objectives.objective import (
     threshold,
 )
 from mm2slo_core.quantity_text import format_duration, percent_text
-from mm2slo_core.topology import Flow
-
-# Placeholders for invalid required values, so that the rest of the section is still checked.
-_ANY_SERVER: Final = {"bootstrap_servers": "unknown:1"}
-_ANY_FLOW: Final = {"flow": Flow("\0source", "\0target")}
+from mm2slo_core.replication_policy import OffsetSyncsLocation
+from mm2slo_core.topology import Flow, slug_collisions
 
 # Objectives depend on the indicators of the flows and refer to channels.
-_SLO_DEPENDENCIES: Final = frozenset({("flows",), ("exporter",), ("alerting",)})
+_SLO_DEPENDENCIES: Final = frozenset({"flows", "exporter", "alerting"})
 
 # ("flows", position, field)
 _FLOW_FIELD_DEPTH = 3
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
-def check_config(merged: Mapping[str, object], invalid: Sequence[Path]) -> list[SectionFinding]:
-    """The findings of all checks; *invalid* are the paths of values that validation rejected.
+def check_config(merged: Mapping[str, object], rejected: Sequence[Path]) -> list[SectionFinding]:
+    """The findings of checks between sections; *rejected* are the paths of invalid values.
 
-    A rejected value is replaced by its default. Findings about it or about its section would report
-    a value that is not in the file, and are dropped.
+    Sections are read with defaults in place of invalid values, so that one hides no other problem.
+    Findings that may be about such a default are dropped.
     """
-    return [finding for finding in _findings(merged) if not _is_unreliable(finding.path, invalid)]
-
-
-def _is_unreliable(path: Path, invalid: Sequence[Path]) -> bool:
-    # The fields of a flow do not depend on each other; those of its sections do.
-    if path[:1] == ("slo",) and any(bad[:1] in _SLO_DEPENDENCIES for bad in invalid):
-        return True
-    of_flow = path[:1] == ("flows",) and len(path) == _FLOW_FIELD_DEPTH
-    return any(
-        bad == path[: len(bad)] or (not of_flow and path[:-1] == bad[:-1]) for bad in invalid
-    )
+    is_slo_reliable = not any(_SLO_DEPENDENCIES.intersection(bad[:1]) for bad in rejected)
+    return [
+        finding
+        for finding in _findings(merged)
+        if (is_slo_reliable or finding.path[0] != "slo")
+        and not is_unreliable(
+            finding.path,
+            rejected,
+            # The fields of a flow do not depend on each other; those of its sections do.
+            is_independent=finding.path[0] == "flows" and len(finding.path) == _FLOW_FIELD_DEPTH,
+        )
+    ]
 
 
 def _findings(merged: Mapping[str, object]) -> Iterator[SectionFinding]:
-    clusters = _mapping(merged.get("clusters"))
-    for alias, raw in clusters.items():
-        if cluster := _readable(ClusterConfig, raw, _ANY_SERVER):
-            yield from within(("clusters", alias), section_checks.check_cluster(cluster))
-    exporter = _readable(ExporterConfig, merged.get("exporter", {}), {}) or ExporterConfig()
-    yield from within(("exporter",), section_checks.check_exporter(exporter))
-    audit = _readable(AuditConfig, merged.get("audit", {}), {}) or AuditConfig()
-    yield from within(("audit",), section_checks.check_audit(audit))
-    alerting = _readable(AlertingConfig, merged.get("alerting", {}), {}) or AlertingConfig()
-    yield from within(("alerting",), section_checks.check_alerting(alerting))
-    if logship := _readable(LogshipConfig, merged.get("logship"), {}):
-        yield from within(("logship",), check_logship(logship))
+    exporter = readable(ExporterConfig, merged.get("exporter", {})) or ExporterConfig()
+    alerting = readable(AlertingConfig, merged.get("alerting", {})) or AlertingConfig()
     entries = _list(merged.get("flows"))
     named = {
         index: flow for index, raw in enumerate(entries) if (flow := _flow_of(raw)) is not None
     }
-    yield from section_checks.check_aliases(named, clusters)
-    yield from section_checks.check_names(named)
+    yield from _check_aliases(named, _mapping(merged.get("clusters")))
+    yield from _check_names(named)
     flows = {
         index: config
         for index, raw in enumerate(entries)
-        if (config := _readable(FlowConfig, raw, _ANY_FLOW)) is not None
+        if (config := readable(FlowConfig, raw)) is not None
     }
-    for index, config in flows.items():
-        yield from within(("flows", index), section_checks.check_flow(config, exporter))
+    yield from _check_slices(flows, exporter)
     flows = {index: config for index, config in flows.items() if index in named}
-    yield from section_checks.check_offset_syncs(flows)
-    yield from section_checks.check_replication_cycles(flows)
+    yield from check_offset_syncs(flows)
+    yield from _check_replication_cycles(flows)
     indicators = {
         index: (config.flow, published(config, exporter.carrier(config.canary)))
         for index, config in flows.items()
     }
-    yield from check_ids(indicators)
+    yield from _check_ids(indicators)
     slo = _mapping(merged.get("slo"))
-    slo_config = _readable(SloConfig, {**slo, "objectives": []}, {}) or SloConfig()
+    slo_config = readable(SloConfig, {**slo, "objectives": []}) or SloConfig()
     objectives = {}
     for index, each in enumerate(_list(slo.get("objectives"))):
         with contextlib.suppress(ValidationError):
             objectives[index] = ObjectiveConfig.model_validate(each)
-    found = check_slo(slo_config, objectives, alerting, dict(indicators.values()))
-    yield from within(("slo",), found)
+    found = _check_slo(slo_config, objectives, alerting, dict(indicators.values()))
+    yield from _within(("slo",), found)
+
+
+def _within(path: Path, findings: Iterable[SectionFinding]) -> Iterator[SectionFinding]:
+    """*findings* of the section at *path*, relative to the section around it."""
+    return (each._replace(path=(*path, *each.path)) for each in findings)
 
 
 def _list(raw: object) -> list[object]:
@@ -127,33 +116,98 @@ def _flow_of(raw: object) -> Flow | None:
         return None
 
 
-def _readable(
-    model: type[_Model], raw: object, placeholders: Mapping[str, object]
-) -> _Model | None:
-    """*raw* as *model* without invalid values; None if it is not a mapping.
+def _check_aliases(
+    flows: Mapping[int, Flow], clusters: Mapping[str, object]
+) -> Iterator[SectionFinding]:
+    """All flows are between configured clusters. *flows* by their position in the file."""
+    for index, flow in flows.items():
+        for alias in (flow.source, flow.target):
+            if alias not in clusters:
+                yield SectionFinding(
+                    ("flows", index, "flow"),
+                    f"{flow.label!r} refers to the unknown cluster {alias!r}",
+                    f"one of {', '.join(clusters)}" if clusters else "a cluster under clusters",
+                    did_you_mean(alias, clusters, f"add {alias} under clusters"),
+                )  # fmt: skip
 
-    *placeholders* replace required keys that are missing or invalid.
+
+def _check_names(flows: Mapping[int, Flow]) -> Iterator[SectionFinding]:
+    """Flows and their ids are unique."""
+    first: dict[Flow, int] = {}
+    for index, flow in flows.items():
+        if flow in first:
+            yield SectionFinding(
+                ("flows", index, "flow"),
+                f"{flow.label!r} is already configured as flows[{first[flow]}]",
+                "each flow once", "merge the two entries",
+            )  # fmt: skip
+        first.setdefault(flow, index)
+    for slug, claims in slug_collisions(first).items():
+        yield SectionFinding(
+            ("flows", max(first[flow] for flow in claims), "flow"),
+            f"the flows {', '.join(flow.label for flow in claims)} share the id {slug!r}",
+            "aliases that differ in more than case and punctuation", "rename an alias",
+        )  # fmt: skip
+
+
+def check_offset_syncs(flows: Mapping[int, FlowConfig]) -> Iterator[SectionFinding]:
+    """Each flow has its own offset-syncs topic: the records do not contain the flow.
+
+    On cluster A, A->B with location `source` and B->A with location `target` both use
+    `mm2-offset-syncs.B.internal`.
     """
-    if not isinstance(raw, dict):
-        return None
-    rest = copy.deepcopy(raw)
-    try:
-        return model.model_validate(raw)
-    except ValidationError as invalid:
-        for error in invalid.errors(include_url=False, include_input=False):
-            _remove(rest, error["loc"])
-    try:
-        return model.model_validate({**placeholders, **rest})
-    except ValidationError:
-        # A required key further down is missing, which is already reported.
-        return None
+    writers: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for index, config in flows.items():
+        if config.engine is not Engine.MIRRORMAKER2:
+            continue
+        flow, policy = config.flow, config.policy
+        if config.offset_syncs_location is OffsetSyncsLocation.TARGET:
+            flow = flow.reverse
+        separator = policy.separator if policy.internal_separator else "."
+        writers[flow.source, flow.target, separator].append(index)
+    for (holder, other, separator), indexes in writers.items():
+        labels = {flows[index].label for index in indexes}
+        if len(labels) > 1:
+            topic = f"mm2-offset-syncs{separator}{other}{separator}internal"
+            yield SectionFinding(
+                ("flows", max(indexes), "offset_syncs_location"),
+                f"the flows {', '.join(sorted(labels))} share the topic {topic!r} on {holder!r}",
+                "one offset-syncs topic per flow, otherwise their offsets cannot be translated",
+                "set the same offset-syncs.topic.location for both flows in MirrorMaker 2 and here",
+            )  # fmt: skip
 
 
-def _remove(root: object, path: Path) -> None:
-    # Only keys are removed: later errors refer to positions in lists.
-    section = value_at(root, path[:-1])
-    if path and isinstance(section, dict):
-        section.pop(path[-1], None)
+def _check_replication_cycles(flows: Mapping[int, FlowConfig]) -> Iterator[SectionFinding]:
+    """Under the identity policy, no canary topic is replicated back to its source."""
+    first: dict[Flow, str] = {}
+    for index, config in flows.items():
+        if config.policy.kind is not PolicyKind.IDENTITY:
+            continue
+        if config.canary.carrier is not CanaryCarrier.TOPIC:
+            continue
+        topic = first.setdefault(config.flow, config.canary.topic)
+        if first.get(config.flow.reverse) == topic:
+            yield SectionFinding(
+                ("flows", index, "canary", "topic"),
+                f"{topic!r} is replicated in a cycle: {config.flow.reverse} has the same canary "
+                "topic, and the identity policy does not mark the source",
+                "a topic other than that of the reverse flow",
+                "use one topic per flow, and include each in the topics of its own flow only",
+            )  # fmt: skip
+
+
+def _check_slices(
+    flows: Mapping[int, FlowConfig], exporter: ExporterConfig
+) -> Iterator[SectionFinding]:
+    for index, flow in flows.items():
+        if flow.slice < exporter.poll_interval:
+            yield SectionFinding(
+                ("flows", index, "slice"),
+                f"{format_duration(flow.slice)} is shorter than exporter.poll_interval",
+                f"at least {format_duration(exporter.poll_interval)}, so that each slice has a "
+                "sample",
+                "increase slice or decrease poll_interval",
+            )  # fmt: skip
 
 
 Flows = Mapping[Flow, Sequence[PublishedIndicator]]
@@ -161,7 +215,7 @@ _OF_CANARY_TOPIC = frozenset({Sli.UNIQUENESS, Sli.ORDER, Sli.AFFINITY})
 _BY_SLICE = frozenset({Sli.DATA_FRESHNESS, Sli.CHECKPOINT_FRESHNESS})
 
 
-def check_slo(
+def _check_slo(
     slo: SloConfig,
     objectives: Mapping[int, ObjectiveConfig],
     alerting: AlertingConfig,
@@ -176,7 +230,7 @@ def check_slo(
     for index, objective in objectives.items():
         rules = slo.rules_of(objective, flows)
         found = list(_check_objective(objective, rules, alerting, flows))
-        yield from within(("objectives", index), found)
+        yield from _within(("objectives", index), found)
         hidden_by = None if found else _hidden_by(objective, rules, earlier)
         if hidden_by is not None:
             yield SectionFinding(
@@ -189,7 +243,7 @@ def check_slo(
         earlier[index] = (objective, {rule.key for rule in rules})
 
 
-def check_ids(
+def _check_ids(
     flows: Mapping[int, tuple[Flow, Sequence[PublishedIndicator]]],
 ) -> Iterator[SectionFinding]:
     """Ids of objectives are unique. *flows* by their position in the file."""
@@ -198,7 +252,7 @@ def check_ids(
         for each in indicators:
             name = slo_id(flow, each.key)
             other, key = claims.setdefault(name, (flow, each.key))
-            # Flows with the same id are reported by flow_checks.
+            # Flows with the same id are reported by _check_names.
             if (other, key) != (flow, each.key) and (other == flow or other.slug != flow.slug):
                 yield SectionFinding(
                     ("flows", index, "freshness"),

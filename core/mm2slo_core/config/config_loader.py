@@ -31,7 +31,14 @@ from mm2slo_core.config.config_document import (
     value_at,
 )
 from mm2slo_core.config.config_model import Config, MirrorFilesConfig
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.field_types import (
+    CHECK_SECTIONS,
+    FINDING,
+    Secret,
+    SectionFinding,
+    rejected_paths,
+    validation_errors,
+)
 from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.quantity_text import InvalidValueError
 from mm2slo_core.topology import Flow
@@ -82,8 +89,13 @@ def load_config(
     found = [*document.problems, *unresolved, *layers.problems]
     places = {_place(problem) for problem in found}
     config, errors = _validate(layers.merged)
-    rejected = [error["loc"] for error in errors if error["type"] != "extra_forbidden"]
-    findings = check_config(layers.merged, rejected)
+    findings = [
+        SectionFinding(error["loc"], *error["ctx"]["finding"])
+        for error in errors
+        if error["type"] == FINDING
+    ]
+    findings += check_config(layers.merged, rejected_paths(errors))
+    errors = [error for error in errors if error["type"] != FINDING]
     if not base.is_complete:
         errors = [error for error in errors if error["type"] not in _INCOMPLETE]
         findings = [finding for finding in findings if finding.path[0] not in _FROM_FILES]
@@ -112,15 +124,9 @@ def _read_base(root: Mapping[str, object], read_base: BaseReader) -> BaseConfig:
 
 def _validate(merged: dict[str, object]) -> tuple[Config | None, list[ErrorDetails]]:
     try:
-        return Config.model_validate(merged), []
+        return Config.model_validate(merged, context=CHECK_SECTIONS), []
     except ValidationError as invalid:
-        errors = invalid.errors(include_url=False, include_input=False)
-    # Pydantic counts valid entries only: a list of invalid entries is not empty.
-    return None, [
-        error
-        for error in errors
-        if error["type"] != "too_short" or not value_at(merged, error["loc"])
-    ]
+        return None, validation_errors(invalid)
 
 
 def _place(problem: Problem) -> tuple[str | None, object]:

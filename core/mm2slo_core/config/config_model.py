@@ -256,7 +256,7 @@ def published(flow: FlowConfig, carrier: CanaryCarrier) -> tuple[PublishedIndica
         deadline = flow.canary.deadline
         rules = CanaryRules(
             deadline=deadline,
-            # Thresholds above the deadline are reported by section_checks.
+            # Thresholds above the deadline are reported by CanaryConfig.
             latency_tiers=tuple(tier for tier in flow.canary.latency_tiers if tier <= deadline),
             own_topic=carrier is CanaryCarrier.TOPIC,
         )

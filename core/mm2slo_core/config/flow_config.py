@@ -3,9 +3,10 @@
 A flow has MirrorMaker 2's settings, and how to observe them.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import (
     AfterValidator,
@@ -27,6 +28,7 @@ from mm2slo_core.config.field_types import (
     Properties,
     Secret,
     Section,
+    SectionFinding,
     Text,
     TopicName,
     Whole,
@@ -40,6 +42,7 @@ from mm2slo_core.quantity_text import (
     Share,
     SlowInterval,
     duration_label,
+    format_duration,
 )
 from mm2slo_core.replication_policy import OffsetSyncsLocation
 from mm2slo_core.topology import Flow
@@ -176,6 +179,22 @@ class CanaryConfig(Section):
     latency_tiers: Annotated[tuple[Duration, ...], Field(min_length=1)] = (10.0, 60.0)
     """Thresholds of the latency SLI, ascending, at most `deadline`."""
 
+    def check(self) -> Iterator[SectionFinding]:
+        tiers = self.latency_tiers
+        if list(tiers) != sorted(set(tiers)):
+            yield SectionFinding(
+                ("latency_tiers",), "are not ascending", "each threshold once, smallest first"
+            )
+        if max(tiers) > self.deadline:
+            yield SectionFinding(
+                ("latency_tiers",), f"{format_duration(max(tiers))} is longer than the deadline",
+                f"thresholds up to {format_duration(self.deadline)}, when a canary is settled",
+                "remove the threshold or increase deadline",
+            )  # fmt: skip
+        if self.interval > self.deadline:
+            what = f"{format_duration(self.interval)} is longer than the deadline"
+            yield SectionFinding(("interval",), what, f"up to {format_duration(self.deadline)}")
+
     @property
     def tiers(self) -> dict[str, float]:
         """Threshold in seconds by `tier` label, ascending: `{"10s": 10.0, "60s": 60.0}`."""
@@ -211,6 +230,15 @@ class IdentityConfig(Section):
     hmac_key: Secret | None = None
     """Key for HMAC-SHA-256 fingerprints, for payloads that could be guessed."""
 
+    def check(self) -> Iterator[SectionFinding]:
+        if not (self.key or self.value or self.headers):
+            yield SectionFinding(
+                (), "excludes key, value and headers", "at least one of key, value and headers"
+            )
+        if self.ignored_headers and not self.headers:
+            what = "has no effect with headers: false"
+            yield SectionFinding(("ignored_headers",), what, "headers: true", "remove it")
+
     @property
     def identity(self) -> Identity:
         """The identity for the audit, with the key in plain text."""
@@ -237,6 +265,9 @@ class FlowAuditConfig(Section):
     """Age from which an unreplicated record is overdue, which is a fault."""
     identity: IdentityConfig = IdentityConfig()
     """What identifies the copy of a record."""
+
+
+_MATCH_ALL: Final = frozenset({".*", ".+"})
 
 
 class FlowConfig(Section):
@@ -299,6 +330,9 @@ class FlowConfig(Section):
     audit: FlowAuditConfig = FlowAuditConfig()
     """What an audit of this flow compares."""
 
+    stand_ins: ClassVar = {"flow": Flow("\0source", "\0target")}
+    has_independent_fields: ClassVar = True
+
     @model_validator(mode="before")
     @classmethod
     def _defaults_without_mirrormaker(cls, data: Any) -> Any:
@@ -311,6 +345,48 @@ class FlowConfig(Section):
         if isinstance(canary, dict) and "carrier" not in canary:
             return data | {"canary": canary | {"carrier": CanaryCarrier.OFF.value}}
         return data
+
+    def check(self) -> Iterator[SectionFinding]:
+        if not self.by_mirrormaker and self.canary.carrier is CanaryCarrier.HEARTBEATS:
+            yield SectionFinding(
+                ("canary", "carrier"),
+                f"'heartbeats' is not replicated by the engine {self.engine}",
+                "topic or off",
+                "set carrier to topic if the engine replicates that topic, otherwise to off",
+            )  # fmt: skip
+        yield from self._check_freshness()
+        yield from self._check_policy()
+
+    def _check_freshness(self) -> Iterator[SectionFinding]:
+        if not _MATCH_ALL.intersection(self.freshness[-1].topics):
+            yield SectionFinding(
+                ("freshness",), "does not match all topics",
+                'a last class with topics: [".*"]',
+                'add {name: default, topics: [".*"], threshold: 60s} as the last one',
+            )  # fmt: skip
+        for name, count in Counter(level.name for level in self.freshness).items():
+            if count > 1:
+                yield SectionFinding(
+                    ("freshness",), f"has {count} classes named {name!r}", "unique names"
+                )
+        for index, level in enumerate(self.freshness[:-1]):
+            if _MATCH_ALL.intersection(level.topics):
+                yield SectionFinding(
+                    ("freshness", index),
+                    "matches every topic, so the classes after it never apply",
+                    "the class that matches all topics last",
+                )  # fmt: skip
+
+    def _check_policy(self) -> Iterator[SectionFinding]:
+        separator = self.policy.separator
+        is_used = self.policy.kind is PolicyKind.DEFAULT and self.by_mirrormaker
+        for alias in (self.flow.source, self.flow.target):
+            if is_used and separator in alias:
+                yield SectionFinding(
+                    ("policy", "separator"), f"{separator!r} is part of the alias {alias!r}",
+                    "a separator that no alias contains: MirrorMaker 2 splits topic names at it",
+                    "change the alias or the separator in MirrorMaker 2 and here",
+                )  # fmt: skip
 
     @property
     def by_mirrormaker(self) -> bool:
@@ -345,6 +421,14 @@ def _bootstrap_servers(value: object) -> str:
     return ",".join(each.rpartition("://")[2] for each in servers)
 
 
+_OWN_PROPERTIES: Final = frozenset(
+    {
+        "bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit",
+        "enable.auto.offset.store", "auto.offset.reset", "isolation.level", "transactional.id",
+    }
+)  # fmt: skip
+
+
 class ClusterConfig(Section):
     """One Kafka cluster, by its MirrorMaker 2 alias."""
 
@@ -354,6 +438,20 @@ class ClusterConfig(Section):
     """Encryption and authentication."""
     client: Properties = Field(default_factory=dict)
     """Additional librdkafka properties, passed through unchanged; never shown."""
+
+    stand_ins: ClassVar = {"bootstrap_servers": "unknown:1"}
+
+    def check(self) -> Iterator[SectionFinding]:
+        """`client` sets only properties that have no other key."""
+        rendered = librdkafka_properties(self.security)
+        for name in self.client:
+            if name in rendered or name in _OWN_PROPERTIES or name.startswith("sasl."):
+                of_security = name in rendered or name.startswith("sasl.")
+                owner = "security" if of_security else "mm2slo itself"
+                yield SectionFinding(
+                    ("client", name), f"is set by {owner}",
+                    "librdkafka properties that are not set elsewhere", "remove it",
+                )  # fmt: skip
 
     def librdkafka_properties(self) -> dict[str, str]:
         """The connection properties of a librdkafka client, with secrets in plain text."""
@@ -365,6 +463,14 @@ class ClusterConfig(Section):
 
 
 _DEFAULT_STORE: Final = Secret("sqlite:///mm2slo.db")
+
+_SPARK_OWNED: Final = {
+    "spark.master": "audit.spark.master",
+    "spark.driver.memory": "audit.spark.driver_memory",
+    "spark.jars": "audit.spark.jars",
+    "spark.jars.ivy": "audit.spark.ivy_dir",
+    "spark.sql.session.timeZone": "mm2slo itself",
+}
 
 
 class SparkConfig(Section):
@@ -381,6 +487,19 @@ class SparkConfig(Section):
     """Ivy cache; null: the cache of the user."""
     conf: Properties = Field(default_factory=dict)
     """Additional Spark properties, passed through unchanged."""
+
+    def check(self) -> Iterator[SectionFinding]:
+        """`conf` contains only Spark properties that have no other key."""
+        for name in self.conf:
+            owner = _SPARK_OWNED.get(name)
+            if owner is not None:
+                yield SectionFinding(
+                    ("conf", name), f"is set by {owner}",
+                    "Spark properties that are not set elsewhere", "remove it",
+                )  # fmt: skip
+            elif not name.startswith("spark."):
+                what, expected = "is not a Spark property", "names that start with spark."
+                yield SectionFinding(("conf", name), what, expected)
 
 
 class AuditConfig(Section):

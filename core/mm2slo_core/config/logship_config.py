@@ -13,11 +13,11 @@ from mm2slo_core.config.field_types import (
     FilePath,
     Flag,
     Section,
+    SectionFinding,
     Text,
     Whole,
     may_carry_secrets,
 )
-from mm2slo_core.config.section_checks import SectionFinding
 from mm2slo_core.config.service_config import Listen, LogConfig, TlsFiles, Zone, parse_listen
 from mm2slo_core.quantity_text import Duration, InvalidValueError
 
@@ -115,22 +115,21 @@ class LogshipConfig(Section):
     log: LogConfig = LogConfig()
     """Logging of the service."""
 
-
-def check_logship(logship: LogshipConfig) -> Iterator[SectionFinding]:
-    """The token is not sent in clear text, and no file is shipped twice."""
-    for position, url in enumerate(logship.endpoints):
-        if not may_carry_secrets(urlsplit(url)) and not logship.insecure_plain_http:
-            yield SectionFinding(
-                ("endpoints", position), f"{url!r} would send the token in clear text",
-                "https://, or http:// to 127.0.0.1",
-                "use https://, or set insecure_plain_http: true for tests",
-            )  # fmt: skip
-    seen: set[str] = set()
-    for position, source in enumerate(logship.sources):
-        for path in source.paths:
-            if path in seen:
+    def check(self) -> Iterator[SectionFinding]:
+        """The token is not sent in clear text, and no file is shipped twice."""
+        for position, url in enumerate(self.endpoints):
+            if not may_carry_secrets(urlsplit(url)) and not self.insecure_plain_http:
                 yield SectionFinding(
-                    ("sources", position, "paths"), f"{path!r} is in several sources",
-                    "each file in one source",
+                    ("endpoints", position), f"{url!r} would send the token in clear text",
+                    "https://, or http:// to 127.0.0.1",
+                    "use https://, or set insecure_plain_http: true for tests",
                 )  # fmt: skip
-            seen.add(path)
+        seen: set[str] = set()
+        for position, source in enumerate(self.sources):
+            for path in source.paths:
+                if path in seen:
+                    yield SectionFinding(
+                        ("sources", position, "paths"), f"{path!r} is in several sources",
+                        "each file in one source",
+                    )  # fmt: skip
+                seen.add(path)

@@ -1,6 +1,7 @@
 """`exporter:` and `report:`, the metrics exporter and the report service."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Final, Literal
@@ -14,6 +15,7 @@ from mm2slo_core.config.field_types import (
     Flag,
     Patterns,
     Section,
+    SectionFinding,
     Text,
     TopicName,
     Whole,
@@ -69,11 +71,30 @@ def parse_listen(value: object) -> Listen:
     return Listen(match["ipv6"] or match["host"] or "", int(match["port"]))
 
 
+# From MirrorMaker 2's default topics.exclude.
+_NOT_REPLICATED: Final = re.compile(r"mm2.*\.internal")
+
+
+def _check_topics(section: Section, *keys: str) -> Iterator[SectionFinding]:
+    """MirrorMaker 2 does not replicate the exporter's topics."""
+    for key in keys:
+        topic = getattr(section, key)
+        if not _NOT_REPLICATED.fullmatch(topic):
+            usual = type(section).model_fields[key].default
+            yield SectionFinding(
+                (key,), f"{topic!r} would be replicated by MirrorMaker 2",
+                f"a name such as {usual}, which the default topics.exclude matches",
+            )  # fmt: skip
+
+
 class StateConfig(Section):
     """State that survives restarts of the exporter, in a compacted topic on the target cluster."""
 
     topic: TopicName = "mm2slo.state.internal"
     """Topic; MirrorMaker 2 must not replicate it, so `mm2….internal`."""
+
+    def check(self) -> Iterator[SectionFinding]:
+        return _check_topics(self, "topic")
 
 
 class TimelineConfig(Section):
@@ -95,6 +116,9 @@ class TimelineConfig(Section):
     arrivals_topic: TopicName = "mm2slo.arrivals.internal"
     """Topic of these reads, kept for 24 hours; MirrorMaker 2 must not replicate it, so
     `mm2….internal`."""
+
+    def check(self) -> Iterator[SectionFinding]:
+        return _check_topics(self, "topic", "arrivals_topic")
 
 
 class LogConfig(Section):
