@@ -8,6 +8,8 @@ import javaproperties
 import yaml
 
 _ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+# Properties.load ends a key at the first of = : and space, and takes # and ! at its start for a
+# comment.
 _ESCAPED_IN_KEY = {**_ESCAPED, "=": "\\=", ":": "\\:", " ": "\\ ", "#": "\\#", "!": "\\!"}
 
 

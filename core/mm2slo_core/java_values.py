@@ -26,6 +26,8 @@ def trim(text: str) -> str:
 
 
 def read_boolean(text: str) -> bool | None:
+    # ConfigDef.parseType ignores case and refuses anything else, unlike Boolean.parseBoolean, for
+    # which every other text is false.
     return {"true": True, "false": False}.get(trim(text).lower())
 
 
@@ -39,6 +41,7 @@ def read_integer(text: str, bits: int = 64) -> int | None:
 
 def split_list(text: str) -> tuple[str, ...]:
     """Split a list at every comma, also inside `a{1,3}`; entries may be empty."""
+    # ConfigDef.parseType splits with the limit -1, which keeps empty entries at the end as well.
     return tuple(_LIST_COMMA.split(trim(text))) if trim(text) else ()
 
 
@@ -103,6 +106,7 @@ def compile_java(pattern: str) -> re.Pattern[str]:
     Raises ValueError with the pattern, the unsupported part and an alternative.
     """
     try:
+        # Java's \d, \s and \w are those of ASCII unless UNICODE_CHARACTER_CLASS is set.
         return re.compile(_Translation(pattern).text(), re.ASCII)
     except (re.error, OverflowError) as problem:
         raise ValueError(

@@ -29,6 +29,8 @@ Operation = Literal[
     "Read", "Write", "Create", "Delete", "Alter", "Describe", "DescribeConfigs", "AlterConfigs"
 ]
 
+# Kafka's StandardAuthorizer: Read, Write, Delete and Alter imply Describe, and AlterConfigs implies
+# DescribeConfigs.
 _GRANTED_BY: dict[Operation, set[Operation]] = {
     "Describe": {"Describe", "Read", "Write", "Alter", "Delete"},
     "DescribeConfigs": {"DescribeConfigs", "AlterConfigs"},
@@ -421,6 +423,7 @@ class AclPattern(NamedTuple):
 
     def covers(self, other: AclPattern) -> bool:
         """Whether this pattern matches every name that *other* matches."""
+        # A prefix does not match the literal resource `*`, which is all names for Kafka.
         if self.prefixed:
             return other.name.startswith(self.name) and other.name != ALL_NAMES
         return self.name == ALL_NAMES or self == other

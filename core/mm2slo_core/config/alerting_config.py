@@ -46,7 +46,7 @@ from mm2slo_core.topology import Flow
 MAX_WINDOW: Final = 90 * DAY
 
 STEP: Final = 300.0
-"""Seconds between the recorded steps that long windows are summed from."""
+"""Seconds between the recorded steps that long windows are summed from, in whole steps only."""
 
 
 class WindowBound(DurationBound):
@@ -286,6 +286,8 @@ _RESERVED_LABELS: Final = frozenset(
     }
 )
 
+# The fields of type Secret or SecretURL in Alertmanager's configuration, which mm2slo.yaml must not
+# contain: each has a `*_file` beside it.
 _SECRET_KEY: Final = re.compile(
     r"(?:.+_)?(?:password|secret|token|credentials)|.+_key|(?:api|webhook)_url"
 )

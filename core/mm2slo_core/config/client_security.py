@@ -109,6 +109,7 @@ def _librdkafka_sasl(sasl: Sasl) -> dict[str, str]:
 
 
 def _librdkafka_tls(tls: Tls) -> dict[str, str]:
+    # Verification is switched off by `none` here and by empty text in Java (SslConfigs).
     return _given(
         {
             "ssl.endpoint.identification.algorithm": "https" if tls.verify_hostname else "none",

@@ -288,6 +288,8 @@ def _check_objective(
     matched = {flow: found for flow, found in flows.items() if objective.covers(flow)}
     if matched and not rules:
         yield _nothing_published(objective, matched)
+    # An objective whose alerts cannot fire would always look healthy; one that a single bad event
+    # breaches would page for each.
     # All tiers have the same target, so that the first findings are sufficient.
     for rule in rules:
         found = [_never_alerts(rule)]

@@ -45,11 +45,11 @@ from mm2slo_core.quantity_text import (
     format_duration,
 )
 from mm2slo_core.replication_policy import OffsetSyncsLocation
+from mm2slo_core.topic_filters import DEFAULT_GROUPS_EXCLUDE
 from mm2slo_core.topology import Flow
 
-# Kafka's DefaultTopicFilter, DefaultGroupFilter and DefaultConfigPropertyFilter (4.3).
+# Kafka's DefaultTopicFilter and DefaultConfigPropertyFilter (4.3).
 DEFAULT_TOPICS_EXCLUDE: Final = (r"mm2.*\.internal", r".*\.replica", r"__.*")
-DEFAULT_GROUPS_EXCLUDE: Final = ("console-consumer-.*", "connect-.*", "__.*")
 
 DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
     r"follower\.replication\.throttled\.replicas",

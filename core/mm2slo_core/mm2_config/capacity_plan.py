@@ -15,10 +15,10 @@ from mm2slo_core.user_errors import UserError
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
-_NEAR_SECONDS: Final = 0.001
-_ACK_SECONDS: Final = 0.005
-_FLUSH_SECONDS: Final = 60
-_SYNCS_IN_FLIGHT: Final = 10
+_NEAR_SECONDS: Final = 0.001  # a round trip within a data center
+_ACK_SECONDS: Final = 0.005  # replication within the target, for acks=all
+_FLUSH_SECONDS: Final = 60  # Connect's default of offset.flush.interval.ms
+_SYNCS_IN_FLIGHT: Final = 10  # OffsetSyncWriter.MAX_OUTSTANDING_OFFSET_SYNCS, per task
 _TUNED_TASK: Final = 10e6
 
 # Name | unit | bound; for a setting its scope and Kafka's default | formula | source
@@ -122,7 +122,9 @@ def plan_capacity(work: Workload, flow: Flow) -> CapacityPlan:
         key = prefixes[scope] + name if scope in prefixes else None
         kafka = float(default) if key and default else None
         bound = "" if key else bound
-        figures.append(CapacityFigure(name, values[name], unit, bound, formula, source, key, kafka))
+        figures.append(
+            CapacityFigure(name, values[name], unit, bound, formula, source, key=key, default=kafka)
+        )
     changed = {f.key: f"{f.value:.0f}" for f in figures if f.key and f.value != f.default}
     # Without it, workers that are not the leader lose changes of their tasks (KIP-710).
     changed["dedicated.mode.enable.internal.rest"] = "true"

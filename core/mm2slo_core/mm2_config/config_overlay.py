@@ -245,7 +245,6 @@ _REFUSED_OPTIONS: Final = (
     "oauth.client.credentials.grant.type",
 )  # fmt: skip
 _AWS_REGION: Final = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.")
-_BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 _Part = TypeVar("_Part")
 
 
@@ -316,10 +315,10 @@ class _Reader:
         if mechanism is Mechanism.OAUTHBEARER:
             return Sasl(mechanism=mechanism, oauth=self._oauth(options))
         if mechanism is Mechanism.AWS_MSK_IAM:
-            region = _AWS_REGION.search(self._text(_BOOTSTRAP_SERVERS))
+            region = _AWS_REGION.search(self._text(_SERVERS))
             if region is None:
                 what = "mm2slo finds no AWS region in bootstrap.servers"
-                raise UnusableStoreError("unsupported-region", what, _OWN, _BOOTSTRAP_SERVERS)
+                raise UnusableStoreError("unsupported-region", what, _OWN, _SERVERS)
             role = options.get("awsRoleArn")
             return Sasl(mechanism=mechanism, aws_region=region[1], aws_role_arn=role)
         if not (options.get("username") and options.get("password")):
@@ -376,6 +375,8 @@ class _Reader:
             or CertificateStore()
             for prefix in ("ssl.truststore.", "ssl.keystore.")
         )
+        # Java trusts every certificate of the store; OpenSSL, which librdkafka uses, requires a
+        # chain up to a self-signed one unless X509_V_FLAG_PARTIAL_CHAIN is set.
         if trust.certificates and not trust.roots:
             what = "ssl.truststore.* has no root CA, without which librdkafka trusts no certificate"
             warning = UnusableStoreError("trust-store-without-root", what, "add the root CA")
@@ -422,6 +423,7 @@ def _bad_jaas(what: str, action: str) -> UnusableStoreError:
 
 
 _PEM: Final = re.compile(r"-----BEGIN\s+([A-Z0-9 ]+?)-+\s*([A-Za-z0-9+/=\s]+?)-+END\s+\1-+")
+# The first four bytes of Java's own format (JavaKeyStore.MAGIC).
 _JKS: Final = b"\xfe\xed\xfe\xed"
 
 
@@ -454,7 +456,7 @@ def to_pem(certificates: Sequence[x509.Certificate]) -> str | None:
 def read_store(
     content: bytes, path: str, password: str | None, key_password: str | None
 ) -> CertificateStore:
-    """Read the bytes that were found at *path*; raises UnusableError."""
+    """Read the bytes that were found at *path*; raises UnusableStoreError."""
     if b"-----BEGIN" in content:
         return read_pem(content.decode("utf-8", "replace"), path, key_password)
     if content.startswith(_JKS):
@@ -476,7 +478,7 @@ def read_store(
 
 
 def read_pem(text: str, place: str, key_password: str | None) -> CertificateStore:
-    """Read PEM blocks; an encrypted key stays encrypted. Raises UnusableError."""
+    """Read PEM blocks; an encrypted key stays encrypted. Raises UnusableStoreError."""
     certificates, key, encrypted = [], None, None
     what = "a damaged certificate"
     try:

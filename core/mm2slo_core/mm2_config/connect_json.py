@@ -14,6 +14,7 @@ from mm2slo_core.config.config_document import Path, parse_document
 from mm2slo_core.file_syntax import PropertiesError, parse_properties
 from mm2slo_core.java_values import share_servers
 from mm2slo_core.mm2_config.mirror_setup import (
+    MIRROR_PACKAGE,
     WORKER_NAMES,
     Connector,
     ConnectorKind,
@@ -37,7 +38,7 @@ Connectors = dict[ConnectorKind, Connector]
 _KINDS: Final = {
     name: kind
     for kind in ConnectorKind
-    for name in (f"org.apache.kafka.connect.mirror.{kind}", kind, kind.removesuffix("Connector"))
+    for name in (f"{MIRROR_PACKAGE}{kind}", kind, kind.removesuffix("Connector"))
 }
 _DEFAULT_TARGET: Final = "target"  # MirrorConnectorConfig.TARGET_CLUSTER_ALIAS_DEFAULT
 _CLIENT_KEYS: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")

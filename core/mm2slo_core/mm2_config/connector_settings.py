@@ -383,6 +383,7 @@ class DedicatedSettings:
 
     def connector(self, flow: Flow) -> Settings:
         """What the three connectors of *flow* have in common, under new names."""
+        # The order of MirrorMakerConfig.connectorBaseConfig: a later one overrides those before it.
         merged = dict(self._for_connectors)
         for side, alias in (("source", flow.source), ("target", flow.target)):
             for key, each in self.clusters[alias].items():
@@ -394,6 +395,8 @@ class DedicatedSettings:
         return renamed | merged
 
     def worker(self, flow: Flow) -> Worker:
+        # MirrorMakerConfig.workerConfig: each flow has a worker group of its own, which lives on
+        # the target and takes its names from the source.
         settings = {**self.clusters[flow.target], **self._for_workers}
         kinds = ("offsets", "status", "configs")
         topics = {f"{kind}_topic": connect_topic(kind, flow.source) for kind in kinds}

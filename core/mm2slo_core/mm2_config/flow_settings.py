@@ -17,6 +17,7 @@ from mm2slo_core.java_values import compile_java, read_integer, split_list, trim
 from mm2slo_core.kafka_permissions import SYNC_GROUP_OFFSETS
 from mm2slo_core.mm2_config.connector_settings import RENAMED, kafka_release
 from mm2slo_core.mm2_config.mirror_setup import (
+    MIRROR_PACKAGE,
     WORKER_NAMES,
     Connector,
     ConnectorKind,
@@ -40,11 +41,10 @@ from mm2slo_core.topic_filters import (
 )
 
 _Value = TypeVar("_Value")
-_PACKAGE: Final = "org.apache.kafka.connect.mirror."
 
 _POLICIES: Final = {
-    f"{_PACKAGE}DefaultReplicationPolicy": "default",
-    f"{_PACKAGE}IdentityReplicationPolicy": "identity",
+    f"{MIRROR_PACKAGE}DefaultReplicationPolicy": "default",
+    f"{MIRROR_PACKAGE}IdentityReplicationPolicy": "identity",
     # Strimzi's mirror-maker-2-extensions and AWS's mirrormaker2-msk-migration.
     "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": "identity",
     "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy": "identity",
@@ -223,7 +223,7 @@ class _Section:
 
     def check_class(self, name: str, kind: ConnectorKind, key: str, usual: str) -> None:
         setting = self.setting(kind, key)
-        if setting and setting.value.strip() != _PACKAGE + usual:
+        if setting and setting.value.strip() != MIRROR_PACKAGE + usual:
             self._custom(name, setting, "is a class that mm2slo does not know")
 
     def add_policy(self) -> None:
@@ -255,7 +255,8 @@ class _Section:
         """Switch off canaries where heartbeats topics do not get their usual name."""
         policy = self.setting(_SOURCE, "replication.policy.class")
         replicated = self.setting(_SOURCE, "heartbeats.replication.enabled")
-        is_foreign = policy and policy.value.strip() in _POLICIES and _PACKAGE not in policy.value
+        name = policy.value.strip() if policy else ""
+        is_foreign = name in _POLICIES and not name.startswith(MIRROR_PACKAGE)
         cause = policy if is_foreign else replicated if replicated and replicated.is_false else None
         if cause:
             self.values["canary"] = {"carrier": "off"}
@@ -322,7 +323,7 @@ _COMPARED: Final = {
     ConnectorKind.CHECKPOINT: ("groups", "groups_exclude", "checkpoint_interval"),
 }
 _TOPICS: Final = ("topics", "topics_exclude")
-_TOPIC_FILTER: Final = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
+_TOPIC_FILTER: Final = f"{MIRROR_PACKAGE}DefaultTopicFilter"
 _HEARTBEAT_FIELDS: Final = ("heartbeat_interval", "emit_heartbeats")
 
 

@@ -283,6 +283,7 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     has_users = protocol and protocol.value.strip().upper() != "PLAINTEXT"
     if not has_users and flow.value(_SOURCE, "sync.topic.acls.enabled") == "true":
         yield flow.hit("acl-sync-without-users", _SOURCE, "sync.topic.acls.enabled")
+    # Without it, a worker that is not the leader cannot pass on new task settings (KIP-710).
     rest = flow.setup.process.get("dedicated.mode.enable.internal.rest")
     if form is Form.PROPERTIES and not (rest and rest.value.strip().lower() == "true"):
         yield LintHit("no-internal-rest", Origin(origin.file), "the internal REST server is off")
@@ -326,19 +327,18 @@ def _keys(flow: LintFlow) -> Iterator[tuple[str, Setting, str | None]]:
                     yield setting.key.removeprefix(f"{alias}."), setting, alias
 
 
-_SOURCE_CONNECTOR, _CHECKPOINT_CONNECTOR, _ = ConnectorKind
-
 _FILTERS: Final = {
-    "topics": _SOURCE_CONNECTOR,
-    "topics.exclude": _SOURCE_CONNECTOR,
-    "groups": _CHECKPOINT_CONNECTOR,
-    "groups.exclude": _CHECKPOINT_CONNECTOR,
+    "topics": _SOURCE,
+    "topics.exclude": _SOURCE,
+    "groups": _CHECKPOINT,
+    "groups.exclude": _CHECKPOINT,
 }
 _COMMA: Final = re.compile(r"\{\d*,\d*\}")
 _GLOB: Final = re.compile(r"(?<!\\)[\w-]\*")
 _ANY: Final = re.compile(r"\.[*+]\??")
 _LONGEST_NAME: Final = 249  # Kafka's Topic.MAX_NAME_LENGTH
 _OLDEST: Final = "message.timestamp.before.max.ms"
+# What lets a copy expire earlier than its original, or refuse a record that the source accepted.
 _LIMITS: Final = ("retention.ms", "retention.bytes", "max.message.bytes")
 
 
@@ -348,8 +348,8 @@ def check_filters(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
             yield flow.hit("comma-in-pattern", kind, key)
         elif _GLOB.search(flow.value(kind, key)):
             yield flow.hit("glob", kind, key)
-    if flow.value(_SOURCE_CONNECTOR, "topics") == ".*":
-        yield flow.hit("all-topics", _SOURCE_CONNECTOR, "topics")
+    if flow.value(_SOURCE, "topics") == ".*":
+        yield flow.hit("all-topics", _SOURCE, "topics")
     for other in lint.flows:
         if flow.config and other.flow.target == flow.flow.source:
             for pair in replicated_topics(flow.config, other.storage)[:1]:
@@ -365,12 +365,12 @@ def check_names(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:
                 what = f"the alias {alias} contains the separator {separator}"
                 yield LintHit("separator-in-alias", flow.mirror.origin, what)
         if separator != ".":
-            yield flow.hit("separator", _SOURCE_CONNECTOR, "replication.policy.separator")
+            yield flow.hit("separator", _SOURCE, "replication.policy.separator")
 
 
 def check_transforms(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:
     for alias in RecordTransforms(flow.config.transforms).routers if flow.config else ():
-        yield flow.hit("renamed-copies", _SOURCE_CONNECTOR, f"transforms.{alias}.type")
+        yield flow.hit("renamed-copies", _SOURCE, f"transforms.{alias}.type")
 
 
 def check_topology(lint: LintInput) -> Iterator[LintHit]:
@@ -424,6 +424,8 @@ def check_aliases(lint: LintInput) -> Iterator[LintHit]:
 
 
 def check_workers(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
+    # Source tasks write with the producer of their worker (Worker.baseProducerConfigs), which does
+    # not know `target.cluster.*`; only `producer.override.*` (KIP-458) leads elsewhere.
     target = flow.servers(flow.flow.target)
     written = {flow.written_servers(kind) for kind in flow.mirror.working_connectors}
     for servers in sorted(filter(None, written), key=lambda each: each.origin):
@@ -453,15 +455,13 @@ def check_clusters(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     found = replicated_topics(config, source.partitions)
     pairs = [pair for pair in found if pair.role is TopicRole.DATA]
     partitions = max(1, sum(source.partitions[pair.source] for pair in pairs))
-    if flow.number(_SOURCE_CONNECTOR, "tasks.max") > partitions:
-        yield flow.hit(
-            "idle-tasks", _SOURCE_CONNECTOR, "tasks.max", action=f"set it to {partitions}"
-        )
+    if flow.number(_SOURCE, "tasks.max") > partitions:
+        yield flow.hit("idle-tasks", _SOURCE, "tasks.max", action=f"set it to {partitions}")
     for pattern in config.topics:
         if not any(map(TopicFilter((pattern,), ()).matches, source.partitions)):
             what = f"no topic of {label.source} matches {pattern}"
-            yield flow.hit("no-topic", _SOURCE_CONNECTOR, "topics", what=what)
-    syncs = flow.value(_SOURCE_CONNECTOR, "sync.topic.configs.enabled") == "true"
+            yield flow.hit("no-topic", _SOURCE, "topics", what=what)
+    syncs = flow.value(_SOURCE, "sync.topic.configs.enabled") == "true"
     is_copied = syncs and SyncedSettings(config.config_properties_exclude).is_synced(_OLDEST)
     for pair in pairs:
         if len(pair.target) > _LONGEST_NAME:

@@ -24,6 +24,12 @@ class Form(StrEnum):
     CONNECT_JSON = "connect-json"
 
 
+MIRROR_PACKAGE: Final = "org.apache.kafka.connect.mirror."
+"""The package of MirrorMaker 2's connectors, policies and filters."""
+BYTE_ARRAY_CONVERTER: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
+"""Copies keys, values and headers byte for byte; dedicated mode and Strimzi set it."""
+
+
 class ConnectorKind(StrEnum):
     """MirrorMaker 2's connectors; the value is the name of the class without its package."""
 
@@ -142,6 +148,8 @@ class MirrorFlow:
             if connector := self.connectors.get(kind):
                 switch, pace = EMIT.get(kind, ("", ""))
                 emit, interval = map(connector.settings.get, (switch, pace))
+                # MirrorCheckpointConfig and MirrorHeartbeatConfig make a switched-off interval
+                # -1 ms, and connectors with an interval below 0 have no tasks.
                 below_0 = interval and (read_integer(interval.value) or 0) < 0
                 is_off = below_0 or (emit and emit.is_false)
                 if not is_off and (self.enabled or kind is ConnectorKind.HEARTBEAT):

@@ -8,15 +8,19 @@ from typing import Final
 from mm2slo_core.config.config_document import suggest
 from mm2slo_core.file_syntax import PropertiesError, PropertyLine, parse_properties
 from mm2slo_core.java_values import read_boolean, split_list
-from mm2slo_core.mm2_config import connector_settings, mirror_setup
+from mm2slo_core.mm2_config import connector_settings
 from mm2slo_core.mm2_config.connector_settings import (
     WORKER_PREFIXES,
     DedicatedSettings,
     client_settings,
 )
 from mm2slo_core.mm2_config.mirror_setup import (
+    Connector,
+    ConnectorKind,
     Finding,
     FindingSeverity,
+    Form,
+    MirrorCluster,
     MirrorFlow,
     MirrorSetup,
     Origin,
@@ -91,7 +95,7 @@ def read_properties(name: str, content: bytes) -> MirrorSetup:
     clusters = {alias: file.cluster(alias, settings) for alias in settings.clusters}
     providers, findings = read_providers(file.properties)
     return MirrorSetup(
-        mirror_setup.Form.PROPERTIES,
+        Form.PROPERTIES,
         clusters,
         flows,
         tuple(sorted((*file.findings, *findings), key=lambda each: each.origin.line or 0)),
@@ -123,6 +127,7 @@ class _File:
             problem = "has control characters, so it is not text"
         else:
             try:
+                # MirrorMaker loads the file by Properties.load(InputStream), which is not UTF-8.
                 for line in parse_properties(content.decode("iso-8859-1")):
                     self._add(line, Origin(self._name, line.number))
             except PropertiesError as error:
@@ -160,13 +165,13 @@ class _File:
                 self.report("invalid-alias", "clusters", f"{alias[:50]!r} is not a cluster alias")
         return tuple(filter(_ALIAS.fullmatch, aliases))
 
-    def cluster(self, alias: str, settings: DedicatedSettings) -> mirror_setup.MirrorCluster:
+    def cluster(self, alias: str, settings: DedicatedSettings) -> MirrorCluster:
         client = client_settings(settings.clusters[alias])
         if "bootstrap.servers" not in client:
             what, key = f"cluster {alias} has no bootstrap servers", f"{alias}.bootstrap.servers"
             self.report("no-bootstrap-servers", "clusters", what, f"add {key} = HOST:PORT")
         origin = client.get("bootstrap.servers", self.properties["clusters"]).origin
-        return mirror_setup.MirrorCluster(alias, client, origin)
+        return MirrorCluster(alias, client, origin)
 
     def flows(self, settings: DedicatedSettings) -> Iterator[MirrorFlow]:
         for flow in (Flow(*pair) for pair in permutations(settings.clusters, 2)):
@@ -179,8 +184,7 @@ class _File:
                 origin = (enabled or self.properties["clusters"]).origin
                 shared = settings.connector(flow)
                 connectors = {
-                    kind: mirror_setup.Connector(kind, kind.value, shared, origin)
-                    for kind in mirror_setup.ConnectorKind
+                    kind: Connector(kind, kind.value, shared, origin) for kind in ConnectorKind
                 }
                 yield MirrorFlow(
                     flow, connectors, settings.worker(flow), origin, enabled=bool(is_enabled)

@@ -39,7 +39,9 @@ from mm2slo_core.mm2_config.connector_settings import (
 )
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import (
+    BYTE_ARRAY_CONVERTER,
     EMIT,
+    MIRROR_PACKAGE,
     Connector,
     ConnectorKind,
     Finding,
@@ -219,9 +221,6 @@ def _of_worker(flow: MirrorFlow) -> Iterator[tuple[str, Setting]]:
             yield key, setting
 
 
-_PACKAGE: Final = "org.apache.kafka.connect.mirror."
-
-
 def render_properties(setups: Sequence[MirrorSetup]) -> Rendered:
     """The file `mm2.properties` for *setups*."""
     setup = portable_setup(setups)
@@ -259,7 +258,7 @@ def _connectors(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, s
         acting = [each for each in connectors if entry is None or each.kind in entry.kinds]
         usual = default_value(key)
         values = [each.settings[key].value if key in each.settings else usual for each in acting]
-        if len({value.removeprefix(_PACKAGE) for value in values}) > 1:
+        if len({value.removeprefix(MIRROR_PACKAGE) for value in values}) > 1:
             what = f"{key} of {flow.flow} differs between {' and '.join(e.kind for e in acting)}"
             setup.report(flow.origin, what, f"check that of {acting[0].kind}, which is for all")
         if key in acting[0].settings:
@@ -283,9 +282,6 @@ def _worker(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, str]]
             yield key, each.value
 
 
-_BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
-
-
 def render_connect(setups: Sequence[MirrorSetup]) -> Rendered:
     """A folder for each group of workers: their properties, and a body of POST per connector."""
     setup = portable_setup(setups)
@@ -300,7 +296,7 @@ def render_connect(setups: Sequence[MirrorSetup]) -> Rendered:
         for prefix in ("", "producer.", "consumer.", "admin."):
             worker |= {f"{prefix}{key}": value for key, value in client.items()}
         worker |= {key: name for key, name in flows[0].worker.names.items() if name}
-        worker |= {f"{part}.converter": _BYTES for part in ("key", "value", "header")}
+        worker |= {f"{part}.converter": BYTE_ARRAY_CONVERTER for part in ("key", "value", "header")}
         bodies = {}
         for flow in flows:
             worker |= {key: each.value for key, each in flow.worker.settings.items()}
@@ -315,7 +311,7 @@ def render_connect(setups: Sequence[MirrorSetup]) -> Rendered:
 
 
 def _body(setup: PortableSetup, flow: MirrorFlow, connector: Connector) -> dict[str, object]:
-    config = {"connector.class": f"org.apache.kafka.connect.mirror.{connector.kind}"}
+    config = {"connector.class": f"{MIRROR_PACKAGE}{connector.kind}"}
     for side, alias in (("source", flow.flow.source), ("target", flow.flow.target)):
         config[f"{side}.cluster.alias"] = alias
         config |= {f"{side}.cluster.{key}": text for key, text in setup.client(alias).items()}
@@ -611,11 +607,19 @@ def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
     placed = {k: PlacedTopic(flow.flow.target, t) for k, t in names if t and "${" not in t}
     canaries = HEARTBEATS_TOPIC if config.canary.carrier is CanaryCarrier.HEARTBEATS else None
     return FlowResources(
-        flow.flow, policy, config.topics, config.groups, replace(internal, **placed),
-        frozenset(_settings_on(flow)), flow.worker.group_id, canaries, StateConfig().topic,
-        TimelineConfig().topic, TimelineConfig().arrivals_topic,
+        flow.flow,
+        policy,
+        topics=config.topics,
+        groups=config.groups,
+        internal=replace(internal, **placed),
+        settings=frozenset(_settings_on(flow)),
+        worker_group=flow.worker.group_id,
+        canary_topic=canaries,
+        state_topic=StateConfig().topic,
+        timeline_topic=TimelineConfig().topic,
+        arrivals_topic=TimelineConfig().arrivals_topic,
         leases_instance=True,
-    )  # fmt: skip
+    )
 
 
 def _settings_on(flow: MirrorFlow) -> Iterator[str]:

@@ -43,7 +43,7 @@ from mm2slo_core.topic_filters import GroupFilter
 from mm2slo_core.topic_selection import replicated_topics, replication_policy
 from mm2slo_core.topology import Flow
 
-_SOURCE, _, _HEARTBEAT = ConnectorKind
+_SOURCE, _CHECKPOINT, _HEARTBEAT = ConnectorKind
 
 # The key of the offsets topic, and how to get positions into another one.
 _POSITIONS: Final = {
@@ -255,9 +255,6 @@ def _setting_changes(old: ComparedFlow, new: ComparedFlow) -> Iterator[Change]:
             yield Change(Effect.SETTING, f"{key}: {' -> '.join(values)}", consequence)
 
 
-_SOURCE_CONNECTOR, _CHECKPOINT_CONNECTOR, _HEARTBEAT_CONNECTOR = ConnectorKind
-
-
 class SourceNames(NamedTuple):
     """Topics and groups of a source cluster; None if not known."""
 
@@ -299,7 +296,7 @@ class ComparedFlow:
 
     def groups(self, names: SourceNames) -> frozenset[str] | None:
         """Groups whose offsets are translated; None if not known."""
-        if not self.connectors.keys() >= {_SOURCE_CONNECTOR, _CHECKPOINT_CONNECTOR}:
+        if not self.connectors.keys() >= {_SOURCE, _CHECKPOINT}:
             return frozenset()
         if self.config is None or names.groups is None:
             return None
@@ -309,17 +306,17 @@ class ComparedFlow:
     def values(self, kinds: AbstractSet[ConnectorKind]) -> dict[str, str]:
         """What can differ between flows that have the connectors *kinds* in common."""
         found = effective_values(self.flow, kinds, self.version, self.form)
-        if kinds >= {_SOURCE_CONNECTOR, _CHECKPOINT_CONNECTOR} and self.config and self.policy:
+        if kinds >= {_SOURCE, _CHECKPOINT} and self.config and self.policy:
             location = self.config.offset_syncs_location
             topics = internal_topics(self.flow.flow, self.policy, location)
             found["offset syncs"] = f"{topics.offset_syncs.topic} on the {location}"
             found["checkpoints"] = topics.checkpoints.topic
-        if _SOURCE_CONNECTOR in kinds:
+        if _SOURCE in kinds:
             found["source servers"], found["target servers"] = map(",".join, self.servers)
         return found
 
     def offset_topics(self) -> list[str]:
-        worker, own = self.flow.worker, self.connectors[_SOURCE_CONNECTOR].settings
+        worker, own = self.flow.worker, self.connectors[_SOURCE].settings
         settings = (own.get("offsets.storage.topic"), worker.settings.get("offset.storage.topic"))
         return [*filter(None, [worker.offsets_topic]), *(each.value for each in settings if each)]
 
@@ -342,10 +339,10 @@ def read_flows(
         )
         found[flow.flow] = ComparedFlow(
             flow,
-            flow.working_connectors,
-            None if errors else FlowConfig.model_validate(section),
-            kafka_release(version or ""),
-            where.form,
-            tuple(frozenset(split_list(each.value) if each else ()) for each in servers),
+            connectors=flow.working_connectors,
+            config=None if errors else FlowConfig.model_validate(section),
+            version=kafka_release(version or ""),
+            form=where.form,
+            servers=tuple(frozenset(split_list(each.value) if each else ()) for each in servers),
         )
     return found

@@ -28,7 +28,6 @@ from mm2slo_core.config.config_document import (
     suggest_typo,
     value_at,
 )
-from mm2slo_core.mm2_config import mirror_setup
 from mm2slo_core.mm2_config.connector_settings import (
     RENAMED,
     WORKER_KEYS,
@@ -36,14 +35,19 @@ from mm2slo_core.mm2_config.connector_settings import (
     connector_key,
 )
 from mm2slo_core.mm2_config.mirror_setup import (
+    BYTE_ARRAY_CONVERTER,
+    Connector,
     ConnectorKind,
     Finding,
     FindingSeverity,
     Form,
+    MirrorCluster,
+    MirrorFlow,
     MirrorSetup,
     Origin,
     ProviderKind,
     Setting,
+    Worker,
 )
 from mm2slo_core.mm2_config.provider_references import read_providers
 from mm2slo_core.topology import Flow
@@ -146,14 +150,12 @@ def _read_resource(resource: ResourceText, value: object) -> MirrorSetup:
     return MirrorSetup(Form.STRIMZI, {}, (), tuple(resource.findings))
 
 
-_BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
-
 _WORKER_DEFAULTS: Final = {
     "group.id": "mirrormaker2-cluster",
     "offset.storage.topic": "mirrormaker2-cluster-offsets",
     "config.storage.topic": "mirrormaker2-cluster-configs",
     "status.storage.topic": "mirrormaker2-cluster-status",
-    **dict.fromkeys(("key.converter", "value.converter", "header.converter"), _BYTES),
+    **dict.fromkeys(("key.converter", "value.converter", "header.converter"), BYTE_ARRAY_CONVERTER),
 }
 
 _TARGET_KEYS: Final = {
@@ -335,7 +337,7 @@ def strimzi_setup(text: ResourceText, spec: StrimziSpec, version: str) -> Mirror
     providers, unknown = read_providers(worker.settings) if worker else ({}, ())
     findings = {*text.findings, *unknown}
     return MirrorSetup(
-        mirror_setup.Form.STRIMZI,
+        Form.STRIMZI,
         reader.clusters,
         flows,
         tuple(sorted(findings, key=lambda each: (each.origin.line or 0, each.what))),
@@ -349,7 +351,7 @@ class _Reader:
     text: ResourceText
     spec: StrimziSpec
     version: str
-    clusters: dict[str, mirror_setup.MirrorCluster] = field(default_factory=dict)
+    clusters: dict[str, MirrorCluster] = field(default_factory=dict)
     settings: dict[str, dict[str, Setting]] = field(default_factory=dict)
 
     def check_keys(self) -> None:
@@ -386,10 +388,10 @@ class _Reader:
             elif cluster is not None:
                 settings = self.settings[cluster.alias] = cluster_settings(self.text, cluster, path)
                 client, origin = client_settings(settings), self.text.origin(path)
-                found = mirror_setup.MirrorCluster(cluster.alias, client, origin)
+                found = MirrorCluster(cluster.alias, client, origin)
                 self.clusters[cluster.alias] = found
 
-    def worker(self) -> mirror_setup.Worker | None:
+    def worker(self) -> Worker | None:
         """The worker group, on `target` or `connectCluster`; None if that is not known."""
         target = self.spec.target
         alias = target.alias if target else self.spec.connect_cluster
@@ -406,7 +408,7 @@ class _Reader:
             self.text.require(path, *(name for name in _TARGET_KEYS if name not in written))
             for name in _TARGET_KEYS.keys() & written.keys():
                 settings |= self.text.place({_TARGET_KEYS[name]: written[name]}, (*path, name))
-        return mirror_setup.Worker.of(settings)
+        return Worker.of(settings)
 
     def _are_clusters(self, path: Path, **aliases: str) -> bool:
         unknown = {key: alias for key, alias in aliases.items() if alias not in self.clusters}
@@ -415,7 +417,7 @@ class _Reader:
             self.text.report("unknown-cluster", (*path, key), f"no cluster {alias}", action)
         return not unknown
 
-    def flows(self, worker: mirror_setup.Worker) -> Iterator[mirror_setup.MirrorFlow]:
+    def flows(self, worker: Worker) -> Iterator[MirrorFlow]:
         seen = set()
         for index, mirror in enumerate(self.spec.mirrors):
             path: Path = ("spec", "mirrors", index)
@@ -427,7 +429,7 @@ class _Reader:
                 connectors = dict(self._connectors(flow, mirror, path))
                 enabled = ConnectorKind.SOURCE in connectors
                 origin = self.text.origin(path)
-                yield mirror_setup.MirrorFlow(flow, connectors, worker, origin, enabled)
+                yield MirrorFlow(flow, connectors, worker, origin, enabled)
 
     def _flow(self, mirror: StrimziMirror, path: Path) -> Flow | None:
         target = self.spec.target
@@ -443,7 +445,7 @@ class _Reader:
 
     def _connectors(
         self, flow: Flow, mirror: StrimziMirror, path: Path
-    ) -> Iterator[tuple[ConnectorKind, mirror_setup.Connector]]:
+    ) -> Iterator[tuple[ConnectorKind, Connector]]:
         clusters = {
             f"{side}.cluster.{key}": each
             for side, alias in (("source", flow.source), ("target", flow.target))
@@ -472,7 +474,7 @@ class _Reader:
                     settings |= self.text.place({key: written[pattern]}, (*path, pattern))
             state = spec.state or ("paused" if spec.pause else "running")
             origin = self.text.origin(here)
-            yield kind, mirror_setup.Connector(kind, f"{flow}.{kind}", settings, origin, state)
+            yield kind, Connector(kind, f"{flow}.{kind}", settings, origin, state)
 
 
 _MODULES: Final = "org.apache.kafka.common.security"
