@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from mm2slo_core.config.config_document import Path, did_you_mean, suggest
+from mm2slo_core.config.config_section import Section, SectionFinding
 from mm2slo_core.config.field_types import (
     Address,
     ChannelName,
@@ -16,8 +17,6 @@ from mm2slo_core.config.field_types import (
     FlowPattern,
     Name,
     SecretFile,
-    Section,
-    SectionFinding,
     split_list,
 )
 from mm2slo_core.indicators.sli_counters import Sli, SliKey

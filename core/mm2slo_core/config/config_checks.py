@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from mm2slo_core.config.alerting_config import AlertingConfig, ObjectiveConfig, SloConfig
 from mm2slo_core.config.config_document import Path, did_you_mean
 from mm2slo_core.config.config_model import published
-from mm2slo_core.config.field_types import SectionFinding, is_unreliable, readable
+from mm2slo_core.config.config_section import SectionFinding, is_unreliable, readable
 from mm2slo_core.config.flow_config import CanaryCarrier, Engine, FlowConfig, PolicyKind
 from mm2slo_core.config.service_config import ExporterConfig
 from mm2slo_core.indicators.sli_counters import Sli, SliKey

@@ -31,14 +31,14 @@ from mm2slo_core.config.config_document import (
     value_at,
 )
 from mm2slo_core.config.config_model import Config, MirrorFilesConfig
-from mm2slo_core.config.field_types import (
+from mm2slo_core.config.config_section import (
     CHECK_SECTIONS,
     FINDING,
-    Secret,
     SectionFinding,
     rejected_paths,
     validation_errors,
 )
+from mm2slo_core.config.field_types import Secret
 from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.quantity_text import InvalidValueError
 from mm2slo_core.topology import Flow

@@ -9,7 +9,8 @@ from pydantic import Field
 from mm2slo_core.config.alerting_config import AlertingConfig, SloConfig
 from mm2slo_core.config.client_security import java_settings
 from mm2slo_core.config.config_document import suggest
-from mm2slo_core.config.field_types import Alias, KafkaVersionText, Section, Text
+from mm2slo_core.config.config_section import Section
+from mm2slo_core.config.field_types import Alias, KafkaVersionText, Text
 from mm2slo_core.config.flow_config import (
     AuditConfig,
     CanaryCarrier,

@@ -1,162 +1,23 @@
-"""Field types that several sections share, the base class of sections, and `Secret`.
+"""Field types that several sections share, and `Secret`.
 
 Texts that appear in labels, receivers and messages never need escaping.
 """
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 from urllib.parse import SplitResult, quote, urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    ModelWrapValidatorHandler,
-    Strict,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, Strict
+from pydantic_core import PydanticCustomError, core_schema
 
-from mm2slo_core.config.config_document import Path, value_at
 from mm2slo_core.java_values import compile_java
 from mm2slo_core.quantity_text import InvalidValueError
 
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 _ALIAS: Final = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
-
-
-CHECK_SECTIONS: Final = "check sections"
-"""The context of a validation that runs `Section.check`."""
-FINDING: Final = "section_finding"
-"""The type of pydantic errors that `Section.check` found."""
-
-
-class SectionFinding(NamedTuple):
-    """A failed check of valid values together; *path* is relative to the checked section."""
-
-    path: Path
-    what: str
-    expected: str
-    next_step: str | None = None
-
-
-class Section(BaseModel):
-    """A section of the configuration: frozen, without unknown keys."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,
-        use_attribute_docstrings=True,
-        validate_default=False,
-    )
-    stand_ins: ClassVar[Mapping[str, object]] = {}
-    """Values for required keys that are missing or invalid, so that `check` sees the others."""
-    has_independent_fields: ClassVar[bool] = False
-    """Whether a finding about a field is reliable although another one is invalid."""
-
-    def check(self) -> Iterator[SectionFinding]:
-        """What is wrong with values that are valid on their own."""
-        return iter(())
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _check(
-        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
-    ) -> Self:
-        # Only where a file is checked: settings of MirrorMaker 2 have checks of their own (lint).
-        if info.context != CHECK_SECTIONS or cls.check is Section.check:
-            return handler(data)
-        section: Self | None
-        errors: list[ErrorDetails] = []
-        try:
-            section = handler(data)
-        except ValidationError as invalid:
-            errors = validation_errors(invalid)
-            # pydantic does not run validators after an error: one invalid value would hide others.
-            section = readable(cls, data)
-        rejected = rejected_paths(errors)
-        findings = [
-            InitErrorDetails(
-                type=PydanticCustomError(FINDING, "is inconsistent", {"finding": each[1:]}),
-                loc=each.path,
-                input=None,
-            )
-            for each in (() if section is None else section.check())
-            if not is_unreliable(
-                each.path, rejected, cls.has_independent_fields and len(each.path) == 1
-            )
-        ]
-        if section is not None and not errors and not findings:
-            return section
-        raise ValidationError.from_exception_data(cls.__name__, [*findings, *map(_again, errors)])
-
-
-def _again(error: ErrorDetails) -> InitErrorDetails:
-    kind, context = error["type"], error.get("ctx", {})
-    again = PydanticCustomError(FINDING, "is inconsistent", context) if kind == FINDING else kind
-    return InitErrorDetails(type=again, loc=error["loc"], input=error["input"], ctx=context)
-
-
-def validation_errors(invalid: ValidationError) -> list[ErrorDetails]:
-    """The errors of *invalid*, except that lists of invalid entries have no entries.
-
-    pydantic counts valid entries only.
-    """
-    return [
-        error
-        for error in invalid.errors(include_url=False)
-        if error["type"] != "too_short" or not error["input"]
-    ]
-
-
-def rejected_paths(errors: Iterable[ErrorDetails]) -> list[Path]:
-    """The paths of invalid values: not of unknown keys, and not of findings of sections."""
-    return [each["loc"] for each in errors if each["type"] not in {"extra_forbidden", FINDING}]
-
-
-def is_unreliable(path: Path, rejected: Iterable[Path], is_independent: bool) -> bool:
-    """Whether a finding at *path* may report the default of a value that was *rejected*.
-
-    That value is the found one, a section around it or, unless *is_independent*, one beside it.
-    """
-    return any(
-        bad == path[: len(bad)] or (not is_independent and path[:-1] == bad[:-1])
-        for bad in rejected
-    )
-
-
-_Section = TypeVar("_Section", bound=Section)
-
-
-def readable(section: type[_Section], raw: object) -> _Section | None:
-    """*raw* with defaults in place of invalid values; None if a required key remains missing."""
-    if not isinstance(raw, dict):
-        return None
-    rest = copy.deepcopy(raw)
-    try:
-        return section.model_validate(raw)
-    except ValidationError as invalid:
-        for error in invalid.errors(include_url=False, include_input=False):
-            *around, key = error["loc"] or ("",)
-            # Only keys are removed: later errors refer to positions in lists.
-            found = value_at(rest, tuple(around))
-            if isinstance(found, dict):
-                found.pop(key, None)
-    try:
-        return section.model_validate({**section.stand_ins, **rest})
-    except ValidationError:
-        # A required key further down is missing, which is already reported.
-        return None
 
 
 def _topic_name(value: str) -> str:
@@ -226,6 +87,9 @@ TopicName = Annotated[str, AfterValidator(_topic_name)]
 Alias = Annotated[str, AfterValidator(_alias)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(split_list)]
+
+
+MASK: Final = "***"
 
 
 class Secret:
@@ -378,7 +242,6 @@ FlowPattern = Annotated[str, AfterValidator(_flow_pattern)]
 Address = Annotated[str, AfterValidator(_address)]
 FilePath = Annotated[str, AfterValidator(_file)]
 SecretFile = Annotated[str, AfterValidator(_secret_file)]
-MASK: Final = "***"
 _CREDENTIALS: Final = re.compile(r"\A(?P<scheme>[^:/?#]+://)(?P<pair>[^:/?#]*:.*)@", re.DOTALL)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 

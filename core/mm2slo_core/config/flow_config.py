@@ -20,6 +20,7 @@ from pydantic import (
 from mm2slo_core.audit.audit_conclusion import MAX_DUPLICATE_RATIO
 from mm2slo_core.audit.fingerprint import HEADER, Identity
 from mm2slo_core.config.client_security import Security, librdkafka_properties
+from mm2slo_core.config.config_section import Section, SectionFinding
 from mm2slo_core.config.field_types import (
     Flag,
     KafkaVersionText,
@@ -27,8 +28,6 @@ from mm2slo_core.config.field_types import (
     Patterns,
     Properties,
     Secret,
-    Section,
-    SectionFinding,
     Text,
     TopicName,
     Whole,

@@ -8,16 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
-from mm2slo_core.config.field_types import (
-    Address,
-    FilePath,
-    Flag,
-    Section,
-    SectionFinding,
-    Text,
-    Whole,
-    may_carry_secrets,
-)
+from mm2slo_core.config.config_section import Section, SectionFinding
+from mm2slo_core.config.field_types import Address, FilePath, Flag, Text, Whole, may_carry_secrets
 from mm2slo_core.config.service_config import Listen, LogConfig, TlsFiles, Zone, parse_listen
 from mm2slo_core.quantity_text import Duration, InvalidValueError
 

@@ -9,17 +9,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
-from mm2slo_core.config.field_types import (
-    Address,
-    FilePath,
-    Flag,
-    Patterns,
-    Section,
-    SectionFinding,
-    Text,
-    TopicName,
-    Whole,
-)
+from mm2slo_core.config.config_section import Section, SectionFinding
+from mm2slo_core.config.field_types import Address, FilePath, Flag, Patterns, Text, TopicName, Whole
 from mm2slo_core.config.flow_config import CanaryCarrier, CanaryConfig
 from mm2slo_core.quantity_text import (
     Duration,

@@ -1,4 +1,4 @@
-"""`alerting:`: channels, URLs without secrets, and files with secrets."""
+"""`alerting:`: channels, the receivers of the watchdog and platform alerts, URLs and secrets."""
 
 import pytest
 
@@ -163,3 +163,33 @@ def test_inline_secret_of_receiver_is_reported_without_its_value(receiver: str) 
 )
 def test_unusable_label_or_severity_is_reported(alerting: str, expected: str) -> None:
     assert expected in report(alerting)
+
+
+ROLES = """\
+clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+flows: [{flow: us->eu}]
+alerting:
+  slack: [{name: mirroring, webhook_url_file: /run/url}]
+  webhooks: [{name: pulse, url: "http://a.example"}, {name: on-call, url: "http://b.example"}]
+"""
+
+
+def test_channels_exclude_the_watchdog_webhook() -> None:
+    alerting = load_config(f"{ROLES}  watchdog: pulse\n  platform: on-call\n").alerting
+    assert alerting.channels == ("mirroring", "on-call")
+    assert (alerting.watchdog, alerting.platform) == ("pulse", "on-call")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("watchdog: pulze", "unknown receiver 'pulze'\n  expected: one of pulse, on-call"),
+        ("watchdog: mirroring", "unknown receiver 'mirroring'"),
+        ("platform: on-cal", "next step: did you mean 'on-call'?"),
+        ("platform: pulse\n  watchdog: pulse", "expected: one of mirroring, on-call"),
+    ],
+)
+def test_unknown_watchdog_or_platform_receiver_is_reported(line: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_config(f"{ROLES}  {line}\n")
+    assert expected in str(refused.value)

@@ -1,4 +1,4 @@
-"""`slo:`: default objectives, exact targets, and invalid objectives."""
+"""`slo:`: default objectives, exact targets, invalid objectives, and the rendered section."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.config_model import Config, default_objective_rules, notices
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.objective import DAY, Severity, subsumes
+from mm2slo_core.objectives.objective_documents import render_slo_section
 from mm2slo_core.quantity_text import percent_text
 from mm2slo_core.topology import Flow
 
@@ -411,3 +412,26 @@ def test_reference_file_contains_the_default_objectives() -> None:
     )  # fmt: skip
     assert reference.alerting.links == smallest.alerting.links
     assert reference.alerting.maintenance == smallest.alerting.maintenance
+
+
+WITH_CLASSES = """\
+clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+flows:
+  - {flow: us->eu, canary: {carrier: topic}, freshness: [{name: Gold, topics: [g]}, {name: rest}]}
+  - {flow: eu->us, canary: {latency_tiers: [0.5s, 60s]}}
+alerting: {slack: [{name: mm2, webhook_url_file: /run/url}, {name: db, webhook_url_file: /u}]}
+"""
+SECTION = """\
+slo:
+  owner: Team A
+  objectives:
+    - {flows: us->eu, sli: availability, target: 99.95%, channel: db}
+    - {sli: checkpoint_freshness, target: 60%, window: 14d}
+    - {flows: us->eu, sli: data_freshness, tier: Gold, target: 80%, max_severity: page}
+"""
+
+
+def test_slo_section_of_all_objectives_loads_as_the_same_objectives() -> None:
+    objectives = load_config(WITH_CLASSES + SECTION).objectives
+    assert len(objectives) == 16
+    assert load_config(WITH_CLASSES + render_slo_section(objectives)).objectives == objectives

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 from kafka_jvm import running_jvm
 
 from mm2slo_core.config.client_security import Security, java_properties
-from mm2slo_core.config.field_types import CHECK_SECTIONS
+from mm2slo_core.config.config_section import CHECK_SECTIONS
 from mm2slo_core.mm2_config.config_overlay import read_security
 from mm2slo_core.mm2_config.mirror_setup import Finding, Origin, Setting
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
