@@ -4,14 +4,12 @@ A *unit* is one target topic with all flows that feed it, in one window; within 
 number. All times are epoch ms.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from mm2slo_core.audit.audit_scope import Comparison, NotAudited, TimestampType, UnitScope, Window
 from mm2slo_core.audit.unit_outcome import (
@@ -98,6 +96,39 @@ class RunDirectory:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitKey:
+    """A target topic, its cluster, and the flows that replicate to it, sorted by label."""
+
+    target_cluster: str
+    target_topic: str
+    flows: tuple[Flow, ...]
+
+    @classmethod
+    def of(cls, scope: UnitScope) -> Self:
+        """The key of *scope*."""
+        return cls.named(scope.target_topic, tuple(each.flow for each in scope.flows))
+
+    @classmethod
+    def named(cls, target_topic: str, flows: tuple[Flow, ...]) -> Self:
+        """The key of a topic and its flows.
+
+        Raises ValueError unless all flows have the same target cluster.
+        """
+        clusters = {flow.target for flow in flows}
+        if len(clusters) != 1:
+            raise ValueError(
+                f"{target_topic}: its flows have {len(clusters)} target clusters; expected 1"
+            )
+        unique = sorted(set(flows), key=lambda flow: flow.label)
+        return cls(clusters.pop(), target_topic, tuple(unique))
+
+    @property
+    def flow_set(self) -> str:
+        """The labels of the flows, as stored."""
+        return ",".join(flow.label for flow in self.flows)
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedUnit:
     """A unit to be published."""
 
@@ -107,6 +138,16 @@ class JudgedUnit:
     restarts_completion: bool = False
     """Earlier records are gone and can never be audited: completion restarts at this window."""
 
+    @property
+    def key(self) -> UnitKey:
+        """The topic and flows of the unit."""
+        return UnitKey.of(self.outcome.scope)
+
+    @property
+    def window(self) -> Window:
+        """The audited window."""
+        return self.outcome.scope.window
+
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedUnit:
@@ -115,6 +156,11 @@ class UnjudgedUnit:
     not_audited: NotAudited
     flows: tuple[Flow, ...]
     window: Window
+
+    @property
+    def key(self) -> UnitKey:
+        """The topic and flows of the unit."""
+        return UnitKey.named(self.not_audited.target_topic, self.flows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,39 +186,6 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitKey:
-    """A target topic, its cluster, and the flows that replicate to it, sorted by label."""
-
-    target_cluster: str
-    target_topic: str
-    flows: tuple[Flow, ...]
-
-    @classmethod
-    def of(cls, scope: UnitScope) -> UnitKey:
-        """The key of *scope*."""
-        return cls.named(scope.target_topic, tuple(each.flow for each in scope.flows))
-
-    @classmethod
-    def named(cls, target_topic: str, flows: tuple[Flow, ...]) -> UnitKey:
-        """The key of a topic and its flows.
-
-        Raises ValueError unless all flows have the same target cluster.
-        """
-        clusters = {flow.target for flow in flows}
-        if len(clusters) != 1:
-            raise ValueError(
-                f"{target_topic}: its flows have {len(clusters)} target clusters; expected 1"
-            )
-        unique = sorted(set(flows), key=lambda flow: flow.label)
-        return cls(clusters.pop(), target_topic, tuple(unique))
-
-    @property
-    def flow_set(self) -> str:
-        """The labels of the flows, as stored."""
-        return ",".join(flow.label for flow in self.flows)
-
-
-@dataclass(frozen=True, slots=True)
 class StoredFlow:
     """A flow of a stored unit; `Evidence.flow` is its index in `StoredUnit.flows`."""
 
@@ -192,20 +205,20 @@ class StoredUnit:
     flows: tuple[StoredFlow, ...]
     not_audited: NotAudited | None
     """None: it was judged. Otherwise all figures below are empty."""
-    counts: Mapping[Verdict, int]
-    copied_again: int
-    source_bytes: int
-    end_to_end: LatencyCells
-    transfer: LatencyCells
-    without_bracket: int
-    affinity: AffinityOutcome
-    bounds: tuple[StatedBound, ...]
-    comparison: Comparison
-    target_time: TimestampType
-    keyed: bool
+    comparison: Comparison = Comparison.RECORDS
+    target_time: TimestampType = TimestampType.CREATE
+    keyed: bool = False
     """Fingerprints are keyed (HMAC): comparable only between runs that used the same key."""
-    oldest_open: int | None
-    order_judged: bool
+    counts: Mapping[Verdict, int] = field(default_factory=dict)
+    copied_again: int = 0
+    source_bytes: int = 0
+    without_bracket: int = 0
+    end_to_end: LatencyCells = field(default_factory=LatencyCells)
+    transfer: LatencyCells = field(default_factory=LatencyCells)
+    affinity: AffinityOutcome = field(default_factory=AffinityOutcome)
+    oldest_open: int | None = None
+    order_judged: bool = False
+    bounds: tuple[StatedBound, ...] = ()
     max_pending: int = 0
     """Age in ms at which an open record was overdue."""
 

@@ -291,7 +291,7 @@ class Exclusions(OpenStore):
                 exclusions.c.start_at < overlapping.end, exclusions.c.end_at > overlapping.start
             )
         with self._reading() as connection:
-            found = [_read_exclusion(row) for row in connection.execute(query).mappings()]
+            found = [from_row(Exclusion, row) for row in connection.execute(query).mappings()]
         # Patterns match as in the configuration, not as in a database's LIKE.
         return tuple(each for each in found if flow is None or each.covers(flow))
 
@@ -305,8 +305,4 @@ class Exclusions(OpenStore):
 def _find_exclusion(connection: Connection, exclusion_id: str) -> Exclusion | None:
     row = connection.execute(select(exclusions).where(exclusions.c.id == exclusion_id))
     found = row.mappings().one_or_none()
-    return None if found is None else _read_exclusion(found)
-
-
-def _read_exclusion(row: Mapping[Any, Any]) -> Exclusion:
-    return from_row(Exclusion, row, flows=tuple(row["flows"]))
+    return None if found is None else from_row(Exclusion, found)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,14 +69,11 @@ from mm2slo_store.row_conversion import (
     UnitRows,
     decode_scope,
     dumps,
-    failed_row,
     from_row,
-    header_row,
-    judged_rows,
-    run_from_row,
+    key_row,
     run_row,
-    stored_unit,
-    unjudged_rows,
+    unit_from_rows,
+    unit_rows,
 )
 from mm2slo_store.sli_history import Exclusions, SliHistory
 from mm2slo_store.store_leases import DigestClaims, Leases, refuse_if_taken
@@ -104,7 +102,7 @@ class AuditQueries(OpenStore):
         if after is not None:
             query = query.where(tuple_(columns.started_at, columns.id) < tuple_(*after))
         with self._reading() as connection:
-            return tuple(map(run_from_row, connection.execute(query).mappings()))
+            return tuple(from_row(Run, row) for row in connection.execute(query).mappings())
 
     def runs_by_id(self, run_ids: Collection[str]) -> tuple[Run, ...]:
         """The stored runs of *run_ids*, newest first."""
@@ -181,7 +179,7 @@ class AuditQueries(OpenStore):
         with self._reading() as connection:
             found = connection.execute(query).mappings()
             grouped = groupby(found, key=lambda row: (row["run_id"], row["unit"]))
-            return tuple(stored_unit(list(rows)) for _, rows in grouped)
+            return tuple(unit_from_rows(list(rows)) for _, rows in grouped)
 
     def evidence(
         self,
@@ -244,12 +242,12 @@ class AuditQueries(OpenStore):
     def completion(self, flow: Flow, target_topic: str) -> Completion | None:
         """How far a topic is complete; None: never judged. See `extend_completion`."""
         columns = store_schema.completions.c
-        query = select(columns.start_at, columns.up_to, columns.run_id, columns.updated_at).where(
+        query = select(store_schema.completions).where(
             columns.flow == flow.label, columns.target_topic == target_topic
         )
         with self._reading() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else Completion(flow, target_topic, *row)
+            row = connection.execute(query).mappings().first()
+        return None if row is None else from_row(Completion, row)
 
     def open_scopes(self, key: UnitKey, window: Window) -> tuple[UnitScope, ...]:
         """Scopes of stored units of *window* with lost, overdue or late records.
@@ -300,12 +298,13 @@ class Publication(OpenStore):
                     verdict_line="the run did not report completion; it stored nothing",
                 )
             )
-            _replace_run(connection, header_row(header, RunState.RUNNING))
+            _replace_run(connection, Run(header, RunState.RUNNING))
 
     def fail(self, header: RunHeader, why: str) -> None:
         """Record that a run failed; earlier results of its windows remain."""
         with self._writing() as connection:
-            _replace_run(connection, failed_row(header, self._clock(), why))
+            failed = Run(header, RunState.FAILED, finished_at=self._clock(), verdict_line=why)
+            _replace_run(connection, failed)
 
     def publish(self, run: AuditRun) -> Published:
         """Store a finished run and replace earlier results, in one transaction.
@@ -367,7 +366,7 @@ def _runs_by_id(connection: Connection, run_ids: Collection[str]) -> tuple[Run, 
     for start in range(0, len(ordered), _MAX_PARAMETERS):
         part = store_schema.runs.c.id.in_(ordered[start : start + _MAX_PARAMETERS])
         rows = connection.execute(select(store_schema.runs).where(part)).mappings()
-        found += map(run_from_row, rows)
+        found += [from_row(Run, row) for row in rows]
     return tuple(
         sorted(found, key=lambda run: (run.header.started_at, run.header.id), reverse=True)
     )
@@ -403,9 +402,9 @@ _UnitPlace = tuple[str, int]
 """(run id, number of the unit)."""
 
 
-def _replace_run(connection: Connection, row: Row) -> None:
-    connection.execute(delete(store_schema.runs).where(store_schema.runs.c.id == row["id"]))
-    connection.execute(insert(store_schema.runs), row)
+def _replace_run(connection: Connection, run: Run) -> None:
+    connection.execute(delete(store_schema.runs).where(store_schema.runs.c.id == run.header.id))
+    connection.execute(insert(store_schema.runs), run_row(run))
 
 
 def _publish(
@@ -424,7 +423,16 @@ def _publish(
     gone = _superseded(connection, run.header.id, units)
     paths = _paths(connection, gone)
     _delete(connection, gone, run.header.id)
-    connection.execute(insert(store_schema.runs), run_row(run))
+    finished = Run(
+        run.header,
+        RunState.FINISHED,
+        finished_at=run.finished_at,
+        exit_code=run.exit_code,
+        verdict_line=run.verdict_line,
+        complete_up_to=run.complete_up_to,
+        bytes_read=run.bytes_read,
+    )
+    connection.execute(insert(store_schema.runs), run_row(finished))
     for number, each in enumerate(units):
         _insert(connection, run.header.id, number, each)
     for judged in sorted(run.judged, key=lambda each: each.outcome.scope.window.start):
@@ -436,12 +444,12 @@ def _publish(
 
 def _sorted_unit_rows(run: AuditRun) -> list[UnitRows]:
     """The rows of the units in a canonical order."""
-    units = [*map(judged_rows, run.judged), *map(unjudged_rows, run.not_audited)]
-    units.sort(key=lambda each: tuple(each.unit[column] for column in _KEY))
-    keys = {tuple(each.unit[column] for column in _KEY) for each in units}
-    if len(keys) != len(units):
+    published: list[JudgedUnit | UnjudgedUnit] = [*run.judged, *run.not_audited]
+    units = [(tuple(key_row(each.key, each.window).values()), each) for each in published]
+    units.sort(key=itemgetter(0))
+    if len({key for key, _ in units}) != len(units):
         raise ValueError(f"run {run.header.id} has two units of one target topic and window")
-    return units
+    return [unit_rows(each, run.header.id, number) for number, (_, each) in enumerate(units)]
 
 
 def _superseded(connection: Connection, run_id: str, units: Iterable[UnitRows]) -> set[_UnitPlace]:

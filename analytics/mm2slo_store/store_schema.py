@@ -6,7 +6,8 @@ A new member of a closed list (verdicts, reasons) needs a migration, even if it 
 that do not know the member then refuse the store.
 """
 
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from sqlalchemy import (
     JSON,
@@ -23,34 +24,62 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
 )
+from sqlalchemy.types import TypeEngine
+
+from mm2slo_core.audit.unit_outcome import Evidence, PartitionOutcome, ReplayEvent
+from mm2slo_core.objectives.exclusion import Exclusion
+from mm2slo_core.topology import Flow
+from mm2slo_store.audit_rows import Completion, Run, RunDirectory, StoredUnit
+from mm2slo_store.row_conversion import NOT_IN_UNIT_ROW, StoredField, stored_fields
 
 REVISION: Final = "0001"
 """The newest migration. Compared on open without loading Alembic."""
 VERSION_TABLE: Final = "mm2slo_schema_version"
 
-NO_FLOW: Final = -1
-"""`flow` of rows about the target only; a key column cannot be null."""
 metadata = MetaData()
+
+_SQL_TYPES: Final = {bool: Boolean, int: BigInteger, float: Double, str: String, Flow: String}
+
+_SMALL: Final = frozenset(
+    {"unit", "flow", "partition", "other_partition", "exit_code", "superseded_units"}
+)
+"""Columns of 32 bits; all other whole numbers (offsets, times, bytes, hashes) have 64."""
+
+
+def _columns(kind: type, *, without: Sequence[str] = ()) -> Iterator[Column[Any]]:
+    """The columns of the fields of *kind*, as in `row_conversion`, except those *without*."""
+    for each in stored_fields(kind):
+        if each.is_flat:
+            yield from _columns(each.kind)
+        elif each.name not in without:
+            yield Column(each.column, _sql_type(each), nullable=each.optional)
+
+
+def _sql_type(field: StoredField) -> type[TypeEngine[Any]]:
+    if field.column in _SMALL and field.kind is int:
+        return Integer
+    is_text = isinstance(field.kind, type) and issubclass(field.kind, str)
+    return String if is_text else _SQL_TYPES.get(field.kind, JSON)
+
+
+def _moved(columns: Iterable[Column[Any]], **after: str) -> list[Column[Any]]:
+    """*columns* with some of them behind another one: name=predecessor.
+
+    Fields are ordered for readers; the columns of existing stores are not.
+    """
+    ordered = list(columns)
+    for name, predecessor in after.items():
+        (column,) = [each for each in ordered if each.name == name]
+        ordered.remove(column)
+        names = [each.name for each in ordered]
+        ordered.insert(names.index(predecessor) + 1, column)
+    return ordered
+
 
 runs = Table(
     "audit_runs",
     metadata,
-    Column("id", String, nullable=False),
-    Column("state", String, nullable=False),
-    Column("flows", JSON, nullable=False),
-    Column("window_start", BigInteger, nullable=False),
-    Column("window_end", BigInteger, nullable=False),
-    Column("started_at", BigInteger, nullable=False),
-    Column("finished_at", BigInteger),
-    Column("sample_rate", Double, nullable=False),
-    Column("salt", BigInteger, nullable=False),
-    Column("config_hash", String, nullable=False),
-    Column("versions", JSON, nullable=False),
-    Column("exit_code", Integer),
-    Column("verdict_line", String),
-    Column("complete_up_to", BigInteger),
-    Column("bytes_read", BigInteger),
-    Column("superseded_units", Integer, nullable=False),
+    *_moved(_columns(Run), state="id", finished_at="started_at"),
     PrimaryKeyConstraint("id", name="pk_audit_runs"),
     Index("ix_audit_runs_started_at", "started_at"),
 )
@@ -58,35 +87,25 @@ runs = Table(
 units = Table(
     "audit_units",
     metadata,
-    Column("run_id", String, nullable=False),
-    Column("unit", Integer, nullable=False),
-    Column("target_cluster", String, nullable=False),
-    Column("target_topic", String, nullable=False),
-    Column("flow_set", String, nullable=False),
-    Column("window_start", BigInteger, nullable=False),
-    Column("window_end", BigInteger, nullable=False),
-    Column("judged", Boolean, nullable=False),
-    Column("reason", String),
-    Column("detail", String),
-    Column("comparison", String, nullable=False),
-    Column("target_time", String, nullable=False),
-    Column("keyed", Boolean, nullable=False),
-    Column("counts", JSON, nullable=False),
-    Column("copied_again", BigInteger, nullable=False),
-    Column("source_bytes", BigInteger, nullable=False),
-    Column("without_bracket", BigInteger, nullable=False),
-    Column("end_to_end", JSON, nullable=False),
-    Column("transfer", JSON, nullable=False),
-    Column("keys", BigInteger, nullable=False),
-    Column("keys_split", BigInteger, nullable=False),
-    Column("keys_disordered", BigInteger, nullable=False),
-    Column("records_moved", BigInteger, nullable=False),
-    Column("broken_keys", JSON, nullable=False),
-    Column("oldest_open", BigInteger),
-    Column("order_judged", Boolean, nullable=False),
-    Column("bounds", JSON, nullable=False),
-    Column("scope", JSON, nullable=False),
-    Column("key_cells", JSON, nullable=False),
+    *_moved(
+        (
+            *_columns(StoredUnit, without=NOT_IN_UNIT_ROW),
+            Column("target_cluster", String, nullable=False),
+            Column("target_topic", String, nullable=False),
+            Column("flow_set", String, nullable=False),
+            Column("judged", Boolean, nullable=False),
+            Column("reason", String),
+            Column("detail", String),
+            Column("scope", JSON, nullable=False),
+        ),
+        target_cluster="unit",
+        target_topic="target_cluster",
+        flow_set="target_topic",
+        judged="window_end",
+        reason="judged",
+        detail="reason",
+        key_cells="scope",
+    ),
     PrimaryKeyConstraint("run_id", "unit", name="pk_audit_units"),
     ForeignKeyConstraint(["run_id"], ["audit_runs.id"], name="fk_audit_units_run"),
     UniqueConstraint(
@@ -129,49 +148,31 @@ unit_flows = _of_unit(
 partitions = _of_unit(
     "audit_partitions",
     Column("flow", Integer, nullable=False),
-    Column("partition", Integer, nullable=False),
-    Column("counts", JSON, nullable=False),
-    Column("source_bytes", BigInteger, nullable=False),
-    Column("without_bracket", BigInteger, nullable=False),
-    Column("end_to_end", JSON, nullable=False),
-    Column("transfer", JSON, nullable=False),
+    *_moved(
+        _columns(PartitionOutcome, without=("flow",)),
+        without_bracket="source_bytes",
+    ),
     key=("flow", "partition"),
 )
 
 evidence = _of_unit(
     "audit_evidence",
     Column("number", Integer, nullable=False),
-    Column("verdict", String, nullable=False),
-    Column("side", String, nullable=False),
-    Column("flow", Integer, nullable=False),
-    Column("partition", Integer, nullable=False),
-    Column("record_offset", BigInteger, nullable=False),
-    Column("record_timestamp", BigInteger, nullable=False),
-    Column("fingerprint", BigInteger, nullable=False),
-    Column("key_hash", BigInteger),
-    Column("other_partition", Integer),
-    Column("other_offset", BigInteger),
-    Column("block", BigInteger),
+    *_columns(Evidence),
     key=("number",),
 )
 
 replays = _of_unit(
     "audit_replays",
     Column("number", Integer, nullable=False),
-    Column("partition", Integer, nullable=False),
-    Column("start_offset", BigInteger, nullable=False),
-    Column("end_offset", BigInteger, nullable=False),
-    Column("size", BigInteger, nullable=False),
+    *_columns(ReplayEvent),
     key=("number",),
 )
 
 directories = _of_unit(
     "audit_directories",
     Column("number", Integer, nullable=False),
-    Column("path", String, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("rows", BigInteger, nullable=False),
-    Column("size", BigInteger, nullable=False),
+    *_columns(RunDirectory),
     key=("number",),
 )
 Index("ix_audit_directories_path", directories.c.path)
@@ -179,12 +180,7 @@ Index("ix_audit_directories_path", directories.c.path)
 completions = Table(
     "audit_completions",
     metadata,
-    Column("flow", String, nullable=False),
-    Column("target_topic", String, nullable=False),
-    Column("start_at", BigInteger, nullable=False),
-    Column("up_to", BigInteger, nullable=False),
-    Column("run_id", String, nullable=False),
-    Column("updated_at", BigInteger, nullable=False),
+    *_columns(Completion),
     PrimaryKeyConstraint("flow", "target_topic", name="pk_audit_completions"),
 )
 
@@ -212,16 +208,7 @@ digests = Table(
 exclusions = Table(
     "exclusions",
     metadata,
-    Column("id", String, nullable=False),
-    Column("flows", JSON, nullable=False),
-    Column("start_at", BigInteger, nullable=False),
-    Column("end_at", BigInteger, nullable=False),
-    Column("reason", String, nullable=False),
-    Column("added_by", String, nullable=False),
-    Column("added_at", BigInteger, nullable=False),
-    Column("removed_by", String),
-    Column("removed_at", BigInteger),
-    Column("silence", String),
+    *_moved(_columns(Exclusion), removed_by="added_at"),
     PrimaryKeyConstraint("id", name="pk_exclusions"),
     Index("ix_exclusions_start_at", "start_at"),
 )

@@ -14,7 +14,7 @@ from mm2slo_core.audit.unit_outcome import (
 )
 from mm2slo_store import store_schema
 from mm2slo_store.audit_rows import RunDirectory
-from mm2slo_store.row_conversion import decode_scope, from_row
+from mm2slo_store.row_conversion import NO_FLOW, decode_scope, from_row
 from mm2slo_store.store import Store
 
 
@@ -30,7 +30,7 @@ def stored_outcome(store: Store, run_id: str, unit: int) -> UnitOutcome:
             from_row(
                 PartitionOutcome,
                 each,
-                flow=None if each["flow"] == store_schema.NO_FLOW else each["flow"],
+                flow=None if each["flow"] == NO_FLOW else each["flow"],
             )
             for each in partitions
         ),

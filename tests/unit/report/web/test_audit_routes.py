@@ -17,7 +17,8 @@ from mm2slo_core.catalogue.service_metrics import REPORT_GROUPS
 from mm2slo_report.recording.recorder_history import RecorderHealth, TargetHealth
 from mm2slo_report.web.request_checks import PageCursor, encode_cursor
 from mm2slo_store import store_schema
-from mm2slo_store.row_conversion import failed_row
+from mm2slo_store.audit_rows import Run, RunState
+from mm2slo_store.row_conversion import run_row
 from mm2slo_store.store import Store
 
 HOUR = 3_600_000
@@ -231,7 +232,14 @@ def test_ten_thousand_runs_are_read_only_as_needed(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
         with store._writing() as connection:
             rows = [
-                failed_row(header(f"run-{number:05}", Window(0, 1), number), number, "why")
+                run_row(
+                    Run(
+                        header(f"run-{number:05}", Window(0, 1), number),
+                        RunState.FAILED,
+                        finished_at=number,
+                        verdict_line="why",
+                    )
+                )
                 for number in range(count)
             ]
             connection.execute(insert(store_schema.runs), rows)
