@@ -12,19 +12,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from mm2slo_core.catalogue import service_metrics as catalogue
 from mm2slo_core.catalogue.metric import Metric
+from mm2slo_logship.hec_client import HecClient, HecTokenFile
 from mm2slo_logship.hec_protocol import AnswerAction, HecAnswer
 from mm2slo_logship.ship_state import DeadLetters
 from mm2slo_logship.tailed_file import EventBatch
-
-if TYPE_CHECKING:
-    from mm2slo_logship.hec_client import HecClient, HecTokenFile
-
 
 logger = logging.getLogger(__name__)
 _PROBE_INTERVAL: Final = 60.0
@@ -32,6 +29,7 @@ _TOKEN_INTERVAL: Final = 1.0
 _DISK_INTERVAL: Final = 1.0
 _SLOW_DOWN: Final = 1.0
 _PARTIAL: Final = frozenset({6, 12, 13, 15})
+"""Codes with which Splunk names the invalid event and indexes those before it."""
 
 _SMALL: Final = 256 * 1024
 """Splunk Cloud rejects larger bodies as invalid at event 0, which may be valid."""
@@ -141,6 +139,7 @@ class Delivery:
             answer.code not in _PARTIAL
             or number is None
             or not 0 <= number < len(part.items)
+            # Code 6 at event 0 of a large body is a limit of the size, not an invalid event.
             or (answer.code == 6 and number == 0 and len(part.body) > _SMALL)
         ):
             return self._halve(part, answer)
@@ -262,6 +261,7 @@ class AckWindow:
         for client in {each.client for each in self._entries if each.ack_id is not None}:
             if client is None:
                 continue
+            # Ids count per channel, and each client has its own: only it can ask for them.
             pending = [each for each in self._entries if each.client is client]
             ids = [each.ack_id for each in pending if each.ack_id is not None]
             done, answer = client.acknowledged(ids)
@@ -287,6 +287,8 @@ class AckWindow:
         """All batches from the first that Splunk did not index in time; to be sent again."""
         if not any(e.ack_id is not None and now - e.sent_at >= _EXPIRY for e in self._entries):
             return []
+        # Also those that are indexed behind it: checkpoints move in order, so a restart would
+        # send them again, too.
         batches = [entry.batch for entry in self._entries]
         self._entries.clear()
         return batches
@@ -338,6 +340,8 @@ class Endpoints:
             return answer.retry_after
         if answer.is_ambiguous and not answer.status and self._failures == 1:
             return 0.0
+        # Full jitter, as in the AWS Architecture Blog, "Exponential Backoff And Jitter": all hosts
+        # see an outage end at once, and a fixed delay would bring them back at once.
         return random.uniform(0.0, min(_LONGEST_DELAY, 2.0 ** (self._failures - 1)))
 
 

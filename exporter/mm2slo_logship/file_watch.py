@@ -113,10 +113,6 @@ class FileWatch:
         file.content.close()
         del self._files[file.checkpoint.device, file.checkpoint.inode]
 
-    def save(self, *, sync: bool = False) -> None:
-        """Write the checkpoints. Raises OSError."""
-        self._checkpoints.save(sync=sync)
-
     def close(self) -> None:
         for file in self._files.values():
             file.content.close()
@@ -184,6 +180,7 @@ class FileWatch:
 
     def _known(self, key: _Inode, content: FileContent) -> FileCheckpoint | None:
         for each in self._checkpoints:
+            # A compressed file is another inode than the one it was; its first bytes are the same.
             is_same = content.is_complete or (each.device, each.inode) == key
             if is_same and has_head(content, each):
                 return each

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -139,6 +140,9 @@ class ParsedEvent(NamedTuple):
     end: int  # byte offset after its last line
 
 
+_MOST_THREADS: Final = 10_000
+
+
 class ThreadFlows:
     """Remembers in which flow a thread of a worker works.
 
@@ -154,7 +158,7 @@ class ThreadFlows:
         """Remember the flow of a thread; the oldest are forgotten."""
         self._flows[worker_start, thread_id] = flow
         self._flows.move_to_end((worker_start, thread_id))
-        if len(self._flows) > _LIMIT:
+        if len(self._flows) > _MOST_THREADS:
             self._flows.popitem(last=False)
 
     def flow(self, worker_start: str, thread_id: str) -> str:
@@ -363,8 +367,6 @@ def _find_flow(text: str) -> str:
     return "" if found is None else found[found.lastgroup or 0]
 
 
-_LIMIT: Final = 10_000
-
 _DEDICATED: Final = frozenset[str](ConnectorKind)
 """Names in dedicated mode, where they are the same for all flows."""
 
@@ -392,37 +394,27 @@ _HEADER_START: Final = re.compile(
 )
 _LOGGER: Final = re.compile(r" \((?P<logger>[\w$]+(?:\.[\w$]+)+)(?::(?:\d+|\?))?\)$", re.MULTILINE)
 
-_KEY_NAMES: Final = (
-    "timestamp",
-    "level",
-    "flow",
-    "context",
-    "logger",
-    "thread",
-    "thread_id",
-    "worker_start",
-    "message",
-    "error.stack_trace",
-)
-_TAKE_ALL_KEYS: Final = itemgetter(*_KEY_NAMES)
-_KEYS_READ: Final = frozenset((*_KEY_NAMES, "time", "@timestamp", "exception"))
-_TEXTS: Final = {str}
-
 
 class LogRecord(NamedTuple):
     """Texts are empty if unknown; `rest` are the other fields of a JSON document."""
 
-    timestamp: str
-    level: str
-    flow: str
-    context: str
-    logger: str
-    thread: str
-    thread_id: str
-    worker_start: str
-    message: str
-    stack_trace: str
-    rest: dict[str, object]
+    timestamp: str = ""
+    level: str = ""
+    flow: str = ""
+    context: str = ""
+    logger: str = ""
+    thread: str = ""
+    thread_id: str = ""
+    worker_start: str = ""
+    message: str = ""
+    stack_trace: str = ""
+    rest: Mapping[str, object] = MappingProxyType({})
+
+
+_KEY_NAMES: Final = (*LogRecord._fields[:-2], "error.stack_trace")
+_TAKE_ALL_KEYS: Final = itemgetter(*_KEY_NAMES)
+_KEYS_READ: Final = frozenset((*_KEY_NAMES, "time", "@timestamp", "exception"))
+_TEXTS: Final = {str}
 
 
 def record_from_document(document: dict[str, object]) -> LogRecord:
@@ -459,10 +451,10 @@ def record_from_text(text: str) -> LogRecord:
     header = _HEADER.match(text)
     if header is None:
         message, line_end, trace = text.partition("\n")
-        return _text_record(message=message, stack_trace=trace if line_end else "")
+        return LogRecord(message=message, stack_trace=trace if line_end else "")
     body = text[header.end() :]
     found = _LOGGER.search(body)
-    return _text_record(
+    return LogRecord(
         timestamp=header["time"],
         level=header["level"],
         thread=header["thread"] or "",
@@ -470,21 +462,6 @@ def record_from_text(text: str) -> LogRecord:
         logger=found["logger"] if found else "",
         message=body[: found.start()] if found else body,
         stack_trace=body[found.end() + 1 :] if found else "",
-    )
-
-
-def _text_record(
-    *,
-    timestamp: str = "",
-    level: str = "",
-    context: str = "",
-    logger: str = "",
-    thread: str = "",
-    message: str,
-    stack_trace: str,
-) -> LogRecord:
-    return LogRecord(
-        timestamp, level, "", context, logger, thread, "", "", message, stack_trace, {}
     )
 
 

@@ -21,6 +21,10 @@ from mm2slo_logship.tailed_file import BatchBuilder, EventBatch, Item, TailedFil
 
 logger = logging.getLogger(__name__)
 
+_POLL_INTERVAL: Final = 0.2
+_REFRESH_INTERVAL: Final = 1.0
+_ACK_GRACE: Final = 5.0
+_SOURCETYPE: Final = "repl:logship:json"
 _STOP_TIMEOUT: Final = 10.0
 """A request in flight may finish in this time; it is repeated after the next start otherwise."""
 
@@ -108,12 +112,6 @@ class Shipper:
         for pattern, count in tuple(self._settings.redactions.items()):
             self._metrics.redactions.labels(pattern).inc(count - self._redacted.get(pattern, 0))
             self._redacted[pattern] = count
-
-
-_POLL_INTERVAL: Final = 0.2
-_REFRESH_INTERVAL: Final = 1.0
-_ACK_GRACE: Final = 5.0
-_SOURCETYPE: Final = "repl:logship:json"
 
 
 class Stopping(Exception):  # noqa: N818 - a request, not an error

@@ -65,5 +65,10 @@ def read_all(
             if accept:
                 watch.accept(file, items[-1].end)
     if accept:
-        watch.save()
+        save_checkpoints(watch)
     return found
+
+
+def save_checkpoints(watch: FileWatch) -> None:
+    """Write the checkpoints, as a lane does after a delivery."""
+    watch._checkpoints.save()

@@ -12,6 +12,7 @@ from log_shipping import (
     make_source,
     make_watch,
     read_all,
+    save_checkpoints,
 )
 
 from mm2slo_logship.log_files import PlainContent
@@ -133,7 +134,7 @@ def test_watch_file_deleted_while_stopped_is_reported_with_its_unsent_bytes(
     read_all(watch)
     _append(log, 2, 3)
     watch.refresh()
-    watch.save()
+    save_checkpoints(watch)
     watch.close()
     log.unlink()
 
