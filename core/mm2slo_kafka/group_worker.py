@@ -62,7 +62,7 @@ class GroupAnswer:
 
     group: str
     requested_at: float
-    found: GroupOffsets | int | GroupFailure | None
+    found: GroupOffsets | int | KafkaOperationError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,10 @@ class GroupRead(Generic[_Found]):
 class _WorkerEndedError(Exception):
     """The worker ended or does not respond."""
 
-    def __init__(self, failure: GroupFailure) -> None:
-        super().__init__(failure.detail)
-        self.failure = failure
+    def __init__(self, kind: ErrorKind, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
 
 
 class GroupWorker:
@@ -161,7 +162,7 @@ class GroupWorker:
         with self._lock:
             request = GroupsRequest(subject, wanted, self._first_window, within, timeout)
             return {
-                answer.group: GroupRead(answer.requested_at, self._to_result(subject, answer))
+                answer.group: GroupRead(answer.requested_at, answer.found)
                 for answer in self._answers(request)
             }
 
@@ -183,9 +184,17 @@ class GroupWorker:
             answered = {answer.group for answer in answers}
             pending = [group for group in request.groups if group not in answered]
             in_flight = pending[: request.first_window + len(answers)]
-            return [*answers, *(GroupAnswer(each, started, ended.failure) for each in in_flight)]
+            for group in in_flight:
+                failure = KafkaOperationError(
+                    ended.kind,
+                    cluster=self._cluster.alias,
+                    operation=request.subject.operation(group),
+                    detail=ended.detail,
+                )
+                answers.append(GroupAnswer(group, started, failure))
+            return answers
         self._first_window = _FIRST_WINDOW
-        failures = [each.found for each in answers if isinstance(each.found, GroupFailure)]
+        failures = [each.found for each in answers if isinstance(each.found, KafkaOperationError)]
         refused = (each for each in failures if each.kind is ErrorKind.AUTHENTICATION)
         if (refusal := next(refused, None)) is not None:
             self._handles.logins.take_error(KafkaError(KafkaError._AUTHENTICATION, refusal.detail))
@@ -201,18 +210,6 @@ class GroupWorker:
         if self._running is not None:
             self._running.end()
             self._running = None
-
-    def _to_result(self, subject: GroupProperty, answer: GroupAnswer) -> Any:
-        found = answer.found
-        if not isinstance(found, GroupFailure):
-            return found
-        return KafkaOperationError(
-            found.kind,
-            cluster=self._cluster.alias,
-            operation=subject.operation(answer.group),
-            detail=found.detail,
-            code=found.code,
-        )
 
 
 class _WorkerProcess:
@@ -247,12 +244,12 @@ class _WorkerProcess:
             while not isinstance(message, RequestEnded):
                 if not self._connection.poll(max(0.0, deadline - time.monotonic())):
                     raise _WorkerEndedError(
-                        GroupFailure(ErrorKind.TIMEOUT, "the worker process does not respond", "")
+                        ErrorKind.TIMEOUT, "the worker process does not respond"
                     )
                 message = self._connection.recv()
                 yield message
         except (EOFError, ConnectionError):
-            raise _WorkerEndedError(self._exit_failure()) from None
+            raise self._exit_error() from None
 
     def kill(self) -> None:
         """Make a read in progress fail at once."""
@@ -265,7 +262,7 @@ class _WorkerProcess:
         self._seen = totals
         return new
 
-    def _exit_failure(self) -> GroupFailure:
+    def _exit_error(self) -> _WorkerEndedError:
         code = self._process.wait()
         assert self._process.stderr is not None  # noqa: S101 - for the type checker
         output = self._process.stderr.read().decode(errors="replace").strip().splitlines()
@@ -273,10 +270,9 @@ class _WorkerProcess:
         has_crashed = code < 0 and -code in _CRASH_SIGNALS
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         detail = f"the worker process ended with {how} and is restarted"
-        return GroupFailure(
+        return _WorkerEndedError(
             ErrorKind.UNREACHABLE if has_crashed else ErrorKind.OTHER,
             f"{detail}: {output[-1]}" if output else detail,
-            "",
         )
 
 
@@ -334,12 +330,11 @@ def _settle_request(
     subject: GroupProperty,
     group: str,
     future: Future[Any],
-) -> GroupOffsets | int | GroupFailure | None:
+) -> GroupOffsets | int | KafkaOperationError | None:
     failure = future.exception()
     if failure is not None:
         admin.poll(0)
-        problem = handles.problem(failure, subject.operation(group))
-        return GroupFailure(problem.kind, problem.detail, problem.code)
+        return handles.problem(failure, subject.operation(group))
     handles.last_error.clear()
     if subject is GroupProperty.MEMBERS:
         return _members(future.result())
@@ -364,12 +359,3 @@ class GroupProperty(Enum):
     def operation(self, group: str) -> str:
         """The operation, for error messages."""
         return f"{self.value} group {group!r}"
-
-
-@dataclass(frozen=True, slots=True)
-class GroupFailure:
-    """A KafkaOperationError without the fields that the parent knows."""
-
-    kind: ErrorKind
-    detail: str
-    code: str

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -110,6 +111,18 @@ class KafkaOperationError(Exception):
         self.detail = detail
         self.code = code
         """Kafka's or librdkafka's error name; empty without one."""
+
+    def __reduce__(self) -> tuple[Callable[[], KafkaOperationError], tuple[()]]:
+        # Exceptions are pickled by their message alone, which this class does not accept.
+        create = partial(
+            type(self),
+            self.kind,
+            cluster=self.cluster,
+            operation=self.operation,
+            detail=self.detail,
+            code=self.code,
+        )
+        return create, ()
 
     @property
     def next_step(self) -> str:
