@@ -93,6 +93,8 @@ def engine_for(address: StoreAddress) -> Engine:
 @contextmanager
 def read_transaction(engine: Engine) -> Iterator[Connection]:
     """A transaction with a consistent snapshot."""
+    # PostgreSQL's default, READ COMMITTED, takes a snapshot per statement, so that a run and its
+    # units could be of different publications (documentation, 13.2).
     options = {} if _is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
     with engine.connect().execution_options(**options) as connection, connection.begin():
         yield connection
@@ -121,10 +123,13 @@ def _sqlite_engine(address: StoreAddress) -> Engine:
         # The driver's implicit transactions start too late for reads and DDL: start them here.
         dbapi.isolation_level = None
         dbapi.execute("PRAGMA foreign_keys = ON")
+        # In WAL mode, NORMAL loses the last commits with the power (sqlite.org/pragma.html).
         dbapi.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
     def _start_transaction(connection: Connection) -> None:
+        # A transaction that has read cannot write once another has written: SQLITE_BUSY_SNAPSHOT,
+        # which waiting does not cure (sqlite.org/rescode.html). So writers start as such.
         writes = connection.get_execution_options().get("mm2slo_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

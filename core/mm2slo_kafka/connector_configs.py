@@ -1,11 +1,8 @@
 """The connectors that a configuration topic of Connect (`mm2-configs`) contains."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Container
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from mm2slo_core.offset_translation import TransactionalCommits
 from mm2slo_core.records.connect_records import (
@@ -16,9 +13,7 @@ from mm2slo_core.records.connect_records import (
 )
 from mm2slo_core.records.mirror_records import Tombstone
 from mm2slo_core.topology import TopicPartition
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.tailed_topic import TailRecord
+from mm2slo_kafka.tailed_topic import TailRecord
 
 
 class ConnectorConfigs:

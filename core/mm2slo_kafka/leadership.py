@@ -9,21 +9,15 @@ group of its own (`<prefix>.<number>`); the leader of its election holds it. A r
 waits for its predecessor's number as long as the session timeout before it takes a higher one.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
-
 
 SESSION_SECONDS = 10.0
 """Time after which the broker removes a member that died."""
@@ -52,7 +46,8 @@ class Leadership:
             **_MUTE_FETCH,
             "group.id": group,
             "session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
-            # A new member does not take the partition from the leader.
+            # A new member does not take the partition from the leader: an eager assignor would
+            # revoke it in each rebalance, without a leader until it ends (KIP-429).
             "partition.assignment.strategy": "cooperative-sticky",
         }
         self._topic = topic
@@ -113,6 +108,7 @@ class Leadership:
             stopping.wait(_POLL_SECONDS)
             return
         if message is not None and (problem := message.error()) is not None:
+            # librdkafka has left the group by itself, so another replica may lead by now.
             if problem.code() == KafkaError._MAX_POLL_EXCEEDED:
                 self._leading.clear()
             self._report(problem)

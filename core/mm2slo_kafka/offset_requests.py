@@ -5,14 +5,12 @@ a call costs the square of its partitions. A part has one leader, so that it is 
 Requests by leader keep one that is down from affecting the others.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as RawPartition
@@ -22,12 +20,46 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.kafka_errors import ErrorKind, kind_of
 from mm2slo_kafka.request_sizes import chunks
 
+Leaders: TypeAlias = Mapping[str, Sequence[int]]
+"""Broker ids by topic, in the order of its partitions."""
+PART_SIZE = 200
+_MAX_PARALLEL = 16
+
+_AIM_SECONDS = 0.25
+"""For all parts: more threads are needed only if the cluster is distant, and cost CPU."""
 _MAX_REPEATED = 64
 """Requests to one leader per call that repeat refused ones in halves."""
 
-LeaderRequest: TypeAlias = (
-    "Callable[[Sequence[RequestPart], int, float], Sequence[OffsetAnswer | KafkaException]]"
-)
+
+class RequestPart(NamedTuple):
+    """Partitions of one request, also as librdkafka takes them."""
+
+    partitions: tuple[TopicPartition, ...]
+    raw: list[RawPartition]
+
+    @classmethod
+    def of(cls, partitions: Iterable[TopicPartition], moment: int) -> Self:
+        wanted = tuple(partitions)
+        return cls(wanted, [RawPartition(topic, number, moment) for topic, number in wanted])
+
+    def halves(self) -> tuple["RequestPart", "RequestPart"]:
+        half = len(self.partitions) // 2
+        return (
+            RequestPart(self.partitions[:half], self.raw[:half]),
+            RequestPart(self.partitions[half:], self.raw[half:]),
+        )
+
+
+class OffsetAnswer(NamedTuple):
+    """Offsets and errors of a part; each partition is in exactly one of them."""
+
+    offsets: dict[TopicPartition, int]
+    errors: dict[TopicPartition, ErrorKind]
+
+
+LeaderRequest: TypeAlias = Callable[
+    [Sequence[RequestPart], int, float], Sequence[OffsetAnswer | KafkaException]
+]
 """Requests parts of one leader: lowest valid offset, deadline (monotonic)."""
 
 
@@ -100,41 +132,6 @@ def _leader(metadata: ClusterMetadata, partition: TopicPartition) -> int | Error
     if found is None:
         return ErrorKind.UNKNOWN_TOPIC
     return found.leader if found.leader in metadata.brokers else ErrorKind.UNREACHABLE
-
-
-Leaders: TypeAlias = "Mapping[str, Sequence[int]]"
-"""Broker ids by topic, in the order of its partitions."""
-PART_SIZE = 200
-_MAX_PARALLEL = 16
-
-_AIM_SECONDS = 0.25
-"""For all parts: more threads are needed only if the cluster is distant, and cost CPU."""
-
-
-class RequestPart(NamedTuple):
-    """Partitions of one request, also as librdkafka takes them."""
-
-    partitions: tuple[TopicPartition, ...]
-    raw: list[RawPartition]
-
-    @classmethod
-    def of(cls, partitions: Iterable[TopicPartition], moment: int) -> RequestPart:
-        wanted = tuple(partitions)
-        return cls(wanted, [RawPartition(topic, number, moment) for topic, number in wanted])
-
-    def halves(self) -> tuple[RequestPart, RequestPart]:
-        half = len(self.partitions) // 2
-        return (
-            RequestPart(self.partitions[:half], self.raw[:half]),
-            RequestPart(self.partitions[half:], self.raw[half:]),
-        )
-
-
-class OffsetAnswer(NamedTuple):
-    """Offsets and errors of a part; each partition is in exactly one of them."""
-
-    offsets: dict[TopicPartition, int]
-    errors: dict[TopicPartition, ErrorKind]
 
 
 def split_by_leader(

@@ -14,12 +14,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.first_records import take_available
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, call_in_background, kind_of
@@ -35,9 +36,6 @@ from mm2slo_kafka.tailed_topic import (
     TailState,
     TopicDescription,
 )
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
 
 
 class TopicTail:

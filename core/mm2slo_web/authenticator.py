@@ -10,13 +10,11 @@ import hmac
 import ipaddress
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import bcrypt
 
-if TYPE_CHECKING:
-    from mm2slo_core.config.field_types import Secret
-
+from mm2slo_core.config.field_types import Secret
 
 # bcrypt reads no further than this; what is longer cannot be the password.
 _LONGEST_PASSWORD: Final = 72

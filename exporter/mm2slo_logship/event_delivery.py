@@ -139,7 +139,6 @@ class Delivery:
             answer.code not in _PARTIAL
             or number is None
             or not 0 <= number < len(part.items)
-            # Code 6 at event 0 of a large body is a limit of the size, not an invalid event.
             or (answer.code == 6 and number == 0 and len(part.body) > _SMALL)
         ):
             return self._halve(part, answer)
@@ -287,8 +286,8 @@ class AckWindow:
         """All batches from the first that Splunk did not index in time; to be sent again."""
         if not any(e.ack_id is not None and now - e.sent_at >= _EXPIRY for e in self._entries):
             return []
-        # Also those that are indexed behind it: checkpoints move in order, so a restart would
-        # send them again, too.
+        # Those behind it as well, even indexed ones: events are sent in order, and a checkpoint
+        # never passes a batch that is not indexed.
         batches = [entry.batch for entry in self._entries]
         self._entries.clear()
         return batches

@@ -54,6 +54,8 @@ class Source:
                 yield FoundFile(path, pattern)
                 if self.is_cri:
                     for sibling in sorted(path.parent.glob(f"{glob.escape(path.name)}.*")):
+                        # kubelet writes an archive as .tmp, and renames it when it is complete
+                        # (pkg/kubelet/logs/container_log_manager.go).
                         if sibling.suffix != ".tmp":
                             yield FoundFile(sibling, pattern, is_rotated=True)
 

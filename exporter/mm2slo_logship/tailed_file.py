@@ -87,6 +87,7 @@ class TailedFile:
         """Whether the file became shorter than what was read, or starts otherwise."""
         if self.content.is_complete:
             return False
+        # logrotate's copytruncate keeps name and inode, and the file may have grown again since.
         return self.content.size() < self._reader.offset or not has_head(
             self.content, self.checkpoint
         )
