@@ -17,7 +17,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mm2slo_audit.audit_ports import RunReport
 from mm2slo_cli.alerts_preview import show_slack_message
 from mm2slo_cli.demo_environment import (
     DEADLINE,
@@ -30,8 +29,8 @@ from mm2slo_cli.demo_environment import (
 from mm2slo_cli.demo_screen import (
     Keyboard,
     address_lines,
+    figures_table,
     json_line,
-    screen,
     show_live,
     write_json,
     write_lines,
@@ -60,6 +59,14 @@ from mm2slo_lab.running_lab import Lab
 _AUDIT_SECONDS: Final = 30.0
 """Expected duration of the audit; --once skips it when less time is left."""
 
+_SCENARIO: Final = "stop-mirror"
+_FLOWS: Final = 2
+_HEALTHY: Final = f"count(mm2_flow_state{{state=~'running|idle'}} == 1) == {_FLOWS}"
+_STOPPED: Final = 'count(mm2_flow_state{state="stopped"} == 1) > 0'
+_FIRING: Final = 'count(ALERTS{alertname="MM2FlowStopped",alertstate="firing"}) > 0'
+_TIMEOUT: Final = 120.0
+_POLL: Final = 0.2
+
 
 def run(
     seconds: float | None,
@@ -81,18 +88,19 @@ def run(
     *scenario* is run instead. Raises UserError.
     """
     if scenario is not None:
-        check_options(scenario, once=once, as_json=as_json, keep=keep)
+        _check_scenario(scenario, once=once, as_json=as_json, keep=keep)
     if keep and not once:
         raise UserError("--keep requires --once; without --once the demo keeps running anyway")
     code = 0
     with interrupt_on_signals() as interrupts:
         try:
             if scenario is None:
+                audited = audited and not as_json
                 code = _run(
                     interrupts, seconds, once=once, as_json=as_json, keep=keep, audited=audited
                 )
             else:
-                run_scenario(scenario, interrupts)
+                _run_scenario(interrupts)
         except Interrupted as signal_received:
             is_plain_end = not once and signal_received.number != signal.SIGINT
             code = 0 if is_plain_end else signal_received.exit_code
@@ -118,24 +126,22 @@ def _run(
     """Run the demo; returns the exit code."""
     # Progress goes to stderr, output to stdout.
     progress = Console(stderr=True)
-    audited = audited and not as_json
     started = time.monotonic()
+    final = alerting = None
     with ExitStack() as resources:
         with show_steps(progress, "starting the demo") as report_step:
-            lab = resources.enter_context(Lab.start(progress=report_step))
-            environment = resources.enter_context(start_environment(lab, report_step))
+            environment = _start(resources, report_step, with_page=keep or not once)
             if keep or not once:
-                report_step("starting the report service")
-                resources.enter_context(serve_report_page(environment))
                 resources.enter_context(ship_logs(environment))
-            final = (
-                wait_for_final_figures(environment, seconds or DEADLINE, report_step)
-                if once
-                else None
-            )
-            alerting = (
-                None if once or as_json else _start_alerting(environment, resources, report_step)
-            )
+            if once:
+                final = wait_for_final_figures(environment, seconds or DEADLINE, report_step)
+            elif not as_json and missing_programs():
+                report_step(
+                    f"alerts are disabled: {' and '.join(missing_programs())} not installed"
+                )
+            elif not as_json:
+                report_step("starting Prometheus and Alertmanager")
+                alerting = resources.enter_context(run_alert_stack(environment))
         resources.callback(prepare_shutdown, interrupts, progress)
         if final is None:
             return _show_and_audit(
@@ -146,15 +152,46 @@ def _run(
         if audited and not final.missing and left >= _AUDIT_SECONDS:
             audit_traffic(environment)
         if keep:
-            _wait_for_signal(progress)
+            progress.print("everything keeps running; press Ctrl-C to exit")
+            with suppress(Interrupted):
+                wait_for_signal()
         return 1 if final.missing else 0
 
 
+def _run_scenario(interrupts: SignalInterrupts) -> None:
+    """Start everything, stop MirrorMaker 2 and start it again, and shut down.
+
+    On a terminal, the status page stays up until q or a signal.
+    """
+    progress, console = Console(stderr=True), Console()
+    with ExitStack() as resources:
+        with show_steps(progress, "starting the demo") as report_step:
+            environment = _start(resources, report_step, with_page=True)
+            report_step("starting Prometheus and Alertmanager")
+            alerting = resources.enter_context(run_alert_stack(environment))
+        resources.callback(prepare_shutdown, interrupts, progress)
+        stop_mirror(environment, alerting, console)
+        if console.is_terminal and "report" in environment.extra_urls:
+            _wait_for_exit(console)
+
+
+def _start(
+    resources: ExitStack, report_step: Callable[[str], None], *, with_page: bool
+) -> DemoEnvironment:
+    """Start lab, traffic and exporter, and *with_page* the report service."""
+    lab = resources.enter_context(Lab.start(progress=report_step))
+    environment = resources.enter_context(start_environment(lab, report_step))
+    if with_page:
+        report_step("starting the report service")
+        resources.enter_context(serve_report_page(environment))
+    return environment
+
+
 def _start_alerting(
-    environment: DemoEnvironment, resources: ExitStack, report_step: Callable[[str], None]
+    resources: ExitStack, environment: DemoEnvironment, report_step: Callable[[str], None]
 ) -> AlertStack | None:
-    if missing_programs():
-        report_step(f"alerts are disabled: {' and '.join(missing_programs())} not installed")
+    if missing := missing_programs():
+        report_step(f"alerts are disabled: {' and '.join(missing)} not installed")
         return None
     report_step("starting Prometheus and Alertmanager")
     return resources.enter_context(run_alert_stack(environment))
@@ -170,8 +207,14 @@ def _show_and_audit(
     audited: bool,
 ) -> int:
     code = 0
+    console = Console()
     try:
-        _show(environment, seconds, alerting, as_json=as_json)
+        if as_json:
+            write_json(environment, seconds)
+        elif console.is_terminal:
+            show_live(environment, console, seconds, alerting)
+        else:
+            write_lines(environment, console, seconds, alerting)
     except Interrupted as signal_received:
         if not audited or signal_received.number != signal.SIGINT:
             raise
@@ -183,22 +226,6 @@ def _show_and_audit(
     return code
 
 
-def _show(
-    environment: DemoEnvironment,
-    seconds: float | None,
-    alerting: AlertStack | None,
-    *,
-    as_json: bool,
-) -> None:
-    console = Console()
-    if as_json:
-        write_json(environment, seconds)
-    elif console.is_terminal:
-        show_live(environment, console, seconds, alerting)
-    else:
-        write_lines(environment, console, seconds, alerting)
-
-
 def _print(final: FinalFigures, *, as_json: bool, keep: bool) -> None:
     if as_json:
         json_line(final.figures)
@@ -208,16 +235,9 @@ def _print(final: FinalFigures, *, as_json: bool, keep: bool) -> None:
             title = Text("mm2slo demo: incomplete", style="bold red")
         # Without --keep, the addresses are about to close.
         footer = address_lines(final.figures) if keep else []
-        Console().print(screen(final.figures, title, footer))
+        Console().print(figures_table(final.figures, title), *footer, sep="\n")
     for what in final.missing:
         sys.stderr.write(f"missing: {what}\n")
-
-
-def _wait_for_signal(progress: Console) -> None:
-    """Wait for a signal."""
-    progress.print("everything keeps running; press Ctrl-C to exit")
-    with suppress(Interrupted):
-        wait_for_signal()
 
 
 def audit_traffic(environment: DemoEnvironment) -> None:
@@ -228,23 +248,21 @@ def audit_traffic(environment: DemoEnvironment) -> None:
     """
     try:
         environment.traffic.finish()
-        report = _audit(environment)
+        _audit(environment)
     except (UserError, KafkaOperationError) as problem:
         sys.stderr.write(f"the demo's traffic was not audited: {problem}\n")
-        return
     except ModuleNotFoundError as missing:
         sys.stderr.write(
             f"the demo's traffic was not audited: {missing.name} is not installed;"
             " run in a checkout of mm2slo: pip install '.[audit]'\n"
         )
-        return
-    _print_audit(report)
 
 
-def _audit(environment: DemoEnvironment) -> RunReport:
-    # Imported late: heavy, and needed only at the end.
+def _audit(environment: DemoEnvironment) -> None:
+    # Imported late: Spark is an extra, takes seconds to import, and is needed only at the end.
     from mm2slo_audit.audit_options import AuditOptions, TimeSpan
     from mm2slo_audit.audit_run import audit
+    from mm2slo_audit.report.terminal_report import print_report
     from mm2slo_audit.spark.spark_properties import SparkOptions
     from mm2slo_cli.audit import ResultLocations, open_ports
 
@@ -253,13 +271,8 @@ def _audit(environment: DemoEnvironment) -> RunReport:
     locations = ResultLocations(str(folder / "mm2slo.db"), str(folder / "records"))
     options = AuditOptions(span=TimeSpan(start=environment.started_at))
     with open_ports(environment.config, options, locations, SparkOptions()) as ports:
-        return audit(environment.config, options, ports)
-
-
-def _print_audit(report: RunReport) -> None:
-    from mm2slo_audit.report import terminal_report
-
-    terminal_report.print_report(Console(), report)
+        report = audit(environment.config, options, ports)
+    print_report(Console(), report)
 
 
 def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Console) -> None:
@@ -313,16 +326,10 @@ def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Con
             console.print(f"{'':10}{sentence}", highlight=False, markup=False)
 
 
-SCENARIOS: Final = {"stop-mirror": stop_mirror}
-
-_KEY_WAIT: Final = 3_600.0
-"""Seconds per wait for a key."""
-
-
-def check_options(scenario: str, *, once: bool, as_json: bool, keep: bool) -> None:
+def _check_scenario(scenario: str, *, once: bool, as_json: bool, keep: bool) -> None:
     """Raise UserError for an unknown scenario, conflicting options or missing programs."""
-    if scenario not in SCENARIOS:
-        raise UserError(f"unknown scenario {scenario!r}; expected {', '.join(SCENARIOS)}")
+    if scenario != _SCENARIO:
+        raise UserError(f"unknown scenario {scenario!r}; expected {_SCENARIO}")
     for option, given in {"--once": once, "--json": as_json, "--keep": keep}.items():
         if given:
             raise UserError(f"--scenario cannot be combined with {option}")
@@ -333,43 +340,14 @@ def check_options(scenario: str, *, once: bool, as_json: bool, keep: bool) -> No
         )
 
 
-def run_scenario(scenario: str, interrupts: SignalInterrupts) -> None:
-    """Start everything, run the scenario, and shut down.
-
-    On a terminal, the status page stays up until q or a signal.
-    """
-    progress = Console(stderr=True)
-    with ExitStack() as resources:
-        with show_steps(progress, "starting the demo") as report_step:
-            lab = resources.enter_context(Lab.start(progress=report_step))
-            environment = resources.enter_context(start_environment(lab, report_step))
-            report_step("starting the report service")
-            resources.enter_context(serve_report_page(environment))
-            report_step("starting Prometheus and Alertmanager")
-            alerting = resources.enter_context(run_alert_stack(environment))
-        resources.callback(prepare_shutdown, interrupts, progress)
-        console = Console()
-        SCENARIOS[scenario](environment, alerting, console)
-        if console.is_terminal and "report" in environment.extra_urls:
-            _wait_for_exit(console)
-
-
 def _wait_for_exit(console: Console) -> None:
     """Keep the status page up until q or a signal."""
     with Keyboard() as keys:
         if not keys.is_available:
             return
         console.print("\nThe page stays up; press q or Ctrl-C to exit.")
-        while keys.wait(_KEY_WAIT) != "q":
+        while keys.wait(3_600.0) != "q":
             pass
-
-
-_FLOWS: Final = 2
-_HEALTHY: Final = f"count(mm2_flow_state{{state=~'running|idle'}} == 1) == {_FLOWS}"
-_STOPPED: Final = 'count(mm2_flow_state{state="stopped"} == 1) > 0'
-_FIRING: Final = 'count(ALERTS{alertname="MM2FlowStopped",alertstate="firing"}) > 0'
-_TIMEOUT: Final = 120.0
-_POLL: Final = 0.2
 
 
 def _wait_for_messages(alerting: AlertStack, count: int, what: str) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_cli.demo_figures import NO_ACTIVITY, ActivityMeter, DemoFigures, flow_figures
-from mm2slo_cli.demo_traffic import CONSUMER_GROUPS, STREAMS, Traffic
 from mm2slo_cli.exporter import run_exporter
 from mm2slo_cli.service_process import SignalInterrupts
 from mm2slo_core.config.config_loader import load_config
@@ -22,6 +21,7 @@ from mm2slo_core.config.config_model import Config
 from mm2slo_core.log_redaction import JsonFormatter
 from mm2slo_exporter.service.exporter_service import Exporter
 from mm2slo_kafka.kafka_errors import translated
+from mm2slo_lab.lab_traffic import CONSUMER_GROUPS, STREAMS, Traffic
 from mm2slo_lab.running_lab import Lab
 
 if TYPE_CHECKING:

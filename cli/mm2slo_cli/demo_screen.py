@@ -1,40 +1,33 @@
-"""The live view of the demo, and its output as text or JSON lines.
+"""What the demo prints: a live table of its figures, lines of text, or lines of JSON.
 
-A panel per flow, 80 columns by 24 rows. The figures come from the caller; nothing here reads a
-cluster.
+The figures come from the caller; nothing here reads a cluster.
 """
-
-from __future__ import annotations
 
 import json
 import os
 import select
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Final, Self
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from mm2slo_cli.demo_environment import DemoEnvironment
+from mm2slo_cli.demo_figures import DemoFigures, FlowFigures, LatencyPercentiles
+from mm2slo_cli.demo_services import AlertStack
 from mm2slo_core.indicators.flow_state import FlowStateName
-from mm2slo_core.indicators.replication_lag import Headroom
 from mm2slo_exporter.web.flow_overview import duration
 
-if TYPE_CHECKING:
-    from mm2slo_cli.demo_environment import DemoEnvironment
-    from mm2slo_cli.demo_figures import DemoFigures, FlowFigures, GroupFigures, LatencyPercentiles
-    from mm2slo_cli.demo_services import AlertStack
-
-
-_REFRESH = 0.5
-_LINES_EVERY = 5.0
-_JSON_EVERY = 1.0
+_REFRESH: Final = 0.5
+_LINES_EVERY: Final = 5.0
+_JSON_EVERY: Final = 1.0
+"""Seconds."""
 
 
 def show_live(
@@ -43,15 +36,20 @@ def show_live(
     seconds: float | None,
     alerting: AlertStack | None = None,
 ) -> None:
-    """Show live figures until *seconds* have passed or q is pressed.
+    """Show the table and a status line until *seconds* have passed or q is pressed.
 
-    The title shows the newest Slack message of *alerting*.
+    Each new Slack message of *alerting* is a line above the table.
     """
+    messages = _SlackLines(console, alerting)
     start = time.monotonic()
+    _print_addresses(environment, console)
     with Keyboard() as keys, Live(console=console, auto_refresh=False) as live:
         while True:
             running = time.monotonic() - start
-            live.update(_frame(environment, running, alerting), refresh=True)
+            messages.print_new()
+            table = figures_table(environment.figures())
+            status = status_line(running, mm2_paused=environment.mm2_paused)
+            live.update(Group(table, status), refresh=True)
             if seconds is not None and running >= seconds:
                 return
             match keys.wait(_pause(_REFRESH, running, seconds)):
@@ -59,22 +57,6 @@ def show_live(
                     return
                 case "m":
                     environment.toggle_mm2()
-                case "t":
-                    environment.traffic.toggle()
-
-
-def _frame(
-    environment: DemoEnvironment, running: float, alerting: AlertStack | None
-) -> RenderableType:
-    title = Text("mm2slo demo", "bold", no_wrap=True, overflow="ellipsis")
-    message = None if alerting is None else alerting.newest_message
-    if message is None:
-        title.append(f"  two clusters and MirrorMaker 2, for {duration(running)}", "not bold dim")
-    else:
-        title.append("  Slack  ", "not bold dim").append(message)
-    keys = key_line(traffic=environment.traffic.is_writing, mm2_paused=environment.mm2_paused)
-    figures = environment.figures()
-    return screen(figures, title, [*address_lines(figures), keys])
 
 
 def write_lines(
@@ -87,19 +69,14 @@ def write_lines(
 
     Each new Slack message of *alerting* is a line as well.
     """
-    for line in address_lines(environment.figures()):
-        console.print(line, soft_wrap=True)
+    _print_addresses(environment, console)
     console.print("press Ctrl-C to exit")
-    last_message: str | None = None
+    messages = _SlackLines(console, alerting)
 
     def write(figures: DemoFigures) -> None:
         for flow in figures.flows:
             console.print(plain_line(flow), soft_wrap=True, highlight=False, markup=False)
-        nonlocal last_message
-        message = None if alerting is None else alerting.newest_message
-        if message != last_message:
-            last_message = message
-            console.print(f"Slack: {message}", soft_wrap=True, highlight=False, markup=False)
+        messages.print_new()
 
     _repeat(environment, write, _LINES_EVERY, seconds)
 
@@ -134,45 +111,57 @@ def _pause(every: float, running: float, seconds: float | None) -> float:
     return every if seconds is None else min(every, max(seconds - running, 0.0))
 
 
-WIDTH = 80
+class _SlackLines:
+    """Prints the newest Slack message of *alerting* once."""
 
-_COLOURS = {
+    def __init__(self, console: Console, alerting: AlertStack | None) -> None:
+        self._console = console
+        self._alerting = alerting
+        self._last: str | None = None
+
+    def print_new(self) -> None:
+        message = None if self._alerting is None else self._alerting.newest_message
+        if message != self._last:
+            self._last = message
+            self._console.print(f"Slack: {message}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _print_addresses(environment: DemoEnvironment, console: Console) -> None:
+    for line in address_lines(environment.figures()):
+        console.print(line, soft_wrap=True)
+
+
+WIDTH: Final = 80
+
+_COLOURS: Final = {
     FlowStateName.RUNNING: "green",
     FlowStateName.IDLE: "cyan",
     FlowStateName.STOPPED: "red",
     FlowStateName.UNKNOWN: "yellow",
 }
 
-_SILENT = 5.0
+_SILENT: Final = 5.0
 """Seconds without a probe after which its absence is shown: five intervals of the lab."""
-_NO_PAGE = "not installed: pip install '.[report]'"
-_NO_DATA = Text("no data yet", style="dim")
+_NO_PAGE: Final = "not installed: pip install '.[report]'"
+_NO_DATA: Final = Text("no data yet", style="dim")
 
 
-def screen(figures: DemoFigures, title: Text, footer: Iterable[Text]) -> RenderableType:
-    """Return the screen: title, a panel per flow, footer."""
-    return Group(
-        title,
-        *(flow_panel(flow) for flow in figures.flows),
-        *footer,
-    )
+def figures_table(figures: DemoFigures, title: Text | None = None) -> Table:
+    """Return a table of 80 columns: a row per measure, a column per flow."""
+    table = Table(title=title, title_justify="left", box=box.ROUNDED, width=WIDTH)
+    table.add_column("Flow", style="dim", no_wrap=True)
+    for flow in figures.flows:
+        table.add_column(flow.flow.label, ratio=1)
+    for measure, cell in _ROWS.items():
+        table.add_row(measure, *(cell(flow) for flow in figures.flows))
+    return table
 
 
-def flow_panel(flow: FlowFigures) -> Panel:
-    """Return the panel of a flow: state in the frame, figures inside."""
-    colour = _COLOURS[flow.state]
-    title = Text.assemble(
-        (f" {flow.flow.label} ", "bold"),
-        (f" {flow.state.value.upper()} ", f"bold reverse {colour}"),
-        (f" {_spaced(flow.reason)} ", colour),
-    )
-    return Panel(
-        Group(_grid(flow), _groups(flow)),
-        title=title,
-        title_align="left",
-        border_style=colour,
-        box=box.ROUNDED,
-        width=WIDTH,
+def status_line(running: float, *, mm2_paused: bool) -> Text:
+    """Return the keys of the live view and how long it has been running."""
+    mirror = "resume" if mm2_paused else "pause"
+    return Text(
+        f"m to {mirror} MirrorMaker 2, Ctrl-C or q to exit; running for {duration(running)}", "dim"
     )
 
 
@@ -202,78 +191,12 @@ def address_lines(figures: DemoFigures) -> list[Text]:
     return [page, exporter]
 
 
-def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
-    """Return the key bindings of the live view."""
+def _state(flow: FlowFigures) -> Text:
+    colour = _COLOURS[flow.state]
     return Text.assemble(
-        ("Try   ", "dim"),
-        ("m", "bold"),
-        f" {'resume' if mm2_paused else 'pause'} MirrorMaker 2   ",
-        ("t", "bold"),
-        f" {'pause' if traffic else 'start'} traffic   ",
-        ("Ctrl-C", "bold"),
-        " or ",
-        ("q", "bold"),
-        " to exit",
+        (f" {flow.state.value.upper()} ", f"bold reverse {colour}"),
+        (f" {_spaced(flow.reason)}", colour),
     )
-
-
-def _grid(flow: FlowFigures) -> Table:
-    grid = _table(11, 26, 10, 26)
-    grid.add_row(_label("Lag"), _lag(flow), _label("Rate"), _throughput(flow))
-    canary = _arrivals(flow.recent.canary, flow.canary_age)
-    heartbeat = _arrivals(flow.recent.heartbeat, flow.heartbeat_age)
-    if flow.heartbeats_disabled:
-        heartbeat = Text("disabled", style="dim")
-    grid.add_row(_label("Canary"), canary, _label("Heartbeat"), heartbeat)
-    grid.add_row(_label("Stalled"), _stalled(flow), _label("Retention"), _headroom(flow.headroom))
-    return grid
-
-
-def _groups(flow: FlowFigures) -> Table:
-    total, ready = len(flow.groups), flow.groups_ready
-    if not flow.groups:
-        waiting = _table(11, 64)
-        waiting.add_row(_label("Failover"), _waiting(flow))
-        return waiting
-    table = _table(11, 20, 43)
-    count = Text(f"{ready}/{total} ready", style="green" if ready == total else "red")
-    heads = [_label("Failover"), count] + [Text()] * total
-    for head, (name, group) in zip(heads, flow.groups.items(), strict=False):
-        table.add_row(head, *_group(name, group))
-    return table
-
-
-def _table(*widths: int) -> Table:
-    """A table with fixed column widths, so that the layout is stable."""
-    table = Table.grid(padding=(0, 1))
-    for width in widths:
-        table.add_column(width=width, no_wrap=True, overflow="ellipsis")
-    return table
-
-
-def _group(name: str, group: GroupFigures) -> tuple[Text, Text]:
-    mark = ("✔ ", "green") if group.ready else ("✘ ", "bold red")
-    detail = Text(f"re-reads {_redelivery(group)}, {_unreplicated(group)}")
-    if group.blocked:
-        detail = Text(f"blocked: {', '.join(map(_spaced, group.blocked))}", style="red")
-    return Text.assemble(mark, name), detail
-
-
-def _redelivery(group: GroupFigures) -> str:
-    lower, upper = group.redelivery_lower, group.redelivery_upper
-    if lower is None or upper is None:
-        return "unknown"
-    if lower == upper:
-        return f"{upper:,}"
-    return f"{lower:,} to {upper:,}"
-
-
-def _unreplicated(group: GroupFigures) -> str:
-    """What would be missing on the target if the source never came back."""
-    if group.unreplicated_records is None:
-        return "unreplicated unknown"
-    age = f" ({duration(group.unreplicated_seconds)})" if group.unreplicated_seconds else ""
-    return f"{group.unreplicated_records:,}{age} unreplicated"
 
 
 def _lag(flow: FlowFigures) -> Text:
@@ -289,13 +212,23 @@ def _throughput(flow: FlowFigures) -> Text:
     return _NO_DATA if rate is None else Text(f"{rate.source:,.0f}/s in, {rate.target:,.0f}/s out")
 
 
-def _arrivals(found: LatencyPercentiles | None, age: float | None) -> Text:
+def _canary(flow: FlowFigures) -> Text:
+    return _arrivals(flow.recent.canary, flow.canary_age)
+
+
+def _heartbeat(flow: FlowFigures) -> Text:
+    if flow.heartbeats_disabled:
+        return Text("disabled", style="dim")
+    return _arrivals(flow.recent.heartbeat, flow.heartbeat_age)
+
+
+def _arrivals(percentiles: LatencyPercentiles | None, age: float | None) -> Text:
     """Percentiles while probes arrive, else the time since the last one."""
     if age is not None and age >= _SILENT:
         return Text(f"none for {duration(age)}", style="bold red")
-    if found is None:
+    if percentiles is None:
         return _NO_DATA
-    return Text(f"p50 {_latency(found.p50)}, p99 {_latency(found.p99)}")
+    return Text(f"p50 {_latency(percentiles.p50)}, p99 {_latency(percentiles.p99)}")
 
 
 def _latency(seconds: float | None) -> str:
@@ -311,7 +244,8 @@ def _stalled(flow: FlowFigures) -> Text:
     return Text(text, style="bold red" if flow.stalled else "")
 
 
-def _headroom(headroom: Headroom | None) -> Text:
+def _retention(flow: FlowFigures) -> Text:
+    headroom = flow.headroom
     if headroom is None:
         return _NO_DATA
     if headroom.seconds is None:
@@ -319,13 +253,58 @@ def _headroom(headroom: Headroom | None) -> Text:
     return Text(f"{duration(headroom.seconds)} left ({headroom.limit.value})")
 
 
-def _waiting(flow: FlowFigures) -> Text:
-    waits = ", ".join(flow.waiting_for)
-    return Text(f"waiting for {waits}" if waits else "waiting for checkpoints", style="dim")
+def _failover(flow: FlowFigures) -> Text:
+    """Number of ready groups, and why the others are blocked."""
+    if not flow.groups:
+        waits = ", ".join(flow.waiting_for)
+        return Text(f"waiting for {waits or 'checkpoints'}", style="dim")
+    total, ready = len(flow.groups), flow.groups_ready
+    cell = Text(f"{ready}/{total} ready", style="green" if ready == total else "red")
+    for name, group in flow.groups.items():
+        if group.blocked:
+            cell.append(f"\n{name} blocked: {', '.join(map(_spaced, group.blocked))}")
+    return cell
 
 
-def _label(text: str) -> Text:
-    return Text(text, style="dim")
+def _redelivery(flow: FlowFigures) -> Text:
+    """Records that each group would read again after a failover."""
+    lines = []
+    for name, group in flow.groups.items():
+        lower, upper = group.redelivery_lower, group.redelivery_upper
+        if lower is None or upper is None:
+            records = "unknown"
+        else:
+            records = f"{upper:,}" if lower == upper else f"{lower:,} to {upper:,}"
+        lines.append(f"{records} for {name}")
+    if not lines:
+        return _NO_DATA
+    return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+
+
+def _unreplicated(flow: FlowFigures) -> Text:
+    """Records that the group with the most would miss if the source never came back."""
+    known = [group for group in flow.groups.values() if group.unreplicated_records is not None]
+    if not flow.groups:
+        return _NO_DATA
+    if len(known) < len(flow.groups):
+        return Text("unknown")
+    worst = max(known, key=lambda group: group.unreplicated_records or 0)
+    age = f" ({duration(worst.unreplicated_seconds)})" if worst.unreplicated_seconds else ""
+    return Text(f"{worst.unreplicated_records:,}{age}")
+
+
+_ROWS: Final[dict[str, Callable[[FlowFigures], Text]]] = {
+    "State": _state,
+    "Lag": _lag,
+    "Rate": _throughput,
+    "Canary": _canary,
+    "Heartbeat": _heartbeat,
+    "Stalled": _stalled,
+    "Retention": _retention,
+    "Failover": _failover,
+    "Re-reads": _redelivery,
+    "Unreplicated": _unreplicated,
+}
 
 
 def _spaced(label: str) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_alerts.alert_files import ALERTMANAGER, SLACK_TEMPLATE, generated
 from mm2slo_alerts.alert_rules import Scale
 from mm2slo_alerts.message_preview import unescaped
-from mm2slo_cli.demo_stubs import SlackStub, hec_stub
 from mm2slo_core.config.alerting_config import SlackChannel
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.logship_config import LogshipConfig
@@ -30,6 +29,7 @@ from mm2slo_lab.lab_monitoring import (
     is_installed,
     prometheus,
 )
+from mm2slo_lab.receiver_stubs import SlackStub, hec_stub
 
 if TYPE_CHECKING:
     from mm2slo_cli.demo_environment import DemoEnvironment

@@ -22,8 +22,8 @@ from store_specs import postgres_server
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.demo_traffic import STREAMS
 from mm2slo_lab.lab_data import DataAdmin
+from mm2slo_lab.lab_traffic import STREAMS
 from mm2slo_lab.managed_process import wait_for
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("compose")]

@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 
 from mm2slo_cli.compose_demo import create_secret_files, slack_page
-from mm2slo_cli.demo_stubs import SlackStub, hec_stub
+from mm2slo_lab.receiver_stubs import SlackStub, hec_stub
 from mm2slo_logship.hec_client import Connection, HecClient, HecTokenFile
 from mm2slo_logship.hec_protocol import envelope, envelope_start
 

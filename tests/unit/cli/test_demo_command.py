@@ -12,11 +12,11 @@ import pytest
 from mm2slo_cli.demo import run
 from mm2slo_cli.demo_environment import StabilityCheck
 from mm2slo_cli.demo_figures import DemoFigures, DemoTopicFigures, FlowFigures, GroupFigures
-from mm2slo_cli.demo_traffic import CONSUMER_GROUPS, STREAMS, Pace, next_commits
 from mm2slo_cli.service_process import Interrupted, interrupt_on_signals
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
+from mm2slo_lab.lab_traffic import CONSUMER_GROUPS, STREAMS, Pace, next_commits
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, Group
 from rich.text import Text
 
 from mm2slo_cli.demo_figures import (
@@ -16,7 +16,7 @@ from mm2slo_cli.demo_figures import (
     RecentActivity,
     RecentThroughput,
 )
-from mm2slo_cli.demo_screen import address_lines, flow_panel, key_line, plain_line, screen
+from mm2slo_cli.demo_screen import figures_table, plain_line, status_line
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.indicators.replication_lag import Headroom, RetentionLimit
 from mm2slo_core.topology import Flow
@@ -63,13 +63,18 @@ def rendered(what: object, width: int = 80) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
+def table(*flows: FlowFigures) -> str:
+    return "\n".join(rendered(figures_table(DemoFigures(flows, URLS, {}))))
+
+
 @pytest.mark.parametrize("flows", [(LARGE, LARGE), (EMPTY, EMPTY), (LARGE, EMPTY)])
-def test_screen_fits_80_by_24_terminal(flows: tuple[FlowFigures, ...]) -> None:
+def test_table_with_status_line_fits_80_by_24_terminal(flows: tuple[FlowFigures, ...]) -> None:
     figures = DemoFigures(flows, URLS, {})
-    footer = [*address_lines(figures), key_line(traffic=True, mm2_paused=False)]
-    lines = rendered(screen(figures, Text("mm2slo demo"), footer))
+    status = status_line(359_000.0, mm2_paused=True)
+    lines = rendered(Group(figures_table(figures, Text("mm2slo demo: incomplete")), status))
     assert len(lines) <= 23  # one row stays free for the cursor
-    assert max(map(cell_len, lines)) <= 80
+    assert max(map(cell_len, lines)) == 80
+    assert lines[-1] == "m to resume MirrorMaker 2, Ctrl-C or q to exit; running for 4.2 d"
 
 
 @pytest.mark.parametrize("figures", [LARGE, EMPTY])
@@ -78,78 +83,74 @@ def test_plain_line_fits_80_columns(figures: FlowFigures) -> None:
 
 
 @pytest.mark.parametrize("state", FlowStateName)
-def test_panel_title_names_state_and_reason(state: FlowStateName) -> None:
-    (title, *_) = rendered(flow_panel(replace(LARGE, state=state)))
-    assert f" us->eu  {state.value.upper()}  position advances " in title
+def test_table_names_flow_state_and_reason(state: FlowStateName) -> None:
+    text = table(replace(LARGE, state=state))
+    assert "│ us->eu " in text
+    assert f" {state.value.upper()}  position advances " in text
 
 
-def test_panel_without_figures_shows_no_data_yet() -> None:
-    text = "\n".join(rendered(flow_panel(EMPTY)))
-    assert text.count("no data yet") == 6
+def test_table_without_figures_shows_no_data_yet() -> None:
+    text = table(EMPTY)
+    assert text.count("no data yet") == 8
     assert "waiting for mm2-offset-syncs.us.internal on eu" in text
     assert " 0 " not in text
 
 
-def test_panel_without_recent_canaries_shows_their_age() -> None:
-    figures = replace(LARGE, canary_age=28.0, heartbeat_age=4.9)
-    text = "\n".join(rendered(flow_panel(figures)))
-    assert "Canary      none for 28 s" in text
-    assert "Heartbeat  p50 1 ms, p99 3 min" in text
+def test_table_without_recent_canaries_shows_their_age() -> None:
+    text = table(replace(LARGE, canary_age=28.0, heartbeat_age=4.9))
+    assert "Canary       │ none for 28 s" in text
+    assert "Heartbeat    │ p50 1 ms, p99 3 min" in text
 
 
 @pytest.mark.parametrize(
     ("lower", "upper", "expected"),
     [
-        (0, 0, "re-reads 0, unreplicated unknown"),
-        (7, 7, "re-reads 7, unreplicated unknown"),
-        (0, 1200, "re-reads 0 to 1,200, unreplicated unknown"),
-        (None, None, "re-reads unknown, unreplicated unknown"),
+        (0, 0, "0 for a"),
+        (7, 7, "7 for a"),
+        (0, 1200, "0 to 1,200 for a"),
+        (None, None, "unknown for a"),
     ],
 )
-def test_ready_group_shows_redelivery_range(
+def test_table_shows_redelivery_range_of_group(
     lower: int | None, upper: int | None, expected: str
 ) -> None:
     group = replace(READY, redelivery_lower=lower, redelivery_upper=upper)
-    assert expected in "\n".join(rendered(flow_panel(replace(LARGE, groups={"a": group}))))
+    text = table(replace(LARGE, groups={"a": group}))
+    assert f"Re-reads     │ {expected} " in text
+    assert "Unreplicated │ unknown " in text
 
 
 @pytest.mark.parametrize(
     ("records", "seconds", "expected"),
-    [
-        (0, 0.0, "re-reads 29, 0 unreplicated"),
-        (1183, 20.0, "re-reads 29, 1,183 (20 s) unreplicated"),
-        (1183, None, "re-reads 29, 1,183 unreplicated"),
-    ],
+    [(0, 0.0, "0"), (1183, 20.0, "1,183 (20 s)"), (1183, None, "1,183")],
 )
-def test_ready_group_shows_unreplicated_records(
+def test_table_shows_largest_unreplicated_records_of_groups(
     records: int, seconds: float | None, expected: str
 ) -> None:
-    group = GroupFigures(
-        ready=True,
+    group = replace(
+        READY,
         redelivery_lower=29,
         redelivery_upper=29,
-        blocked=(),
         unreplicated_records=records,
         unreplicated_seconds=seconds,
     )
-    assert expected in "\n".join(rendered(flow_panel(replace(LARGE, groups={"a": group}))))
+    none = replace(READY, unreplicated_records=0, unreplicated_seconds=0.0)
+    text = table(replace(LARGE, groups={"a": none, "b": group, "c": none}))
+    assert "29 for b " in text
+    assert f"Unreplicated │ {expected} " in text
 
 
-def test_blocked_group_shows_reason() -> None:
+def test_table_shows_number_of_ready_groups_and_reason_of_blocked_one() -> None:
     group = replace(READY, ready=False, blocked=("no_checkpoint",))
-    text = "\n".join(rendered(flow_panel(replace(LARGE, groups={"a": group, "b": READY}))))
+    text = table(replace(LARGE, groups={"a": group, "b": READY}))
     assert "1/2 ready" in text
-    assert "blocked: no checkpoint" in text
+    assert "a blocked: no checkpoint" in text
 
 
 @pytest.mark.parametrize(
-    ("traffic", "paused", "expected"),
-    [
-        (True, False, "m pause MirrorMaker 2   t pause traffic"),
-        (False, True, "m resume MirrorMaker 2   t start traffic"),
-    ],
+    ("paused", "expected"),
+    [(False, "m to pause MirrorMaker 2"), (True, "m to resume MirrorMaker 2")],
 )
-def test_key_line_shows_next_actions(traffic: bool, paused: bool, expected: str) -> None:
-    line = key_line(traffic=traffic, mm2_paused=paused).plain
-    assert expected in line
-    assert "Ctrl-C or q to exit" in line
+def test_status_line_shows_what_the_keys_do(paused: bool, expected: str) -> None:
+    line = status_line(12.0, mm2_paused=paused).plain
+    assert line == f"{expected}, Ctrl-C or q to exit; running for 12 s"

@@ -1,7 +1,5 @@
 """Produces the demo's records and commits offsets of its consumer groups."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -26,6 +24,54 @@ Ends = dict[tuple[str, str], dict[int, int]]
 """Next offsets by partition, by (cluster, topic)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A topic and the records per second produced to it."""
+
+    cluster: str
+    topic: str
+    partitions: int
+    rate: float
+
+
+class Pace(StrEnum):
+    """How far a consumer group lags."""
+
+    HEAD = "head"  # commits the newest record
+    BEHIND = "behind"  # commits about a second late
+    IDLE = "idle"  # committed once and stopped
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroup:
+    """A consumer group of one topic."""
+
+    cluster: str
+    topic: str
+    group: str
+    pace: Pace
+
+
+STREAMS: Final = (
+    Stream("us", "orders", partitions=3, rate=40),
+    Stream("us", "payments", partitions=2, rate=20),
+    Stream("eu", "orders", partitions=3, rate=15),
+    Stream("eu", "clicks", partitions=4, rate=80),
+)
+
+CONSUMER_GROUPS: Final = (
+    ConsumerGroup("us", "orders", "order-service", Pace.HEAD),
+    ConsumerGroup("us", "payments", "fraud-check", Pace.BEHIND),
+    ConsumerGroup("us", "orders", "monthly-report", Pace.IDLE),
+    ConsumerGroup("eu", "clicks", "recommendations", Pace.HEAD),
+    ConsumerGroup("eu", "orders", "invoicing", Pace.BEHIND),
+    ConsumerGroup("eu", "clicks", "ad-hoc-analysis", Pace.IDLE),
+)
+
+BEHIND_RECORDS: Final = 10
+"""Lag of a group in records per partition."""
+
+
 class Traffic:
     """Produces and commits in two background threads; a context manager.
 
@@ -47,8 +93,6 @@ class Traffic:
         }
         self._ends: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         self._committed: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        self._writing = threading.Event()
-        self._writing.set()
         self._stopping = threading.Event()
         self._producing = threading.Thread(target=self._produce, name="demo-produce")
         self._committing = threading.Thread(target=self._commit, name="demo-commit")
@@ -62,18 +106,6 @@ class Traffic:
         self._stop()
         for producer in self._producers.values():
             producer.close(timeout=0.0)
-
-    @property
-    def is_writing(self) -> bool:
-        """Whether records are being produced."""
-        return self._writing.is_set()
-
-    def toggle(self) -> None:
-        """Pause or resume producing."""
-        if self.is_writing:
-            self._writing.clear()
-        else:
-            self._writing.set()
 
     def finish(self) -> Mapping[tuple[str, str], int]:
         """Stop for good; returns the sum of end offsets by (cluster, topic).
@@ -106,8 +138,7 @@ class Traffic:
             now = time.monotonic()
             elapsed, before = now - before, now
             for index, stream in enumerate(self._streams):
-                # Records missed during a pause are not produced later.
-                due[index] += stream.rate * elapsed if self.is_writing else 0.0
+                due[index] += stream.rate * elapsed
                 while due[index] >= 1:
                     due[index] -= 1
                     self._send(stream, numbers[index])
@@ -159,51 +190,3 @@ def next_commits(pace: Pace, ends: Mapping[int, int], known: Mapping[int, int]) 
         for partition, end in ends.items()
         if end - behind > known.get(partition, 0) and not (pace is Pace.IDLE and partition in known)
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A topic and the records per second produced to it."""
-
-    cluster: str
-    topic: str
-    partitions: int
-    rate: float
-
-
-class Pace(StrEnum):
-    """How far a consumer group lags."""
-
-    HEAD = "head"  # commits the newest record
-    BEHIND = "behind"  # commits about a second late
-    IDLE = "idle"  # committed once and stopped
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumerGroup:
-    """A consumer group of one topic."""
-
-    cluster: str
-    topic: str
-    group: str
-    pace: Pace
-
-
-STREAMS: Final = (
-    Stream("us", "orders", partitions=3, rate=40),
-    Stream("us", "payments", partitions=2, rate=20),
-    Stream("eu", "orders", partitions=3, rate=15),
-    Stream("eu", "clicks", partitions=4, rate=80),
-)
-
-CONSUMER_GROUPS: Final = (
-    ConsumerGroup("us", "orders", "order-service", Pace.HEAD),
-    ConsumerGroup("us", "payments", "fraud-check", Pace.BEHIND),
-    ConsumerGroup("us", "orders", "monthly-report", Pace.IDLE),
-    ConsumerGroup("eu", "clicks", "recommendations", Pace.HEAD),
-    ConsumerGroup("eu", "orders", "invoicing", Pace.BEHIND),
-    ConsumerGroup("eu", "clicks", "ad-hoc-analysis", Pace.IDLE),
-)
-
-BEHIND_RECORDS: Final = 10
-"""Lag of a group in records per partition."""

@@ -1,7 +1,5 @@
 """Stand-ins for Slack's incoming webhook and Splunk's HTTP Event Collector."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import ssl
@@ -15,6 +13,19 @@ from typing import Any, Final, Self
 
 _PATH = "/services/demo"
 _LARGEST = 1 << 20
+
+
+class StubHandler(BaseHTTPRequestHandler):
+    """Subclasses define `do_GET` and `do_POST`."""
+
+    def answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_arguments: object) -> None:
+        """Suppress log lines: the terminal shows the demo, or what was received."""
 
 
 class SlackStub:
@@ -145,16 +156,3 @@ def _hec_handler(
             self.answer(HTTPStatus.OK, page(), "text/plain; charset=utf-8")
 
     return Handler
-
-
-class StubHandler(BaseHTTPRequestHandler):
-    """Subclasses define `do_GET` and `do_POST`."""
-
-    def answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_arguments: object) -> None:
-        """Suppress log lines: the terminal shows the demo, or what was received."""
