@@ -7,7 +7,6 @@ checks that files are current and that promtool and amtool accept them.
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -32,19 +31,13 @@ from mm2slo_alerts.message_preview import sample_alert
 from mm2slo_cli import monitoring_tools
 from mm2slo_cli.config_files import read_config, stale_files, write_file
 from mm2slo_cli.config_options import CONFIG_OR_DEFAULTS, ConfigSource, config_options
-from mm2slo_cli.main import PASS_THROUGH, run_sub_app
+from mm2slo_cli.main import PASS_THROUGH, new_app, run_nested
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError
 
 FOLDER = Path("alerts/generated")
 
-alerts_app = typer.Typer(
-    name="alerts",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
-)
+alerts_app = new_app(name="alerts", no_args_is_help=True)
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the files.")]
 
 _Factor = Annotated[
@@ -118,23 +111,13 @@ def check(source: ConfigSource, out: _Out = FOLDER, scale: _Factor = 1.0) -> Non
 @alerts_app.command(context_settings=PASS_THROUGH)
 def preview(context: typer.Context) -> None:
     """Show an alert's Slack message."""
-    _run("preview", context)
+    run_nested("alerts", "preview", context)
 
 
 @alerts_app.command(context_settings=PASS_THROUGH)
 def test(context: typer.Context) -> None:
     """Run promtool's tests of the alerts."""
-    _run("test", context)
-
-
-def _run(name: str, context: typer.Context) -> None:
-    """Run the function *name* of `mm2slo_cli.alerts_<name>` as a command."""
-    module = import_module(f"mm2slo_cli.alerts_{name}")
-    app = typer.Typer(
-        pretty_exceptions_enable=False, pretty_exceptions_show_locals=False, add_completion=False
-    )
-    app.command()(getattr(module, name))
-    run_sub_app(app, f"alerts {name}", context)
+    run_nested("alerts", "test", context)
 
 
 def _read(source: ConfigSource) -> Config | None:

@@ -2,8 +2,6 @@
 
 # ruff: noqa: PT028 - a command called test, no test
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,14 @@ from mm2slo_alerts.alert_files import ALERT_RULES, RECORDING_RULES
 from mm2slo_alerts.promtool_tests import RULES, SUFFIX, RuleTest
 from mm2slo_cli import monitoring_tools
 from mm2slo_core.user_errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFiles:
+    """The generated rule files, as read from YAML."""
+
+    alerts: Mapping[str, Any]
+    recording: Mapping[str, Any]
 
 
 def test(
@@ -68,14 +74,6 @@ def _has_failure(rules: RuleFiles, tests: Sequence[RuleTest], console: Console) 
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
-@dataclass(frozen=True, slots=True)
-class RuleFiles:
-    """The generated rule files, as read from YAML."""
-
-    alerts: Mapping[str, Any]
-    recording: Mapping[str, Any]
 
 
 def read_rules(folder: Path) -> RuleFiles:

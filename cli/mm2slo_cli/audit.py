@@ -31,6 +31,7 @@ from mm2slo_audit.spark.spark_preparation import write_summary
 from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
+from mm2slo_cli.main import new_app
 from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, log_to_file
 from mm2slo_cli.terminal_progress import parse_key_values, show_steps
 from mm2slo_core.audit.audit_conclusion import DuplicateLimit
@@ -53,12 +54,7 @@ class FailOn(StrEnum):
     DUPLICATES = "duplicates"
 
 
-audit_app = typer.Typer(
-    name="audit",
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
-)
+audit_app = new_app(name="audit")
 
 
 @audit_app.callback(invoke_without_command=True)

@@ -23,6 +23,7 @@ from rich.console import Console
 from mm2slo_cli.alerts_preview import MESSAGE_WIDTH, show_slack_message
 from mm2slo_cli.config_files import read_config, write_file
 from mm2slo_cli.config_options import ConfigSource
+from mm2slo_cli.main import new_app
 from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, wait_for_signal
 from mm2slo_cli.terminal_progress import kafka_errors_as_user_errors
 from mm2slo_core.config.service_config import parse_listen
@@ -30,13 +31,7 @@ from mm2slo_lab.lab_data import DataAdmin
 from mm2slo_lab.lab_traffic import CONSUMER_GROUPS, STREAMS, Traffic
 from mm2slo_lab.receiver_stubs import SlackStub, hec_stub
 
-compose_demo_app = typer.Typer(
-    name="compose-demo",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
-)
+compose_demo_app = new_app(name="compose-demo", no_args_is_help=True)
 
 
 @compose_demo_app.callback()

@@ -8,18 +8,13 @@ from rich.console import Console
 
 from mm2slo_cli.config_files import read_config, stale_files, write_file
 from mm2slo_cli.config_options import CONFIG_OR_DEFAULTS, ConfigSource, config_options
+from mm2slo_cli.main import new_app
 from mm2slo_core.config.config_model import Config
 from mm2slo_dashboards.dashboard_files import generate_files
 
 FOLDER = Path("dashboards/generated")
 
-dashboards_app = typer.Typer(
-    name="dashboards",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
-)
+dashboards_app = new_app(name="dashboards", no_args_is_help=True)
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 
 

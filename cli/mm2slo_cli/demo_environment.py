@@ -3,15 +3,14 @@
 Figures are compared exactly, so they must be complete and stable.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from mm2slo_cli.demo_figures import NO_ACTIVITY, ActivityMeter, DemoFigures, flow_figures
 from mm2slo_cli.exporter import run_exporter
@@ -23,10 +22,6 @@ from mm2slo_exporter.service.exporter_service import Exporter
 from mm2slo_kafka.kafka_errors import translated
 from mm2slo_lab.lab_traffic import CONSUMER_GROUPS, STREAMS, Traffic
 from mm2slo_lab.running_lab import Lab
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 # Shorter than the defaults of five to thirty seconds, since the demo is interactive.
 _EXPORTER = {

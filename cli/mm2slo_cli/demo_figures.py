@@ -3,8 +3,6 @@
 Throughput and latency of a flow are those of its recent counters and histograms.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -19,6 +17,22 @@ from mm2slo_exporter.state.flow_report import FlowReport, GroupState, LatencyHis
 
 ALIVE = frozenset({FlowStateName.RUNNING, FlowStateName.IDLE})
 GROUPS_EXPECTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RecentThroughput:
+    """Records per second, produced to the source and replicated to the target."""
+
+    source: float
+    target: float
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyPercentiles:
+    """Percentiles in seconds; None if above the last bucket bound."""
+
+    p50: float | None
+    p99: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +238,6 @@ _LATENCY_WINDOW = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class RecentThroughput:
-    """Records per second, produced to the source and replicated to the target."""
-
-    source: float
-    target: float
-
-
-@dataclass(frozen=True, slots=True)
 class _Sample:
     at: float
     source: int
@@ -294,14 +300,6 @@ def _counts(histogram: LatencyHistogram | None) -> tuple[int, ...]:
 def _less(now: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
     """The difference per bucket; a histogram that did not exist before started at 0."""
     return tuple(a - b for a, b in zip(now, before, strict=True)) if before else now
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyPercentiles:
-    """Percentiles in seconds; None if above the last bucket bound."""
-
-    p50: float | None
-    p99: float | None
 
 
 def latency_percentiles(counts: tuple[int, ...]) -> LatencyPercentiles | None:

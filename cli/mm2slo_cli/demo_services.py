@@ -4,19 +4,18 @@ Prometheus and Alertmanager with the generated files, the report service with it
 store, and the log shipper with a stand-in for Splunk.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mm2slo_alerts.alert_files import ALERTMANAGER, SLACK_TEMPLATE, generated
 from mm2slo_alerts.alert_rules import Scale
 from mm2slo_alerts.message_preview import unescaped
+from mm2slo_cli.demo_environment import DemoEnvironment
 from mm2slo_core.config.alerting_config import SlackChannel
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.logship_config import LogshipConfig
@@ -30,10 +29,6 @@ from mm2slo_lab.lab_monitoring import (
     prometheus,
 )
 from mm2slo_lab.receiver_stubs import SlackStub, hec_stub
-
-if TYPE_CHECKING:
-    from mm2slo_cli.demo_environment import DemoEnvironment
-
 
 SCALE: Final = Scale(1 / 15)
 """The demo is interactive: one minute of the rules becomes four seconds."""

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from mm2slo_cli import mirror_config_files as mm2
+from mm2slo_cli.main import new_app
 from mm2slo_cli.mirror_config_files import mirror_files, name_by_form, read_valid_setups
 from mm2slo_core.config.config_loader import BaseConfig
 from mm2slo_core.mm2_config.config_overlay import combine_setups
@@ -18,7 +19,7 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_inspection import ClusterInspection
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
-diff_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+diff_app = new_app()
 _UNRELATED = {"no-flow", "unsupported-authentication"}
 _MOST_NAMES = 20
 

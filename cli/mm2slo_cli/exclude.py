@@ -28,6 +28,7 @@ from mm2slo_cli.exclusion_effects import (
     refuse_missing_folder,
     silence_obstacle,
 )
+from mm2slo_cli.main import new_app
 from mm2slo_cli.time_options import format_time, parse_time
 from mm2slo_core.catalogue.promql import duration
 from mm2slo_core.config.config_model import Config
@@ -49,12 +50,9 @@ from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_store.store import Store
 
-exclude_app = typer.Typer(
+exclude_app = new_app(
     name="exclude",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
     help="Planned maintenance: its events are counted as excluded, neither good nor bad.",
 )
 _HINT: Final = "give --reload-url"

@@ -4,8 +4,6 @@ Used by `mm2slo exclude` and the report service after the store has changed. A f
 prevent the others. Silences use Alertmanager's API, version 2.
 """
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json
@@ -17,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
@@ -31,9 +29,86 @@ from mm2slo_core.objectives.exclusion import Exclusion, matching_flows
 from mm2slo_core.objectives.objective import DEFAULT_WINDOW
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.store import Store
 
-if TYPE_CHECKING:
-    from mm2slo_store.store import Store
+_TIMEOUT_S: Final = 10.0
+
+
+_MAX_SHOWN: Final = 300
+
+
+class HttpStatusError(UserError):
+    """The server responded with an error status; `body` is the whole response."""
+
+    def __init__(self, text: str, status: int, body: str = "") -> None:
+        super().__init__(text)
+        self.status = status
+        self.body = body
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringApi:
+    """Base URL and credentials of a server; `str` and `repr` show no credentials."""
+
+    name: str
+    base: str
+    _authorization: str | None = None
+
+    @classmethod
+    def of(cls, name: str, option: str, url: str) -> Self:
+        """Parse *url*, for example `http://user:password@host:9093/prefix`.
+
+        Raises UserError, naming *option*, when it is not an HTTP URL.
+        """
+        try:
+            parts = urlsplit(escape_credentials(url.strip()))
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or parts.query or parts.fragment:
+            # Not repeated: it may contain a password.
+            raise UserError(f"{option} is not an HTTP URL: use for example http://127.0.0.1:9093")
+        host = parts.netloc.rpartition("@")[2]
+        authorization = None
+        if parts.username is not None:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            authorization = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        return cls(name, f"{parts.scheme}://{host}{parts.path.rstrip('/')}", authorization)
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.base}"
+
+    def __repr__(self) -> str:
+        return f"Server({self})"
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """Send a request; returns the JSON of the response, or None if it is empty.
+
+        Raises HttpStatusError for an error status, UserError when there is no usable response.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(self.base + path, data=data, method=method)
+        request.add_header("Accept", "application/json")
+        if data is not None:
+            request.add_header("Content-Type", "application/json")
+        if self._authorization is not None:
+            request.add_header("Authorization", self._authorization)
+        try:
+            with urlopen(request, timeout=_TIMEOUT_S) as response:
+                text = response.read()
+        except HTTPError as error:
+            message = error.read().decode(errors="replace")
+            brief = " ".join(message.split())[:_MAX_SHOWN]
+            text = f"{self} returned HTTP {error.code}: {brief}".strip()
+            raise HttpStatusError(text, error.code, message) from None
+        except (URLError, OSError, http.client.HTTPException) as error:
+            reason = error.reason if isinstance(error, URLError) else error
+            why = str(reason) or type(reason).__name__
+            raise UserError(f"{self} is unreachable: {why}; check the URL") from None
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            raise UserError(f"{self} returned a response that is not JSON: check the URL") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +129,7 @@ class ExclusionTargets:
         rules_file: Path | None = None,
         prometheus: MonitoringApi | None = None,
         alertmanager_url: str | None = None,
-    ) -> ExclusionTargets:
+    ) -> Self:
         """Return those of the configuration, with overrides. Raises UserError for a bad URL."""
         alertmanager = alertmanager_url or loaded.alerting.links.alertmanager
         return cls(
@@ -363,81 +438,3 @@ def _moment(epoch_ms: int) -> str:
 
 def _comment(exclusion: Exclusion) -> str:
     return f"mm2slo exclusion {exclusion.id}: {exclusion.reason}"
-
-
-_TIMEOUT_S: Final = 10.0
-_MAX_SHOWN: Final = 300
-
-
-class HttpStatusError(UserError):
-    """The server responded with an error status; `body` is the whole response."""
-
-    def __init__(self, text: str, status: int, body: str = "") -> None:
-        super().__init__(text)
-        self.status = status
-        self.body = body
-
-
-@dataclass(frozen=True, slots=True)
-class MonitoringApi:
-    """Base URL and credentials of a server; `str` and `repr` show no credentials."""
-
-    name: str
-    base: str
-    _authorization: str | None = None
-
-    @classmethod
-    def of(cls, name: str, option: str, url: str) -> MonitoringApi:
-        """Parse *url*, for example `http://user:password@host:9093/prefix`.
-
-        Raises UserError, naming *option*, when it is not an HTTP URL.
-        """
-        try:
-            parts = urlsplit(escape_credentials(url.strip()))
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable or parts.query or parts.fragment:
-            # Not repeated: it may contain a password.
-            raise UserError(f"{option} is not an HTTP URL: use for example http://127.0.0.1:9093")
-        host = parts.netloc.rpartition("@")[2]
-        authorization = None
-        if parts.username is not None:
-            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            authorization = f"Basic {base64.b64encode(pair.encode()).decode()}"
-        return cls(name, f"{parts.scheme}://{host}{parts.path.rstrip('/')}", authorization)
-
-    def __str__(self) -> str:
-        return f"{self.name} at {self.base}"
-
-    def __repr__(self) -> str:
-        return f"Server({self})"
-
-    def call(self, method: str, path: str, body: object = None) -> Any:
-        """Send a request; returns the JSON of the response, or None if it is empty.
-
-        Raises HttpStatusError for an error status, UserError when there is no usable response.
-        """
-        data = None if body is None else json.dumps(body).encode()
-        request = Request(self.base + path, data=data, method=method)
-        request.add_header("Accept", "application/json")
-        if data is not None:
-            request.add_header("Content-Type", "application/json")
-        if self._authorization is not None:
-            request.add_header("Authorization", self._authorization)
-        try:
-            with urlopen(request, timeout=_TIMEOUT_S) as response:
-                text = response.read()
-        except HTTPError as error:
-            message = error.read().decode(errors="replace")
-            brief = " ".join(message.split())[:_MAX_SHOWN]
-            text = f"{self} returned HTTP {error.code}: {brief}".strip()
-            raise HttpStatusError(text, error.code, message) from None
-        except (URLError, OSError, http.client.HTTPException) as error:
-            reason = error.reason if isinstance(error, URLError) else error
-            why = str(reason) or type(reason).__name__
-            raise UserError(f"{self} is unreachable: {why}; check the URL") from None
-        try:
-            return json.loads(text) if text else None
-        except ValueError:
-            raise UserError(f"{self} returned a response that is not JSON: check the URL") from None

@@ -8,6 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from mm2slo_cli.main import new_app
 from mm2slo_cli.terminal_progress import (
     count_progress,
     kafka_errors_as_user_errors,
@@ -24,12 +25,10 @@ from mm2slo_lab.lab_topology import DEFAULT_VERSION, LabEngine, LabSecurity, Lab
 from mm2slo_lab.managed_process import HOST, ManagedProcess
 from mm2slo_lab.running_lab import Lab
 
-lab_app = typer.Typer(
+lab_app = new_app(
     name="lab",
     help="Run Kafka clusters and MirrorMaker 2 on this machine, for experiments and tests.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
 )
 fault_app = typer.Typer(name="fault", help="Inject or clear a fault.", no_args_is_help=True)
 lab_app.add_typer(fault_app)

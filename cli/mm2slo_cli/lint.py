@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mm2slo_cli import mirror_config_files as mm2
+from mm2slo_cli.main import new_app
 from mm2slo_cli.mirror_config_files import mirror_files, name_by_form, read_setups
 from mm2slo_core.config.config_document import ConfigError
 from mm2slo_core.config.config_loader import BaseConfig
@@ -21,7 +22,7 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
-lint_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+lint_app = new_app()
 _EXIT_CODES = {FindingSeverity.ERROR: 2, FindingSeverity.WARNING: 1, FindingSeverity.INFO: 0}
 _TOPIC_SETTINGS = ("cleanup.policy", "max.message.bytes", "retention.bytes", "retention.ms")
 

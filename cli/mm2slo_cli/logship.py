@@ -23,6 +23,7 @@ import typer
 
 from mm2slo_cli.config_files import load_source, log_findings, read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
+from mm2slo_cli.main import new_app
 from mm2slo_cli.service_process import log_to_file
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.logship_config import LogFileFormat, LogshipConfig, LogSource
@@ -41,12 +42,8 @@ from mm2slo_logship.tailed_file import TailedFile
 
 logger = logging.getLogger(__name__)
 
-_OPTIONS = {
-    "no_args_is_help": True, "pretty_exceptions_enable": False,
-    "pretty_exceptions_show_locals": False, "add_completion": False,
-}  # fmt: skip
-logship_app = typer.Typer(name="logship", **_OPTIONS)  # type: ignore[arg-type]
-dead_letter_app = typer.Typer(name="dead-letter", **_OPTIONS)  # type: ignore[arg-type]
+logship_app = new_app(name="logship", no_args_is_help=True)
+dead_letter_app = new_app(name="dead-letter", no_args_is_help=True)
 logship_app.add_typer(dead_letter_app, help="Events that Splunk rejected.")
 _ACCEPTED = (AnswerAction.ACCEPTED, AnswerAction.SLOW_DOWN)
 

@@ -19,13 +19,19 @@ import typer
 from mm2slo_cli.config_options import CONFIG_ARGUMENT, ConfigSource, config_options
 from mm2slo_core.user_errors import MissingExtraError, UserError
 
-app = typer.Typer(
-    name="mm2slo",
-    no_args_is_help=True,
+
+def new_app(*, add_completion: bool = False, **options: Any) -> typer.Typer:
+    """Create the app of a command; *options* are Typer's."""
     # Typer's tracebacks may print local variables, which may contain secrets.
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-)
+    return typer.Typer(
+        pretty_exceptions_enable=False,
+        pretty_exceptions_show_locals=False,
+        add_completion=add_completion,
+        **options,
+    )
+
+
+app = new_app(name="mm2slo", no_args_is_help=True, add_completion=True)
 _OURS = "mm2slo_"
 
 _EXTRAS = {
@@ -298,11 +304,18 @@ def compose_demo(context: typer.Context) -> None:
 
 def _sub_command(name: str, context: typer.Context) -> None:
     sub_app: typer.Typer = getattr(_load(f"mm2slo_cli.{name}"), f"{name}_app")
-    run_sub_app(sub_app, name, context)
+    _run_sub_app(sub_app, name, context)
 
 
-def run_sub_app(sub_app: typer.Typer, name: str, context: typer.Context) -> None:
-    """Run *sub_app* as `mm2slo <name>` with the remaining arguments, and exit with its code."""
+def run_nested(command: str, name: str, context: typer.Context) -> None:
+    """Run the function *name* of `mm2slo_cli.<command>_<name>` as `mm2slo <command> <name>`."""
+    module = _load(f"mm2slo_cli.{command}_{name}")
+    sub_app = new_app()
+    sub_app.command(help=getattr(module, "HELP", None))(getattr(module, name))
+    _run_sub_app(sub_app, f"{command} {name}", context)
+
+
+def _run_sub_app(sub_app: typer.Typer, name: str, context: typer.Context) -> None:
     code: Any = sub_app(args=context.args, prog_name=f"mm2slo {name}", standalone_mode=False)
     if isinstance(code, int) and code:
         raise typer.Exit(code)

@@ -9,11 +9,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from mm2slo_cli.main import new_app
 from mm2slo_core.mm2_config.capacity_plan import CapacityPlan, Workload, plan_capacity
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
-plan_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+plan_app = new_app()
 _INPUTS = {each.name: each for each in fields(Workload)}
 
 

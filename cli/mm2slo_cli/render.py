@@ -8,6 +8,7 @@ import typer
 
 from mm2slo_cli import mirror_config_files as mm2
 from mm2slo_cli.config_files import write_file
+from mm2slo_cli.main import new_app
 from mm2slo_cli.mirror_config_files import name_by_form, read_valid_setups
 from mm2slo_core.kafka_permissions import Component
 from mm2slo_core.mm2_config.rendered_setup import (
@@ -20,7 +21,7 @@ from mm2slo_core.mm2_config.rendered_setup import (
 )
 from mm2slo_core.user_errors import UserError
 
-render_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+render_app = new_app()
 
 _RENDERERS = {
     "properties": render_properties, "strimzi": render_strimzi, "connect-json": render_connect,

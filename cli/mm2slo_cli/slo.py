@@ -8,15 +8,10 @@ import typer
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
+from mm2slo_cli.main import new_app
 from mm2slo_core.objectives.objective_documents import render_openslo, render_slo_section
 
-slo_app = typer.Typer(
-    name="slo",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
-)
+slo_app = new_app(name="slo", no_args_is_help=True)
 
 
 class OutputFormat(StrEnum):

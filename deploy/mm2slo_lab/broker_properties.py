@@ -4,8 +4,6 @@ The server.properties; client properties for librdkafka, Java and mm2slo.yaml. K
 are created with the JDK's keytool.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,6 +46,17 @@ _BASE = {
     "log.cleaner.dedupe.buffer.size": "8388608",
     "log.cleaner.backoff.ms": "1000",
 }
+
+
+STORE_PASSWORD = "lab-store"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTlsFiles:
+    """PKCS#12 keystore of the broker, and its certificate (PEM) for clients."""
+
+    keystore: Path
+    ca_file: Path
 
 
 def server_properties(
@@ -182,17 +191,6 @@ def mm2slo(
     if security is LabSecurity.SASL_SSL:
         entry["security"]["tls"] = {"ca_file": str(ca_file)}
     return entry
-
-
-STORE_PASSWORD = "lab-store"
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerTlsFiles:
-    """PKCS#12 keystore of the broker, and its certificate (PEM) for clients."""
-
-    keystore: Path
-    ca_file: Path
 
 
 def tls_files(directory: Path) -> BrokerTlsFiles:

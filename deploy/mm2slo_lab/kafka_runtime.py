@@ -4,8 +4,6 @@ The jars are downloaded once per user with the Apache Ivy in PySpark, then cache
 `kafka-<version>` in the cache is always complete: it is filled under another name, then renamed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import importlib.util
 import os
@@ -17,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 from xml.sax.saxutils import quoteattr
 
 from mm2slo_core.local_environment import cache_folder, java_major
@@ -30,6 +29,9 @@ from mm2slo_lab.lab_topology import (
     release_line,
 )
 from mm2slo_lab.managed_process import ProcessSpec
+
+Progress = Callable[[str], None]
+
 
 # Measured on two cores: half the startup time of the defaults, 370 MB per broker. Classes are not
 # verified, a tenth of a start: the jars are Kafka's, and checked when they are downloaded.
@@ -54,7 +56,7 @@ class Runtime:
     log_option: str
 
     @classmethod
-    def prepare(cls, version: str, root: Path, progress: Progress | None = None) -> Runtime:
+    def prepare(cls, version: str, root: Path, progress: Progress | None = None) -> Self:
         """Find Java and the jars (downloaded if necessary); write the logging configuration."""
         line = release_line(version)
         java = find_java(line.java)
@@ -67,7 +69,7 @@ class Runtime:
         return cls(java, class_path, mirror_class_path, root, option)
 
     @property
-    def mirror(self) -> Runtime:
+    def mirror(self) -> Self:
         """The runtime of MirrorMaker 2 and Connect, whose version may be older."""
         return replace(self, class_path=self.mirror_class_path)
 
@@ -87,7 +89,6 @@ class Runtime:
         return self.root / "logs" / f"{name}.log"
 
 
-Progress = Callable[[str], None]
 _CLIENTS = re.compile(r"^kafka-clients-(?P<version>\d+(?:\.\d+)+)\.jar$")
 _DOWNLOADING = re.compile(r"^downloading .*/(?P<file>[^/]+\.(?:jar|pom)) ")
 _REASONS = ("UNRESOLVED", "Exception", "ERROR", "not found", "unknown host", "refused")

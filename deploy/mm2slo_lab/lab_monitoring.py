@@ -3,8 +3,6 @@
 Rules, routes and templates are passed as text. Raises LabError if a program is not installed.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -14,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import yaml
 
@@ -33,9 +31,9 @@ class Cadence:
     resend: float = 60.0
     """Firing alerts are sent again after this time; they resolve after four times as long."""
 
-    def scaled(self, factor: float) -> Cadence:
+    def scaled(self, factor: float) -> Self:
         """Return the intervals multiplied by *factor*."""
-        return Cadence(self.scrape * factor, self.evaluation * factor, self.resend * factor)
+        return type(self)(self.scrape * factor, self.evaluation * factor, self.resend * factor)
 
 
 PRODUCTION = Cadence()

@@ -11,13 +11,11 @@ UserError                 (mm2slo_core) reported to the user as one message
   └── NoLabError            no persistent lab is running
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from itertools import permutations
-from typing import Any
+from typing import Any, Self
 
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -114,7 +112,7 @@ class LabTopology:
         return {**asdict(self), "flows": [flow.label for flow in self.flows]}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> LabTopology:
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Create a topology from `to_json`."""
         return cls(
             **{

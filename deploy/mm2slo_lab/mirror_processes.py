@@ -3,25 +3,20 @@
 It is ready once every flow has replicated a heartbeat to its target.
 """
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mm2slo_core.file_syntax import dump_properties
 from mm2slo_core.topology import Flow
+from mm2slo_lab.broker import Broker
 from mm2slo_lab.kafka_runtime import Runtime
 from mm2slo_lab.lab_topology import LabTopology, ProcessError
 from mm2slo_lab.managed_process import HOST, ManagedProcess, ProcessHandle, accepts
 from mm2slo_lab.mirror_properties import connectors, mirror_properties, worker_properties
-
-if TYPE_CHECKING:
-    from mm2slo_lab.broker import Broker
-
 
 _DEDICATED_MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 

@@ -3,8 +3,6 @@
 The lab of `mm2slo lab` outlives the command that started it; its state is a file, one per user.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import shutil
@@ -34,6 +32,48 @@ from mm2slo_lab.mirror_processes import ConnectWorker, MirrorMaker
 from mm2slo_lab.mirror_properties import render_config
 
 _LISTENERS = ("client", "controller", "rest")
+
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LabState:
+    """Folder, topology, ports by listener, and processes by name."""
+
+    root: Path
+    topology: LabTopology
+    ports: Mapping[str, int]
+    handles: Mapping[str, ProcessHandle]
+
+    def render(self) -> str:
+        """Render the state file."""
+        document = {
+            "format": _FORMAT,
+            "root": str(self.root),
+            "topology": self.topology.to_json(),
+            "ports": dict(self.ports),
+            "processes": {name: asdict(handle) for name, handle in self.handles.items()},
+        }
+        return json.dumps(document, indent=2) + "\n"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse a state file. Raises LabError for another format."""
+        document: dict[str, Any] = json.loads(text)
+        if document.get("format") != _FORMAT:
+            raise LabError(
+                f"the lab's state has format {document.get('format')!r}, expected {_FORMAT}:"
+                " stop that lab with the mm2slo version that started it"
+            )
+        return cls(
+            root=Path(document["root"]),
+            topology=LabTopology.from_json(document["topology"]),
+            ports=document["ports"],
+            handles={
+                name: ProcessHandle(**handle) for name, handle in document["processes"].items()
+            },
+        )
 
 
 class Lab:
@@ -328,48 +368,6 @@ def _exclusive() -> Iterator[None]:
                 "another `mm2slo lab` command is running: wait for it to finish"
             ) from None
         yield
-
-
-_FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class LabState:
-    """Folder, topology, ports by listener, and processes by name."""
-
-    root: Path
-    topology: LabTopology
-    ports: Mapping[str, int]
-    handles: Mapping[str, ProcessHandle]
-
-    def render(self) -> str:
-        """Render the state file."""
-        document = {
-            "format": _FORMAT,
-            "root": str(self.root),
-            "topology": self.topology.to_json(),
-            "ports": dict(self.ports),
-            "processes": {name: asdict(handle) for name, handle in self.handles.items()},
-        }
-        return json.dumps(document, indent=2) + "\n"
-
-    @classmethod
-    def parse(cls, text: str) -> LabState:
-        """Parse a state file. Raises LabError for another format."""
-        document: dict[str, Any] = json.loads(text)
-        if document.get("format") != _FORMAT:
-            raise LabError(
-                f"the lab's state has format {document.get('format')!r}, expected {_FORMAT}:"
-                " stop that lab with the mm2slo version that started it"
-            )
-        return cls(
-            root=Path(document["root"]),
-            topology=LabTopology.from_json(document["topology"]),
-            ports=document["ports"],
-            handles={
-                name: ProcessHandle(**handle) for name, handle in document["processes"].items()
-            },
-        )
 
 
 def state_directory() -> Path:
