@@ -257,7 +257,8 @@ class ActivityMeter:
         now = _sample(report)
         if not self._samples or now.at > self._samples[-1].at:
             self._samples.append(now)
-        # The newest sample before the window is its start.
+        # The newest sample before the window is its start: counters are cumulative, and a report of
+        # the exporter rarely falls on the edge.
         while len(self._samples) > 1 and self._samples[1].at <= now.at - _LATENCY_WINDOW:
             self._samples.popleft()
         minute = self._samples[0]

@@ -227,6 +227,8 @@ def expire_silence(
 
 
 _RELOAD: Final = "/-/reload"
+
+# Prometheus answers so without --web.enable-lifecycle (its management API).
 _FORBIDDEN: Final = 403
 
 
@@ -286,6 +288,7 @@ def reload(server: MonitoringApi, expected: Iterable[Group]) -> str | None:
             f"{server} does not reload on request: start it with --web.enable-lifecycle, "
             "or send it SIGHUP"
         ) from None
+    # A reload also succeeds if no pattern of rule_files matches the file, so look for the rules.
     response = server.call("GET", "/api/v1/rules?type=record")
     try:
         loaded = {

@@ -197,6 +197,8 @@ def alertmanager(
             f"--storage.path={folder / 'data'}",
             f"--web.listen-address={listen}",
             f"--web.external-url={external_url or f'http://{listen}'}",
+            # Empty: without peers. The default port of the gossip, 9094, would be taken when two
+            # labs run (Alertmanager, "High availability").
             "--cluster.listen-address=",
             "--log.level=info",
         ]
