@@ -3,23 +3,9 @@
 from typing import Final
 
 from mm2slo_core.audit.unit_outcome import FAULTS, Verdict
+from mm2slo_core.catalogue import service_metrics
 from mm2slo_core.catalogue.metric import Metric
 from mm2slo_core.catalogue.promql import Matcher, Vector, equal, matching, select
-from mm2slo_core.catalogue.service_metrics import (
-    AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
-    AUDIT_FAULTS_RECORDS,
-    AUDIT_KEYS_RATIO,
-    AUDIT_LAST_RUN_TIMESTAMP_SECONDS,
-    AUDIT_LATENCY_SECONDS,
-    AUDIT_RECORDS,
-    AUDIT_RECORDS_RATIO,
-    AUDIT_RUNS,
-    AUDIT_SAMPLED_RATIO,
-    AUDIT_UNAUDITED_TOPICS,
-    AUDIT_WINDOW_END_TIMESTAMP_SECONDS,
-    Bound,
-    LatencyMeasure,
-)
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
     BAD_FROM_ONE,
@@ -30,7 +16,6 @@ from mm2slo_dashboards.dashboard_model import (
     Panel,
     PanelThresholds,
     PanelUnit,
-    Query,
     Row,
     TableColumn,
 )
@@ -72,7 +57,7 @@ def build(limits: ObjectiveLimits) -> Dashboard:
 
 
 def _verdict(limits: ObjectiveLimits) -> tuple[Panel, ...]:
-    faults = sum_by(max_by(flow_series(AUDIT_FAULTS_RECORDS), "flow"))
+    faults = sum_by(max_by(service_metrics.AUDIT_FAULTS_RECORDS, "flow"))
     return (
         Panel(
             title="Faulty records",
@@ -81,7 +66,7 @@ def _verdict(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=NO_AUDIT_DATA,
-            queries=(Query(vector=faults, instant=True),),
+            queries={"": faults},
             thresholds=BAD_FROM_ONE,
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
@@ -105,48 +90,40 @@ def _flows() -> Panel:
         keys={"flow": "Flow"},
         columns=(
             TableColumn(
-                title="Faulty",
-                vector=max_by(flow_series(AUDIT_FAULTS_RECORDS), "flow"),
-                unit=PanelUnit.COUNT,
+                "Faulty",
+                max_by(service_metrics.AUDIT_FAULTS_RECORDS, "flow"),
+                PanelUnit.COUNT,
                 thresholds=BAD_FROM_ONE,
             ),
             TableColumn(
-                title="Audited",
-                vector=sum_by(max_by(flow_series(AUDIT_RECORDS), "flow", "verdict"), "flow"),
-                unit=PanelUnit.COUNT,
+                "Audited",
+                sum_by(max_by(service_metrics.AUDIT_RECORDS, "flow", "verdict"), "flow"),
+                PanelUnit.COUNT,
+            ),
+            TableColumn("Lost, upper bound", upper_bound(LOST, "flow"), PanelUnit.SHARE),
+            TableColumn("p99, upper bound", upper_bound(LATENCY_P99, "flow"), PanelUnit.SECONDS),
+            TableColumn(
+                "Sampled", min_by(service_metrics.AUDIT_SAMPLED_RATIO, "flow"), PanelUnit.SHARE
             ),
             TableColumn(
-                title="Lost, upper bound", vector=upper_bound(LOST, "flow"), unit=PanelUnit.SHARE
+                "Complete up to",
+                _timestamp(service_metrics.AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS),
+                PanelUnit.TIMESTAMP,
             ),
             TableColumn(
-                title="p99, upper bound",
-                vector=upper_bound(LATENCY_P99, "flow"),
-                unit=PanelUnit.SECONDS,
+                "Window end",
+                _timestamp(service_metrics.AUDIT_WINDOW_END_TIMESTAMP_SECONDS),
+                PanelUnit.TIMESTAMP,
             ),
             TableColumn(
-                title="Sampled",
-                vector=min_by(flow_series(AUDIT_SAMPLED_RATIO), "flow"),
-                unit=PanelUnit.SHARE,
+                "Ended",
+                _timestamp(service_metrics.AUDIT_LAST_RUN_TIMESTAMP_SECONDS),
+                PanelUnit.TIMESTAMP,
             ),
             TableColumn(
-                title="Complete up to",
-                vector=_timestamp(AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS),
-                unit=PanelUnit.TIMESTAMP,
-            ),
-            TableColumn(
-                title="Window end",
-                vector=_timestamp(AUDIT_WINDOW_END_TIMESTAMP_SECONDS),
-                unit=PanelUnit.TIMESTAMP,
-            ),
-            TableColumn(
-                title="Ended",
-                vector=_timestamp(AUDIT_LAST_RUN_TIMESTAMP_SECONDS),
-                unit=PanelUnit.TIMESTAMP,
-            ),
-            TableColumn(
-                title="Unauditable topics",
-                vector=max_by(flow_series(AUDIT_UNAUDITED_TOPICS), "flow"),
-                unit=PanelUnit.COUNT,
+                "Unauditable topics",
+                max_by(service_metrics.AUDIT_UNAUDITED_TOPICS, "flow"),
+                PanelUnit.COUNT,
                 thresholds=WARN_FROM_ONE,
             ),
         ),
@@ -158,7 +135,7 @@ def _flows() -> Panel:
 
 
 def _timestamp(metric: Metric) -> Vector:
-    latest = max_by(flow_series(metric), "flow")
+    latest = max_by(metric, "flow")
     return Vector(f"1000 * {latest}", latest.labels)
 
 
@@ -175,7 +152,9 @@ def verdicts() -> Panel:
     others = matching(
         "verdict", "|".join(each.value for each in Verdict if each is not Verdict.MATCHED)
     )
-    found = sum_by(max_by(flow_series(AUDIT_RECORDS, others), "flow", "verdict"), "verdict")
+    found = sum_by(
+        max_by(flow_series(service_metrics.AUDIT_RECORDS, others), "flow", "verdict"), "verdict"
+    )
     return Panel(
         title="Verdicts other than matched",
         description="Which verdicts did the latest audits give? Records by verdict. Pending "
@@ -183,11 +162,10 @@ def verdicts() -> Panel:
         kind=Kind.BARS,
         unit=PanelUnit.COUNT,
         no_data=NO_AUDIT_DATA,
-        queries=(Query(vector=found, legend="{{verdict}}", instant=True),),
+        queries={"{{verdict}}": found},
         colours=_VERDICTS,
         thresholds=WARN_FROM_ONE,
         decimals=0,
-        minimum=0.0,
         next_dashboard=DashboardUid.FLOW,
         alert="MM2RecordsLost",
         width=10,
@@ -200,7 +178,7 @@ def faults_over_time(limits: ObjectiveLimits) -> Panel:
         "Faulty records over time",
         "When were faulty records found? Faulty records in the latest audit of each flow.",
         PanelUnit.COUNT,
-        max_by(flow_series(AUDIT_FAULTS_RECORDS), "flow"),
+        max_by(service_metrics.AUDIT_FAULTS_RECORDS, "flow"),
         limits,
         thresholds=BAD_FROM_ONE,
         alert="MM2RecordsLost",
@@ -209,7 +187,7 @@ def faults_over_time(limits: ObjectiveLimits) -> Panel:
 
 def run_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     """Age of the complete-up-to time, and audit runs by state."""
-    complete = max_by(flow_series(AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS), "flow")
+    complete = max_by(service_metrics.AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS, "flow")
     return (
         _by_flow(
             "Age of complete-up-to",
@@ -226,14 +204,8 @@ def run_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=NO_AUDIT_DATA,
-            queries=(
-                Query(vector=max_by(select(AUDIT_RUNS), "state"), legend="{{state}}", instant=True),
-            ),
-            colours={
-                "finished": Colour.NEUTRAL,
-                "running": Colour.GOOD,
-                "failed": Colour.BAD,
-            },
+            queries={"{{state}}": max_by(select(service_metrics.AUDIT_RUNS), "state")},
+            colours={"finished": Colour.NEUTRAL, "running": Colour.GOOD, "failed": Colour.BAD},
             decimals=0,
             next_dashboard=DashboardUid.PIPELINE,
             width=14,
@@ -257,10 +229,9 @@ def _by_flow(
         kind=Kind.SERIES,
         unit=unit,
         no_data=NO_AUDIT_DATA,
-        queries=(Query(vector=topk(10, vector), legend="{{flow}}"),),
+        queries={"{{flow}}": topk(10, vector)},
         colours=limits.flow_colours,
         thresholds=thresholds,
-        minimum=0.0,
         next_dashboard=DashboardUid.FLOW,
         alert=alert,
         width=10,
@@ -269,13 +240,19 @@ def _by_flow(
 
 BoundedMetric = tuple["Metric", tuple["Matcher", ...]]
 """A metric with bounds, and the matchers that select one of its values."""
-LOST: Final[BoundedMetric] = (AUDIT_RECORDS_RATIO, (equal("verdict", Verdict.LOST.value),))
+LOST: Final[BoundedMetric] = (
+    service_metrics.AUDIT_RECORDS_RATIO,
+    (equal("verdict", Verdict.LOST.value),),
+)
 
 LATENCY_P99: Final[BoundedMetric] = (
-    AUDIT_LATENCY_SECONDS,
-    (equal("measure", LatencyMeasure.END_TO_END.value), equal("percentile", "p99")),
+    service_metrics.AUDIT_LATENCY_SECONDS,
+    (equal("measure", service_metrics.LatencyMeasure.END_TO_END.value), equal("percentile", "p99")),
 )
-_P50_AND_P99: Final[BoundedMetric] = (AUDIT_LATENCY_SECONDS, (matching("percentile", "p50|p99"),))
+_P50_AND_P99: Final[BoundedMetric] = (
+    service_metrics.AUDIT_LATENCY_SECONDS,
+    (matching("percentile", "p50|p99"),),
+)
 
 _PROVEN: Final = PanelThresholds(Colour.GOOD, ((1e-9, Colour.WARNING),))
 """A lower bound above zero means that it happened."""
@@ -289,12 +266,12 @@ _NO_LATENCY: Final = (
 
 def lower_bound(bounded: BoundedMetric, *labels: str) -> Vector:
     """The lower bound by *labels*."""
-    return min_by(_bound(bounded, Bound.LOWER), *labels)
+    return min_by(_bound(bounded, service_metrics.Bound.LOWER), *labels)
 
 
 def upper_bound(bounded: BoundedMetric, *labels: str) -> Vector:
     """The upper bound by *labels*."""
-    return max_by(_bound(bounded, Bound.UPPER), *labels)
+    return max_by(_bound(bounded, service_metrics.Bound.UPPER), *labels)
 
 
 def precision_panels() -> tuple[Panel, ...]:
@@ -309,7 +286,7 @@ def precision_panels() -> tuple[Panel, ...]:
             unit=PanelUnit.SHARE,
             no_data=NO_AUDIT_DATA,
             keys={"flow": "Flow", "verdict": "Verdict"},
-            columns=_shares((AUDIT_RECORDS_RATIO, ()), "flow", "verdict"),
+            columns=_shares((service_metrics.AUDIT_RECORDS_RATIO, ()), "flow", "verdict"),
             sort=("-Lower bound", "-Upper bound"),
             next_dashboard=DashboardUid.FLOW,
             alert="MM2RecordsLost",
@@ -324,7 +301,7 @@ def precision_panels() -> tuple[Panel, ...]:
             unit=PanelUnit.SHARE,
             no_data=_NO_KEYS,
             keys={"flow": "Flow", "property": "Property"},
-            columns=_shares((AUDIT_KEYS_RATIO, ()), "flow", "property"),
+            columns=_shares((service_metrics.AUDIT_KEYS_RATIO, ()), "flow", "property"),
             sort=("-Lower bound", "-Upper bound"),
             next_dashboard=DashboardUid.FLOW,
             alert="MM2AffinityBroken",
@@ -348,15 +325,11 @@ def latency_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             no_data=_NO_LATENCY,
             keys={"flow": "Flow", "measure": "Measure", "percentile": "Percentile"},
             columns=(
+                TableColumn("Lower bound", lower_bound(_P50_AND_P99, *labels), PanelUnit.SECONDS),
                 TableColumn(
-                    title="Lower bound",
-                    vector=lower_bound(_P50_AND_P99, *labels),
-                    unit=PanelUnit.SECONDS,
-                ),
-                TableColumn(
-                    title="Upper bound",
-                    vector=upper_bound(_P50_AND_P99, *labels),
-                    unit=PanelUnit.SECONDS,
+                    "Upper bound",
+                    upper_bound(_P50_AND_P99, *labels),
+                    PanelUnit.SECONDS,
                     thresholds=steps,
                 ),
             ),
@@ -373,10 +346,9 @@ def latency_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.SECONDS,
             no_data=_NO_LATENCY,
-            queries=(Query(vector=topk(10, upper_bound(LATENCY_P99, "flow")), legend="{{flow}}"),),
+            queries={"{{flow}}": topk(10, upper_bound(LATENCY_P99, "flow"))},
             thresholds=steps,
             colours=limits.flow_colours,
-            minimum=0.0,
             next_dashboard=DashboardUid.SLO,
             alert="MM2ErrorBudgetBurn",
             width=10,
@@ -384,7 +356,7 @@ def latency_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     )
 
 
-def _bound(bounded: BoundedMetric, bound: Bound) -> Vector:
+def _bound(bounded: BoundedMetric, bound: service_metrics.Bound) -> Vector:
     metric, matchers = bounded
     return flow_series(metric, *matchers, equal("bound", bound.value))
 
@@ -392,17 +364,12 @@ def _bound(bounded: BoundedMetric, bound: Bound) -> Vector:
 def _shares(bounded: BoundedMetric, *labels: str) -> tuple[TableColumn, ...]:
     return (
         TableColumn(
-            title="Lower bound",
-            vector=lower_bound(bounded, *labels),
-            unit=PanelUnit.SHARE,
-            thresholds=_PROVEN,
+            "Lower bound", lower_bound(bounded, *labels), PanelUnit.SHARE, thresholds=_PROVEN
         ),
         TableColumn(
-            title="Estimate",
-            vector=max_by(_bound(bounded, Bound.ESTIMATE), *labels),
-            unit=PanelUnit.SHARE,
+            "Estimate",
+            max_by(_bound(bounded, service_metrics.Bound.ESTIMATE), *labels),
+            PanelUnit.SHARE,
         ),
-        TableColumn(
-            title="Upper bound", vector=upper_bound(bounded, *labels), unit=PanelUnit.SHARE
-        ),
+        TableColumn("Upper bound", upper_bound(bounded, *labels), PanelUnit.SHARE),
     )

@@ -14,12 +14,10 @@ from typing import Final
 
 from mm2slo_core.catalogue import ALL
 from mm2slo_core.catalogue.prometheus_series import ALERTS, ALERTS_FOR_STATE, EXTERNAL, RECORDED
-from mm2slo_core.catalogue.promql import equal
 from mm2slo_core.catalogue.service_metrics import REPORT_GROUPS
 from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.file_syntax import dump_yaml
-from mm2slo_core.link_targets import DashboardUid
 from mm2slo_core.user_errors import UserError
 from mm2slo_dashboards import (
     audit_dashboard,
@@ -29,10 +27,9 @@ from mm2slo_dashboards import (
     pipeline_dashboard,
     slo_dashboard,
 )
-from mm2slo_dashboards.dashboard_model import Dashboard, Row
-from mm2slo_dashboards.grafana_json import Addresses, DashboardLinks, render_dashboard
-from mm2slo_dashboards.panel_definitions import FLOW_ANNOTATIONS, ObjectiveLimits, collect_limits
-from mm2slo_dashboards.panel_queries import FLOW_VARIABLE, TOPICS_VARIABLE
+from mm2slo_dashboards.dashboard_model import Dashboard
+from mm2slo_dashboards.grafana_json import DashboardLinks, render_dashboard
+from mm2slo_dashboards.panel_definitions import ObjectiveLimits, collect_limits
 
 DASHBOARD_FOLDER: Final = "grafana/dashboards"
 PROVIDER: Final = "grafana/provisioning/dashboards/mm2slo.yaml"
@@ -48,8 +45,7 @@ def generate_files(config: Config | None = None) -> dict[str, str]:
     """
     alerting = AlertingConfig() if config is None else config.alerting
     dashboards = build_dashboards(config)
-    addresses = Addresses(runbook=alerting.links.runbook, report=alerting.links.report)
-    links = DashboardLinks(dashboards, addresses)
+    links = DashboardLinks(dashboards, alerting.links)
     texts = {each.uid.value: render_dashboard(each, links) for each in dashboards}
     return {
         **{f"{DASHBOARD_FOLDER}/{uid}.json": text for uid, text in texts.items()},
@@ -76,46 +72,11 @@ def build_all(limits: ObjectiveLimits, exporter_job: str) -> tuple[Dashboard, ..
     """Every dashboard; exporters are scraped under the job *exporter_job*."""
     return (
         fleet_dashboard.build(limits),
-        _flow_dashboard(limits),
+        flow_dashboard.build(limits),
         failover_dashboard.build(limits),
         audit_dashboard.build(limits),
         slo_dashboard.build(limits),
-        _pipeline_dashboard(exporter_job),
-    )
-
-
-def _flow_dashboard(limits: ObjectiveLimits) -> Dashboard:
-    """One flow, from symptom to cause: impact, lag, possible data loss and causes."""
-    return Dashboard(
-        uid=DashboardUid.FLOW,
-        title="MirrorMaker 2 / Flow",
-        description="One flow, from impact to cause.",
-        variables=(FLOW_VARIABLE, TOPICS_VARIABLE),
-        rows=(
-            Row("Is the flow healthy?", flow_dashboard.impact_panels(limits)),
-            Row("How far behind is it, and could data be lost?", flow_dashboard.lag_panels(limits)),
-            Row("What is the cause?", flow_dashboard.cause_panels()),
-        ),
-        annotations=FLOW_ANNOTATIONS,
-    )
-
-
-def _pipeline_dashboard(exporter_job: str) -> Dashboard:
-    """The monitoring itself: exporters scraped under *exporter_job*, rules and notifications."""
-    job = equal("job", exporter_job)
-    return Dashboard(
-        uid=DashboardUid.PIPELINE,
-        title="MirrorMaker 2 / Exporter and pipeline health",
-        description="Would we know if something went wrong? Exporters, rules and notifications.",
-        variables=(),
-        rows=(
-            Row("Are the flows monitored?", pipeline_dashboard.collection_panels(job)),
-            Row("What does the exporter cost?", pipeline_dashboard.cost_panels(job)),
-            Row(
-                "Are rules evaluated and notifications delivered?",
-                pipeline_dashboard.alerting_panels(),
-            ),
-        ),
+        pipeline_dashboard.build(exporter_job),
     )
 
 
@@ -285,8 +246,8 @@ def find_unknown_series(dashboards: Iterable[Dashboard]) -> tuple[str, ...]:
 
 def _expressions(dashboard: Dashboard) -> Iterator[tuple[str, str]]:
     for panel in dashboard.panels:
-        for query in panel.all_queries:
-            yield f"panel {panel.title!r} of {dashboard.uid}", query.vector.text
+        for vector in panel.vectors:
+            yield f"panel {panel.title!r} of {dashboard.uid}", vector.text
     for variable in dashboard.variables:
         yield f"variable {variable.name!r} of {dashboard.uid}", variable.series.text
     for annotation in dashboard.annotations:

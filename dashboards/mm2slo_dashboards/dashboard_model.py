@@ -33,6 +33,11 @@ class Kind(StrEnum):
     TIMELINE = "state-timeline"
     BARS = "bargauge"
 
+    @property
+    def is_instant(self) -> bool:
+        """Whether its queries read the current value; others read a time range."""
+        return self not in {Kind.SERIES, Kind.TIMELINE}
+
 
 class PanelUnit(StrEnum):
     """Units as Grafana names them. Shares are of 1, times are in seconds."""
@@ -81,19 +86,7 @@ class Below:
     colour: Colour
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """A Prometheus query; `legend` may name labels as in `{{flow}}`.
-
-    An instant query reads the current value, any other one a time range.
-    """
-
-    vector: Vector
-    legend: str = ""
-    instant: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TableColumn:
     """A column of values in a table; the labels of the query identify its rows."""
 
@@ -119,8 +112,9 @@ class Panel:
     `time_from`, as in `1d`, is the panel's own time range, used while the dashboard's is relative
     to now.
 
-    Tables have `columns` instead of `queries`; `keys` are the labels that identify a row, with the
-    titles of their columns, and `sort` the titles to sort by, `-` first for descending.
+    `queries` are by legend, which may name labels as in `{{flow}}`. Tables have `columns` instead;
+    `keys` are the labels that identify a row, with the titles of their columns, and `sort` the
+    titles to sort by, `-` first for descending. Charts and bars start at `minimum`.
     """
 
     title: str
@@ -128,7 +122,7 @@ class Panel:
     kind: Kind
     unit: PanelUnit
     no_data: str
-    queries: tuple[Query, ...] = ()
+    queries: Mapping[str, Vector] = field(default_factory=dict)
     next_dashboard: DashboardUid | None = None
     alert: str = ""
     fills_on: str = ""
@@ -138,7 +132,7 @@ class Panel:
     states: tuple[StateMapping, ...] = ()
     below: Below | None = None
     decimals: int | None = None
-    minimum: float | None = None
+    minimum: float | None = 0.0
     maximum: float | None = None
     stacked: bool = False
     min_interval: float = 0.0
@@ -169,11 +163,9 @@ class Panel:
             yield "links to no dashboard or runbook"
 
     @property
-    def all_queries(self) -> tuple[Query, ...]:
-        """Its queries; those of a table's columns are instant."""
-        return self.queries or tuple(
-            Query(vector=column.vector, instant=True) for column in self.columns
-        )
+    def vectors(self) -> tuple[Vector, ...]:
+        """What its queries or its columns read."""
+        return tuple(self.queries.values()) or tuple(each.vector for each in self.columns)
 
 
 @dataclass(frozen=True, slots=True)

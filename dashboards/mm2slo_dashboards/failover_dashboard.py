@@ -2,23 +2,9 @@
 
 from typing import Final
 
-from mm2slo_core.catalogue.flow_metrics import (
-    CHECKPOINT_AGE_SECONDS,
-    CHECKPOINT_LAG_RECORDS,
-    FAILOVER_BLOCKED,
-    FAILOVER_GROUP_UNREPLICATED_RECORDS,
-    FAILOVER_GROUP_UNREPLICATED_SECONDS,
-    FAILOVER_READY,
-    FAILOVER_REDELIVERY_RECORDS,
-    FAILOVER_SKIPPED_RECORDS,
-    FAILOVER_UNREPLICATED_RECORDS,
-    GROUP_LAG_RECORDS,
-    GROUP_LAG_SECONDS,
-    GROUP_MEMBERS,
-    OFFSET_SYNC_GAP_RECORDS,
-    OFFSET_SYNC_LAST_TIMESTAMP_SECONDS,
-)
-from mm2slo_core.catalogue.promql import Vector, aggregate, equal
+from mm2slo_core.catalogue import flow_metrics
+from mm2slo_core.catalogue.metric import Metric
+from mm2slo_core.catalogue.promql import Matcher, Vector, aggregate, equal
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
     BAD_FROM_ONE,
@@ -28,7 +14,6 @@ from mm2slo_dashboards.dashboard_model import (
     Kind,
     Panel,
     PanelUnit,
-    Query,
     Row,
     TableColumn,
     bad_from,
@@ -77,9 +62,13 @@ def build(limits: ObjectiveLimits) -> Dashboard:
     )
 
 
+def _group_series(metric: Metric, *matchers: Matcher) -> Vector:
+    return flow_series(metric, MATCH_GROUP, *matchers)
+
+
 def _ready() -> Vector:
     """1 where the group is ready according to every replica of the exporter."""
-    return min_by(flow_series(FAILOVER_READY, MATCH_GROUP), *_KEYS)
+    return min_by(_group_series(flow_metrics.FAILOVER_READY), *_KEYS)
 
 
 def _summary() -> tuple[Panel, ...]:
@@ -93,10 +82,7 @@ def _summary() -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=_NO_GROUP,
-            queries=(
-                Query(vector=sum_by(ready), legend="ready", instant=True),
-                Query(vector=blocked, legend="blocked", instant=True),
-            ),
+            queries={"ready": sum_by(ready), "blocked": blocked},
             thresholds=BAD_FROM_ONE,
             colours={"ready": Colour.GOOD},
             decimals=0,
@@ -112,7 +98,7 @@ def _summary() -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=_NO_GROUP,
-            queries=(Query(vector=sum_by(_redelivery("upper")), instant=True),),
+            queries={"": sum_by(_redelivery("upper"))},
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FailoverNotReady",
@@ -126,12 +112,7 @@ def _summary() -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data="No source was read since the exporter started.",
-            queries=(
-                Query(
-                    vector=sum_by(max_by(flow_series(FAILOVER_UNREPLICATED_RECORDS), "flow")),
-                    instant=True,
-                ),
-            ),
+            queries={"": sum_by(max_by(flow_metrics.FAILOVER_UNREPLICATED_RECORDS, "flow"))},
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FlowStopped",
@@ -154,53 +135,45 @@ def _groups(limits: ObjectiveLimits) -> Panel:
         no_data=_NO_GROUP,
         keys={"flow": "Flow", "group": "Group"},
         columns=(
-            TableColumn(title="Ready", vector=_ready(), unit=PanelUnit.COUNT, states=READY_STATES),
+            TableColumn("Ready", _ready(), PanelUnit.COUNT, states=READY_STATES),
+            TableColumn("Redelivery, lower bound", _redelivery("lower"), PanelUnit.COUNT),
             TableColumn(
-                title="Redelivery, lower bound",
-                vector=_redelivery("lower"),
-                unit=PanelUnit.COUNT,
-            ),
-            TableColumn(
-                title="Redelivery, upper bound",
-                vector=_redelivery("upper"),
-                unit=PanelUnit.COUNT,
+                "Redelivery, upper bound",
+                _redelivery("upper"),
+                PanelUnit.COUNT,
                 thresholds=bad_from(limits.redelivery),
             ),
             TableColumn(
-                title="Skipped, upper bound",
-                vector=max_by(
-                    flow_series(FAILOVER_SKIPPED_RECORDS, MATCH_GROUP, equal("bound", "upper")),
+                "Skipped, upper bound",
+                max_by(
+                    _group_series(flow_metrics.FAILOVER_SKIPPED_RECORDS, equal("bound", "upper")),
                     *_KEYS,
                 ),
-                unit=PanelUnit.COUNT,
+                PanelUnit.COUNT,
                 thresholds=BAD_FROM_ONE,
             ),
             TableColumn(
-                title="Unreplicated",
-                vector=max_by(
-                    flow_series(FAILOVER_GROUP_UNREPLICATED_RECORDS, MATCH_GROUP), *_KEYS
-                ),
-                unit=PanelUnit.COUNT,
+                "Unreplicated",
+                max_by(_group_series(flow_metrics.FAILOVER_GROUP_UNREPLICATED_RECORDS), *_KEYS),
+                PanelUnit.COUNT,
             ),
             TableColumn(
-                title="Unreplicated for",
-                vector=max_by(
-                    flow_series(FAILOVER_GROUP_UNREPLICATED_SECONDS, MATCH_GROUP), *_KEYS
-                ),
-                unit=PanelUnit.SECONDS,
+                "Unreplicated for",
+                max_by(_group_series(flow_metrics.FAILOVER_GROUP_UNREPLICATED_SECONDS), *_KEYS),
+                PanelUnit.SECONDS,
             ),
             TableColumn(
-                title="Checkpoint age",
-                vector=min_by(flow_series(CHECKPOINT_AGE_SECONDS, MATCH_GROUP), *_KEYS),
-                unit=PanelUnit.SECONDS,
+                "Checkpoint age",
+                min_by(_group_series(flow_metrics.CHECKPOINT_AGE_SECONDS), *_KEYS),
+                PanelUnit.SECONDS,
             ),
             TableColumn(
-                title="Checkpoint lag",
-                vector=sum_by(
-                    max_by(flow_series(CHECKPOINT_LAG_RECORDS, MATCH_GROUP), *_KEYS, "topic"),
+                "Checkpoint lag",
+                sum_by(
+                    max_by(_group_series(flow_metrics.CHECKPOINT_LAG_RECORDS), *_KEYS, "topic"),
                     *_KEYS,
                 ),
-                unit=PanelUnit.COUNT,
+                PanelUnit.COUNT,
                 thresholds=bad_from(limits.checkpoint_lag),
             ),
         ),
@@ -225,21 +198,19 @@ def _group_lag() -> Panel:
         keys={"flow": "Flow", "group": "Group", "cluster": "Cluster"},
         columns=(
             TableColumn(
-                title="Lag",
-                vector=sum_by(
-                    max_by(flow_series(GROUP_LAG_RECORDS, MATCH_GROUP), *keys, "topic"), *keys
+                "Lag",
+                sum_by(
+                    max_by(_group_series(flow_metrics.GROUP_LAG_RECORDS), *keys, "topic"), *keys
                 ),
-                unit=PanelUnit.COUNT,
+                PanelUnit.COUNT,
             ),
             TableColumn(
-                title="Oldest unread record",
-                vector=max_by(flow_series(GROUP_LAG_SECONDS, MATCH_GROUP), *keys),
-                unit=PanelUnit.SECONDS,
+                "Oldest unread record",
+                max_by(_group_series(flow_metrics.GROUP_LAG_SECONDS), *keys),
+                PanelUnit.SECONDS,
             ),
             TableColumn(
-                title="Members",
-                vector=max_by(flow_series(GROUP_MEMBERS, MATCH_GROUP), *keys),
-                unit=PanelUnit.COUNT,
+                "Members", max_by(_group_series(flow_metrics.GROUP_MEMBERS), *keys), PanelUnit.COUNT
             ),
         ),
         sort=("-Lag",),
@@ -252,7 +223,7 @@ def _group_lag() -> Panel:
 
 def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     blocked = filter_by(
-        max_by(flow_series(FAILOVER_BLOCKED, MATCH_GROUP), *_KEYS, "reason"), "== 1"
+        max_by(_group_series(flow_metrics.FAILOVER_BLOCKED), *_KEYS, "reason"), "== 1"
     )
     return (
         Panel(
@@ -263,7 +234,7 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             unit=PanelUnit.COUNT,
             no_data="No group is blocked.",
             keys={"flow": "Flow", "group": "Group", "reason": "Reason"},
-            columns=(TableColumn(title="Active", vector=blocked, unit=PanelUnit.COUNT),),
+            columns=(TableColumn("Active", blocked, PanelUnit.COUNT),),
             sort=("Group",),
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FailoverNotReady",
@@ -275,14 +246,10 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.COUNT,
             no_data="No group was blocked in this time range.",
-            queries=(
-                Query(
-                    vector=topk(10, aggregate("count", filter_by(_ready(), "== 0"), ("flow",))),
-                    legend="{{flow}}",
-                ),
-            ),
+            queries={
+                "{{flow}}": topk(10, aggregate("count", filter_by(_ready(), "== 0"), ("flow",)))
+            },
             colours=limits.flow_colours,
-            minimum=0.0,
             stacked=True,
             min_interval=_MIN_INTERVAL,
             next_dashboard=DashboardUid.FLOW,
@@ -302,24 +269,19 @@ def _causes() -> tuple[Panel, ...]:
             kind=Kind.BARS,
             unit=PanelUnit.SECONDS,
             no_data="No offset sync was read: nothing was replicated yet.",
-            queries=(
-                Query(
-                    vector=topk(
-                        10,
-                        seconds_since(
-                            max_by(
-                                flow_series(OFFSET_SYNC_LAST_TIMESTAMP_SECONDS),
-                                "flow",
-                                "topic",
-                                "partition",
-                            )
-                        ),
+            queries={
+                "{{flow}} {{topic}} {{partition}}": topk(
+                    10,
+                    seconds_since(
+                        max_by(
+                            flow_metrics.OFFSET_SYNC_LAST_TIMESTAMP_SECONDS,
+                            "flow",
+                            "topic",
+                            "partition",
+                        )
                     ),
-                    legend="{{flow}} {{topic}} {{partition}}",
-                    instant=True,
-                ),
-            ),
-            minimum=0.0,
+                )
+            },
             next_dashboard=DashboardUid.FLOW,
             alert="MM2CheckpointStalled",
         ),
@@ -331,17 +293,11 @@ def _causes() -> tuple[Panel, ...]:
             kind=Kind.BARS,
             unit=PanelUnit.COUNT,
             no_data="No offset sync was read: nothing was replicated yet.",
-            queries=(
-                Query(
-                    vector=topk(
-                        10,
-                        max_by(flow_series(OFFSET_SYNC_GAP_RECORDS), "flow", "topic", "partition"),
-                    ),
-                    legend="{{flow}} {{topic}} {{partition}}",
-                    instant=True,
-                ),
-            ),
-            minimum=0.0,
+            queries={
+                "{{flow}} {{topic}} {{partition}}": topk(
+                    10, max_by(flow_metrics.OFFSET_SYNC_GAP_RECORDS, "flow", "topic", "partition")
+                )
+            },
             next_dashboard=DashboardUid.FLOW,
             alert="MM2CheckpointStalled",
         ),
@@ -350,5 +306,5 @@ def _causes() -> tuple[Panel, ...]:
 
 def _redelivery(bound: str) -> Vector:
     return max_by(
-        flow_series(FAILOVER_REDELIVERY_RECORDS, MATCH_GROUP, equal("bound", bound)), *_KEYS
+        _group_series(flow_metrics.FAILOVER_REDELIVERY_RECORDS, equal("bound", bound)), *_KEYS
     )

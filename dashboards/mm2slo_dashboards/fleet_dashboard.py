@@ -19,7 +19,6 @@ from mm2slo_dashboards.dashboard_model import (
     Kind,
     Panel,
     PanelUnit,
-    Query,
     Row,
     TableColumn,
     bad_from,
@@ -44,7 +43,6 @@ from mm2slo_dashboards.panel_queries import (
     alerts_by_scope,
     filter_by,
     flow_alerts,
-    flow_series,
     max_by,
     min_by,
     readable_sli,
@@ -72,7 +70,7 @@ def build(limits: ObjectiveLimits) -> Dashboard:
 
 
 def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
-    states = sum_by(max_by(flow_series(FLOW_STATE), "flow", "state"), "state")
+    states = sum_by(max_by(FLOW_STATE, "flow", "state"), "state")
     return (
         Panel(
             title="Flows by state",
@@ -82,7 +80,7 @@ def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
-            queries=(Query(vector=states, legend="{{state}}", instant=True),),
+            queries={"{{state}}": states},
             colours=state_colours(FLOW_STATES),
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FlowStopped",
@@ -96,13 +94,7 @@ def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data="No alert is firing.",
-            queries=(
-                Query(
-                    vector=sum_by(either(*alerts_by_scope()), "severity"),
-                    legend="{{severity}}",
-                    instant=True,
-                ),
-            ),
+            queries={"{{severity}}": sum_by(either(*alerts_by_scope()), "severity")},
             colours={"page": Colour.BAD, "ticket": Colour.WARNING},
             next_dashboard=DashboardUid.FLOW,
             fills_on="a stopped MirrorMaker 2",
@@ -116,7 +108,7 @@ def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.SECONDS,
             no_data=NO_EXPORTER_DATA,
-            queries=(Query(vector=max_by(flow_series(FLOW_LAG_SECONDS)), instant=True),),
+            queries={"": max_by(FLOW_LAG_SECONDS)},
             thresholds=bad_from(limits.lag),
             next_dashboard=DashboardUid.FLOW,
             alert="MM2PartitionStalled",
@@ -130,7 +122,7 @@ def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.SHARE,
             no_data=NO_BUDGET_DATA,
-            queries=(Query(vector=min_by(recorded_series(BUDGET_REMAINING)), instant=True),),
+            queries={"": min_by(recorded_series(BUDGET_REMAINING))},
             thresholds=budget_thresholds(limits),
             below=OVERSPENT,
             decimals=1,
@@ -168,10 +160,7 @@ def _alerts() -> Panel:
         },
         columns=(
             TableColumn(
-                title="Scope",
-                vector=readable_sli(either(*scopes)),
-                unit=PanelUnit.COUNT,
-                states=ALERT_SCOPES,
+                "Scope", readable_sli(either(*scopes)), PanelUnit.COUNT, states=ALERT_SCOPES
             ),
         ),
         sort=("Scope", "Severity"),
@@ -183,7 +172,7 @@ def _alerts() -> Panel:
 
 
 def _flows(limits: ObjectiveLimits) -> Panel:
-    blocked = filter_by(min_by(flow_series(FAILOVER_READY), "flow", "group"), "== 0")
+    blocked = filter_by(min_by(FAILOVER_READY, "flow", "group"), "== 0")
     return Panel(
         title="Flow status",
         description="Which flows need attention first? One row per flow, sorted by state and "
@@ -193,30 +182,21 @@ def _flows(limits: ObjectiveLimits) -> Panel:
         no_data=NO_EXPORTER_DATA,
         keys={"flow": "Flow"},
         columns=(
+            TableColumn("State", FLOW_STATE_CODE, PanelUnit.COUNT, states=FLOW_STATES),
             TableColumn(
-                title="State", vector=FLOW_STATE_CODE, unit=PanelUnit.COUNT, states=FLOW_STATES
+                "Alerts", sum_by(flow_alerts(), "flow"), PanelUnit.COUNT, thresholds=BAD_FROM_ONE
             ),
             TableColumn(
-                title="Alerts",
-                vector=sum_by(flow_alerts(), "flow"),
-                unit=PanelUnit.COUNT,
-                thresholds=BAD_FROM_ONE,
-            ),
-            TableColumn(
-                title="Lag",
-                vector=max_by(flow_series(FLOW_LAG_SECONDS), "flow"),
-                unit=PanelUnit.SECONDS,
+                "Lag",
+                max_by(FLOW_LAG_SECONDS, "flow"),
+                PanelUnit.SECONDS,
                 thresholds=bad_from(limits.lag),
             ),
+            TableColumn("Lag in records", max_by(FLOW_LAG_RECORDS, "flow"), PanelUnit.COUNT),
             TableColumn(
-                title="Lag in records",
-                vector=max_by(flow_series(FLOW_LAG_RECORDS), "flow"),
-                unit=PanelUnit.COUNT,
-            ),
-            TableColumn(
-                title="Blocked groups",
-                vector=aggregate("count", blocked, ("flow",)),
-                unit=PanelUnit.COUNT,
+                "Blocked groups",
+                aggregate("count", blocked, ("flow",)),
+                PanelUnit.COUNT,
                 thresholds=WARN_FROM_ONE,
             ),
             burn_column(limits, "flow"),
@@ -237,7 +217,7 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.TIMELINE,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
-            queries=(Query(vector=FLOW_STATE_CODE, legend="{{flow}}"),),
+            queries={"{{flow}}": FLOW_STATE_CODE},
             states=FLOW_STATES,
             next_dashboard=DashboardUid.FLOW,
             width=24,
@@ -250,15 +230,9 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.SECONDS,
             no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(
-                    vector=topk(10, max_by(flow_series(FLOW_LAG_SECONDS), "flow")),
-                    legend="{{flow}}",
-                ),
-            ),
+            queries={"{{flow}}": topk(10, max_by(FLOW_LAG_SECONDS, "flow"))},
             thresholds=bad_from(limits.lag),
             colours=limits.flow_colours,
-            minimum=0.0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2PartitionStalled",
         ),
@@ -270,14 +244,9 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.FACTOR,
             no_data=NO_BUDGET_DATA,
-            queries=(
-                Query(
-                    vector=topk(10, max_by(recorded_series(BURN["1h"]), "flow")), legend="{{flow}}"
-                ),
-            ),
+            queries={"{{flow}}": topk(10, max_by(recorded_series(BURN["1h"]), "flow"))},
             thresholds=burn_rate_thresholds(limits),
             colours=limits.flow_colours,
-            minimum=0.0,
             next_dashboard=DashboardUid.SLO,
             alert="MM2ErrorBudgetBurn",
         ),

@@ -1,34 +1,9 @@
-"""Flow dashboard: the rows with impact on consumers, lag and loss, and possible causes."""
+"""Flow dashboard: one flow, from its impact on consumers over lag and loss to the cause."""
 
+from collections.abc import Callable
 from typing import Final
 
-from mm2slo_core.catalogue.flow_metrics import (
-    ASSIGNED_MISSING_PARTITIONS,
-    CANARY_DUPLICATES_TOTAL,
-    CANARY_LATE_TOTAL,
-    CANARY_LATENCY_SECONDS,
-    CANARY_LOST_TOTAL,
-    CANARY_MOVED_TOTAL,
-    CANARY_REORDERED_TOTAL,
-    CANARY_UNKNOWN_TOTAL,
-    CATCHUP_ETA_SECONDS,
-    CONNECTOR_STATE,
-    FLOW_LAG_SECONDS,
-    OPEN_TRANSACTION_RECORDS,
-    PARTITION_DRIFT,
-    REPLICATED_RECORDS_TOTAL,
-    REPLICATION_LAG_SECONDS,
-    RETENTION_HEADROOM_SECONDS,
-    RETENTION_LOST_RECORDS_TOTAL,
-    SOURCE_RECORDS_TOTAL,
-    SOURCE_TRUNCATIONS_TOTAL,
-    STALLED_PARTITIONS,
-    TASK_STATE,
-    TOPIC_CONFIG_DRIFT,
-    TOPIC_MISSING,
-    TOPIC_RECREATIONS_TOTAL,
-    UNASSIGNED_PARTITIONS,
-)
+from mm2slo_core.catalogue import flow_metrics
 from mm2slo_core.catalogue.metric import Metric
 from mm2slo_core.catalogue.prometheus_series import COVERAGE, OBJECTIVE
 from mm2slo_core.catalogue.promql import Vector, over
@@ -41,16 +16,18 @@ from mm2slo_dashboards.dashboard_model import (
     LINES,
     WARN_FROM_ONE,
     Colour,
+    Dashboard,
     Kind,
     Panel,
     PanelThresholds,
     PanelUnit,
-    Query,
+    Row,
     TableColumn,
     bad_from,
     good_from,
 )
 from mm2slo_dashboards.panel_definitions import (
+    FLOW_ANNOTATIONS,
     FLOW_STATE_CODE,
     NO_BUDGET_DATA,
     NO_EXPORTER_DATA,
@@ -61,9 +38,11 @@ from mm2slo_dashboards.panel_definitions import (
     latency_thresholds,
 )
 from mm2slo_dashboards.panel_queries import (
+    FLOW_VARIABLE,
     MATCH_FLOW,
     MATCH_TOPIC,
     RATE_VARIABLE,
+    TOPICS_VARIABLE,
     bottomk,
     flow_series,
     histogram_quantile,
@@ -80,7 +59,23 @@ _KEYS = ("sli", "tier")
 _QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
-def impact_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
+def build(limits: ObjectiveLimits) -> Dashboard:
+    """One flow, from symptom to cause: impact, lag, possible data loss and causes."""
+    return Dashboard(
+        uid=DashboardUid.FLOW,
+        title="MirrorMaker 2 / Flow",
+        description="One flow, from impact to cause.",
+        variables=(FLOW_VARIABLE, TOPICS_VARIABLE),
+        rows=(
+            Row("Is the flow healthy?", _impact(limits)),
+            Row("How far behind is it, and could data be lost?", _lag(limits)),
+            Row("What is the cause?", _causes()),
+        ),
+        annotations=FLOW_ANNOTATIONS,
+    )
+
+
+def _impact(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     """State now and over time, objectives, latency of canaries."""
     return (
         Panel(
@@ -91,7 +86,7 @@ def impact_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
-            queries=(Query(vector=FLOW_STATE_CODE, legend="{{flow}}", instant=True),),
+            queries={"{{flow}}": FLOW_STATE_CODE},
             states=FLOW_STATES,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2FlowStopped",
@@ -104,7 +99,7 @@ def impact_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.TIMELINE,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
-            queries=(Query(vector=FLOW_STATE_CODE, legend="{{flow}}"),),
+            queries={"{{flow}}": FLOW_STATE_CODE},
             states=FLOW_STATES,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2FlowStopped",
@@ -127,17 +122,14 @@ def _objectives(limits: ObjectiveLimits) -> Panel:
         keys={"sli": "SLI", "tier": "Tier"},
         columns=(
             TableColumn(
-                title="Objective",
-                vector=by_objective("max", OBJECTIVE, *_KEYS),
-                unit=PanelUnit.SHARE,
-                decimals=3,
+                "Objective", by_objective("max", OBJECTIVE, *_KEYS), PanelUnit.SHARE, decimals=3
             ),
             budget_column(limits, *_KEYS),
             burn_column(limits, *_KEYS),
             TableColumn(
-                title="Coverage (1h)",
-                vector=by_objective("min", COVERAGE["1h"], *_KEYS),
-                unit=PanelUnit.SHARE,
+                "Coverage (1h)",
+                by_objective("min", COVERAGE["1h"], *_KEYS),
+                PanelUnit.SHARE,
                 thresholds=good_from(limits.coverage),
                 decimals=1,
             ),
@@ -150,7 +142,9 @@ def _objectives(limits: ObjectiveLimits) -> Panel:
 
 
 def _latency(limits: ObjectiveLimits) -> Panel:
-    rate = over("rate", CANARY_LATENCY_SECONDS, RATE_VARIABLE, MATCH_FLOW, part="bucket")
+    rate = over(
+        "rate", flow_metrics.CANARY_LATENCY_SECONDS, RATE_VARIABLE, MATCH_FLOW, part="bucket"
+    )
     buckets = sum_by(rate, "le")
     return Panel(
         title="Canary latency p50/p99",
@@ -159,13 +153,9 @@ def _latency(limits: ObjectiveLimits) -> Panel:
         kind=Kind.SERIES,
         unit=PanelUnit.SECONDS,
         no_data="No canary arrived in this time range: the flow is stopped, or its canary is off.",
-        queries=tuple(
-            Query(vector=histogram_quantile(share, buckets), legend=name)
-            for name, share in _QUANTILES.items()
-        ),
+        queries={name: histogram_quantile(share, buckets) for name, share in _QUANTILES.items()},
         thresholds=latency_thresholds(limits),
         colours=dict(zip(_QUANTILES, LINES, strict=False)),
-        minimum=0.0,
         next_dashboard=DashboardUid.SLO,
         alert="MM2ErrorBudgetBurn",
         height=9,
@@ -180,8 +170,11 @@ _HEADROOM: Final = PanelThresholds(
 )
 """Bounds of `MM2RetentionHeadroomLow`."""
 
+_ENDS: Final = ("written on the source", "replicated")
+_END_COLOURS: Final = dict(zip(_ENDS, LINES, strict=False))
 
-def lag_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
+
+def _lag(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     """Lag of the flow and of its worst partitions, throughput, retention headroom."""
     return (
         Panel(
@@ -193,55 +186,61 @@ def lag_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.SECONDS,
             no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(vector=max_by(flow_series(FLOW_LAG_SECONDS), "flow"), legend="lag"),
-                Query(
-                    vector=max_by(flow_series(CATCHUP_ETA_SECONDS), "flow"),
-                    legend="time to catch up",
-                ),
-            ),
+            queries={
+                "lag": max_by(flow_metrics.FLOW_LAG_SECONDS, "flow"),
+                "time to catch up": max_by(flow_metrics.CATCHUP_ETA_SECONDS, "flow"),
+            },
             thresholds=bad_from(limits.lag),
             colours=dict(zip(("lag", "time to catch up"), LINES, strict=False)),
-            minimum=0.0,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2PartitionStalled",
         ),
         Panel(
             title="Highest lag by partition",
             description="Which topics or partitions are furthest behind? "
-            f"{REPLICATION_LAG_SECONDS.help} The ten highest by topic and partition, as fine as "
-            "the exporter's granularity.",
+            f"{flow_metrics.REPLICATION_LAG_SECONDS.help} The ten highest by topic and partition, "
+            "as fine as the exporter's granularity.",
             kind=Kind.SERIES,
             unit=PanelUnit.SECONDS,
             no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(
-                    vector=topk(
-                        10, max_by(flow_series(REPLICATION_LAG_SECONDS, MATCH_TOPIC), *_PARTITION)
+            queries={
+                _NAMED: topk(
+                    10,
+                    max_by(
+                        flow_series(flow_metrics.REPLICATION_LAG_SECONDS, MATCH_TOPIC), *_PARTITION
                     ),
-                    legend=_NAMED,
-                ),
-            ),
+                )
+            },
             thresholds=bad_from(limits.lag),
-            minimum=0.0,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2PartitionStalled",
         ),
-        _throughput_panel(
-            "Records written and replicated",
-            "Does the flow keep up? Records per second written on the source and replicated; both "
-            "lines should agree.",
-            PanelUnit.RATE,
-            *(_throughput(each) for each in (SOURCE_RECORDS_TOTAL, REPLICATED_RECORDS_TOTAL)),
+        Panel(
+            title="Records written and replicated",
+            description="Does the flow keep up? Records per second written on the source and "
+            "replicated; both lines should agree.",
+            kind=Kind.SERIES,
+            unit=PanelUnit.RATE,
             no_data=NO_EXPORTER_DATA,
+            queries=_on_both_ends(_throughput),
+            colours=_END_COLOURS,
+            next_dashboard=DashboardUid.AUDIT,
+            alert="MM2PartitionStalled",
+            width=8,
         ),
-        _throughput_panel(
-            "Bytes written and replicated",
-            "How much data is it? Records per second times the mean record size of the newest "
-            "audit (key, value and headers, uncompressed), whose age is on the Audit dashboard.",
-            PanelUnit.BYTE_RATE,
-            *(_bytes(each) for each in (SOURCE_RECORDS_TOTAL, REPLICATED_RECORDS_TOTAL)),
+        Panel(
+            title="Bytes written and replicated",
+            description="How much data is it? Records per second times the mean record size of the "
+            "newest audit (key, value and headers, uncompressed), whose age is on the Audit "
+            "dashboard.",
+            kind=Kind.SERIES,
+            unit=PanelUnit.BYTE_RATE,
             no_data="The flow was not audited, or the report service is not scraped.",
+            queries=_on_both_ends(_bytes),
+            colours=_END_COLOURS,
+            next_dashboard=DashboardUid.AUDIT,
+            alert="MM2PartitionStalled",
+            width=8,
         ),
         Panel(
             title="Retention headroom",
@@ -250,21 +249,17 @@ def lag_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.SECONDS,
             no_data="No limit applies: retention is unlimited, or nothing was written yet.",
-            queries=(
-                Query(
-                    vector=bottomk(
-                        10,
-                        min_by(
-                            flow_series(RETENTION_HEADROOM_SECONDS, MATCH_TOPIC),
-                            *_PARTITION,
-                            "limit",
-                        ),
+            queries={
+                f"{_NAMED} by {{{{limit}}}}": bottomk(
+                    10,
+                    min_by(
+                        flow_series(flow_metrics.RETENTION_HEADROOM_SECONDS, MATCH_TOPIC),
+                        *_PARTITION,
+                        "limit",
                     ),
-                    legend=f"{_NAMED} by {{{{limit}}}}",
-                ),
-            ),
+                )
+            },
             thresholds=_HEADROOM,
-            minimum=0.0,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2RetentionHeadroomLow",
             width=8,
@@ -272,23 +267,9 @@ def lag_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     )
 
 
-def _throughput_panel(
-    title: str, description: str, unit: PanelUnit, *vectors: Vector, no_data: str
-) -> Panel:
-    queries = dict(zip(("written on the source", "replicated"), vectors, strict=True))
-    return Panel(
-        title=title,
-        description=description,
-        kind=Kind.SERIES,
-        unit=unit,
-        no_data=no_data,
-        queries=tuple(Query(vector=each, legend=name) for name, each in queries.items()),
-        colours=dict(zip(queries, LINES, strict=False)),
-        minimum=0.0,
-        next_dashboard=DashboardUid.AUDIT,
-        alert="MM2PartitionStalled",
-        width=8,
-    )
+def _on_both_ends(rate: Callable[[Metric], Vector]) -> dict[str, Vector]:
+    metrics = (flow_metrics.SOURCE_RECORDS_TOTAL, flow_metrics.REPLICATED_RECORDS_TOTAL)
+    return {name: rate(metric) for name, metric in zip(_ENDS, metrics, strict=True)}
 
 
 def _throughput(metric: Metric) -> Vector:
@@ -296,30 +277,21 @@ def _throughput(metric: Metric) -> Vector:
 
 
 def _bytes(metric: Metric) -> Vector:
-    records, size = _throughput(metric), max_by(flow_series(AUDIT_RECORD_SIZE_BYTES), "flow")
+    records, size = _throughput(metric), max_by(AUDIT_RECORD_SIZE_BYTES, "flow")
     return Vector(f"{records} * on (flow) {size}", records.labels)
 
 
 _CANARIES: Final = (
-    (CANARY_LOST_TOTAL, "canaries lost", Colour.BAD),
-    (CANARY_LATE_TOTAL, "canaries late", Colour.WARNING),
-    (CANARY_DUPLICATES_TOTAL, "canaries duplicated", Colour.WARNING),
-    (CANARY_REORDERED_TOTAL, "canaries reordered", Colour.WARNING),
-    (CANARY_MOVED_TOTAL, "canaries moved", Colour.WARNING),
-    (CANARY_UNKNOWN_TOTAL, "canaries unknown", Colour.UNKNOWN),
+    (flow_metrics.CANARY_LOST_TOTAL, "canaries lost", Colour.BAD),
+    (flow_metrics.CANARY_LATE_TOTAL, "canaries late", Colour.WARNING),
+    (flow_metrics.CANARY_DUPLICATES_TOTAL, "canaries duplicated", Colour.WARNING),
+    (flow_metrics.CANARY_REORDERED_TOTAL, "canaries reordered", Colour.WARNING),
+    (flow_metrics.CANARY_MOVED_TOTAL, "canaries moved", Colour.WARNING),
+    (flow_metrics.CANARY_UNKNOWN_TOTAL, "canaries unknown", Colour.UNKNOWN),
 )
 
-_DRIFT: Final = (
-    (TOPIC_MISSING, "missing topics"),
-    (PARTITION_DRIFT, "partition count differs"),
-    (ASSIGNED_MISSING_PARTITIONS, "partitions without a copy"),
-    (UNASSIGNED_PARTITIONS, "partitions without a task"),
-    (TOPIC_CONFIG_DRIFT, "settings differ"),
-)
-_LOST: Final = "records lost to retention"
 
-
-def cause_panels() -> tuple[Panel, ...]:
+def _causes() -> tuple[Panel, ...]:
     """Connectors and tasks, faults of records, faults of topics."""
     task = ("flow", "connector", "task")
     return (
@@ -332,78 +304,76 @@ def cause_panels() -> tuple[Panel, ...]:
             unit=PanelUnit.COUNT,
             no_data="No connector has reported a state: the status topic is not read, or none "
             "was ever started.",
-            queries=(
-                Query(
-                    vector=state_code(
-                        CONNECTOR_STATE, CONNECT_STATES, *task[:2], matchers=(MATCH_FLOW,)
-                    ),
-                    legend="{{connector}}",
+            queries={
+                "{{connector}}": state_code(
+                    flow_metrics.CONNECTOR_STATE, CONNECT_STATES, *task[:2], matchers=(MATCH_FLOW,)
                 ),
-                Query(
-                    vector=state_code(TASK_STATE, CONNECT_STATES, *task, matchers=(MATCH_FLOW,)),
-                    legend="{{connector}} {{task}}",
+                "{{connector}} {{task}}": state_code(
+                    flow_metrics.TASK_STATE, CONNECT_STATES, *task, matchers=(MATCH_FLOW,)
                 ),
-            ),
+            },
             states=CONNECT_STATES,
             next_dashboard=DashboardUid.PIPELINE,
             alert="MM2TaskFailed",
             width=8,
         ),
-        _counts(
-            "Record faults",
-            "Were records lost, held back or not replicated as they were sent? Partitions that are "
-            "stalled and records held back by open transactions now; the others in the selected "
-            "time range. Good is 0 of each.",
-            NO_EXPORTER_DATA,
-            "MM2RecordsLost",
-            (_within_range(RETENTION_LOST_RECORDS_TOTAL, "topic"), _LOST),
-            (_now(STALLED_PARTITIONS, "topic"), "partitions stalled"),
-            (
-                _now(OPEN_TRANSACTION_RECORDS, "topic", "partition"),
-                "records held back by open transactions",
-            ),
-            *((_canaries(metric), name) for metric, name, _ in _CANARIES),
-            colours={_LOST: Colour.BAD, **{name: colour for _, name, colour in _CANARIES}},
+        Panel(
+            title="Record faults",
+            description="Were records lost, held back or not replicated as they were sent? "
+            "Partitions that are stalled and records held back by open transactions now; the "
+            "others in the selected time range. Good is 0 of each.",
+            kind=Kind.BARS,
+            unit=PanelUnit.COUNT,
+            no_data=NO_EXPORTER_DATA,
+            queries={
+                "records lost to retention": _within_range(
+                    flow_metrics.RETENTION_LOST_RECORDS_TOTAL, "topic"
+                ),
+                "partitions stalled": _now(flow_metrics.STALLED_PARTITIONS, "topic"),
+                "records held back by open transactions": _now(
+                    flow_metrics.OPEN_TRANSACTION_RECORDS, "topic", "partition"
+                ),
+                **{name: _canaries(metric) for metric, name, _ in _CANARIES},
+            },
+            colours={
+                "records lost to retention": Colour.BAD,
+                **{name: colour for _, name, colour in _CANARIES},
+            },
+            thresholds=WARN_FROM_ONE,
+            decimals=0,
+            next_dashboard=DashboardUid.AUDIT,
+            alert="MM2RecordsLost",
+            width=8,
         ),
-        _counts(
-            "Topic faults",
-            "Where do source and target differ, and which topics changed? Differences that "
-            "MirrorMaker 2 should have resolved; topics re-created and truncated in the selected "
-            "time range. Good is 0 of each.",
-            "Topics have not been compared yet.",
-            "MM2PartitionDrift",
-            *((_now(metric, *_labels(metric)), name) for metric, name in _DRIFT),
-            (
-                _within_range(TOPIC_RECREATIONS_TOTAL, "topic", "side", by=("side",)),
-                "topics re-created on {{side}}",
-            ),
-            (_within_range(SOURCE_TRUNCATIONS_TOTAL, "topic"), "partitions truncated"),
+        Panel(
+            title="Topic faults",
+            description="Where do source and target differ, and which topics changed? Differences "
+            "that MirrorMaker 2 should have resolved; topics re-created and truncated in the "
+            "selected time range. Good is 0 of each.",
+            kind=Kind.BARS,
+            unit=PanelUnit.COUNT,
+            no_data="Topics have not been compared yet.",
+            queries={
+                "missing topics": _now(flow_metrics.TOPIC_MISSING, "topic"),
+                "partition count differs": _now(flow_metrics.PARTITION_DRIFT, "topic"),
+                "partitions without a copy": _now(
+                    flow_metrics.ASSIGNED_MISSING_PARTITIONS, "topic"
+                ),
+                "partitions without a task": _now(flow_metrics.UNASSIGNED_PARTITIONS, "topic"),
+                "settings differ": _now(flow_metrics.TOPIC_CONFIG_DRIFT, "topic", "config"),
+                "topics re-created on {{side}}": _within_range(
+                    flow_metrics.TOPIC_RECREATIONS_TOTAL, "topic", "side", by=("side",)
+                ),
+                "partitions truncated": _within_range(
+                    flow_metrics.SOURCE_TRUNCATIONS_TOTAL, "topic"
+                ),
+            },
+            thresholds=WARN_FROM_ONE,
+            decimals=0,
+            next_dashboard=DashboardUid.AUDIT,
+            alert="MM2PartitionDrift",
+            width=8,
         ),
-    )
-
-
-def _counts(
-    title: str,
-    description: str,
-    no_data: str,
-    alert: str,
-    *queries: tuple[Vector, str],
-    colours: dict[str, str] | None = None,
-) -> Panel:
-    return Panel(
-        title=title,
-        description=description,
-        kind=Kind.BARS,
-        unit=PanelUnit.COUNT,
-        no_data=no_data,
-        queries=tuple(Query(vector=each, legend=name, instant=True) for each, name in queries),
-        colours=colours or {},
-        thresholds=WARN_FROM_ONE,
-        decimals=0,
-        minimum=0.0,
-        next_dashboard=DashboardUid.AUDIT,
-        alert=alert,
-        width=8,
     )
 
 
@@ -418,7 +388,3 @@ def _within_range(metric: Metric, *labels: str, by: tuple[str, ...] = ()) -> Vec
 
 def _canaries(metric: Metric) -> Vector:
     return sum_by(increase_by(metric, MATCH_FLOW, by=("flow", "carrier")), "flow")
-
-
-def _labels(metric: Metric) -> tuple[str, ...]:
-    return ("topic", "config") if metric is TOPIC_CONFIG_DRIFT else ("topic",)

@@ -26,6 +26,7 @@ from grafanalib.core import (
 from grafanalib.core import Dashboard as GrafanaDashboard
 
 from mm2slo_core.catalogue.promql import duration
+from mm2slo_core.config.alerting_config import LinksConfig
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
     NEUTRAL,
@@ -242,7 +243,7 @@ def convert_link(link: Link) -> DashboardLink:
 
 def _resolution(panel: Panel, dashboard: Dashboard) -> Json:
     """The number of points and the time range of *panel*."""
-    if all(query.instant for query in panel.all_queries):
+    if panel.kind.is_instant:
         return {}
     return without_none(
         {
@@ -262,18 +263,19 @@ def _links(panel: Panel, dashboard: Dashboard, links: DashboardLinks) -> list[Da
 
 
 def _targets(panel: Panel) -> list[Json]:
+    queries = panel.queries.items() or [("", each.vector) for each in panel.columns]
     return [
         {
             "datasource": DATASOURCE,
             "editorMode": "code",
-            "expr": query.vector.text,
+            "expr": vector.text,
             "format": "table" if panel.kind is Kind.TABLE else "time_series",
-            "instant": query.instant,
-            "legendFormat": query.legend,
-            "range": not query.instant,
+            "instant": panel.kind.is_instant,
+            "legendFormat": legend,
+            "range": not panel.kind.is_instant,
             "refId": letter,
         }
-        for letter, query in zip(ascii_uppercase, panel.all_queries, strict=False)
+        for letter, (legend, vector) in zip(ascii_uppercase, queries, strict=False)
     ]
 
 
@@ -315,7 +317,6 @@ def _merge_columns(panel: Panel) -> list[Json]:
 
 
 def _stat(panel: Panel) -> tuple[Json, Json]:
-    named = any(query.legend for query in panel.all_queries)
     defaults = {
         "color": _BY_THRESHOLDS,
         "custom": {},
@@ -330,7 +331,7 @@ def _stat(panel: Panel) -> tuple[Json, Json]:
         "percentChangeColorMode": "standard",
         "reduceOptions": _REDUCED,
         "showPercentChange": False,
-        "textMode": "value_and_name" if named else "value",
+        "textMode": "value_and_name" if any(panel.queries) else "value",
         "wideLayout": True,
     }
     return defaults, options
@@ -546,18 +547,10 @@ class Link:
     external: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addresses:
-    """Base addresses outside of Grafana; None for no link."""
-
-    runbook: str | None = None
-    report: str | None = None
-
-
 class DashboardLinks:
-    """The links of *dashboards* to each other and to *addresses*."""
+    """The links of *dashboards* to each other, and to the runbooks and the report service."""
 
-    def __init__(self, dashboards: Iterable[Dashboard], addresses: Addresses) -> None:
+    def __init__(self, dashboards: Iterable[Dashboard], addresses: LinksConfig) -> None:
         self._dashboards: Mapping[DashboardUid, Dashboard] = {each.uid: each for each in dashboards}
         self._addresses = addresses
 

@@ -136,7 +136,7 @@ EXCLUSION_ANNOTATION: Final = Annotation(
     text="Planned maintenance of {{flow}}",
     colour=Colour.PLANNED,
 )
-_LAST_AUDIT: Final = max_by(flow_series(AUDIT_LAST_RUN_TIMESTAMP_SECONDS), "flow")
+_LAST_AUDIT: Final = max_by(AUDIT_LAST_RUN_TIMESTAMP_SECONDS, "flow")
 
 AUDIT_ANNOTATION: Final = Annotation(
     title="Audits",

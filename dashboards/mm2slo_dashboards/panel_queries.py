@@ -102,14 +102,14 @@ def recorded_series(series: RecordedSeries, *matchers: Matcher) -> Vector:
     return flow_series(series, *matchers)
 
 
-def max_by(vector: Vector, *labels: str) -> Vector:
-    """The maximum by *labels*; merges replicas of the exporter."""
-    return aggregate("max", vector, labels)
+def max_by(found: Vector | Metric, *labels: str) -> Vector:
+    """The maximum by *labels*, which merges replicas; a metric stands for its `flow_series`."""
+    return aggregate("max", flow_series(found) if isinstance(found, Metric) else found, labels)
 
 
-def min_by(vector: Vector, *labels: str) -> Vector:
-    """The minimum by *labels*."""
-    return aggregate("min", vector, labels)
+def min_by(found: Vector | Metric, *labels: str) -> Vector:
+    """The minimum by *labels*, of the same."""
+    return aggregate("min", flow_series(found) if isinstance(found, Metric) else found, labels)
 
 
 def sum_by(vector: Vector, *labels: str) -> Vector:

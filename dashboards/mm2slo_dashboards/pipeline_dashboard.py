@@ -1,7 +1,8 @@
-"""Pipeline dashboard: the rows with collection, rule evaluation and delivery, and cost."""
+"""Pipeline dashboard: whether the flows are monitored, alerts delivered, and at what cost."""
 
 from typing import Final
 
+from mm2slo_core.catalogue import service_metrics
 from mm2slo_core.catalogue.metric import Metric
 from mm2slo_core.catalogue.prometheus_series import (
     ITERATIONS_MISSED,
@@ -9,28 +10,17 @@ from mm2slo_core.catalogue.prometheus_series import (
     RULE_FAILURES,
     UP,
 )
-from mm2slo_core.catalogue.promql import Matcher, Vector, matching, over, select
-from mm2slo_core.catalogue.service_metrics import (
-    EXPORTER_COLLECT_ERRORS_TOTAL,
-    EXPORTER_CYCLE_DURATION_SECONDS,
-    EXPORTER_FLOW_READY,
-    EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
-    EXPORTER_MALFORMED_RECORDS_TOTAL,
-    EXPORTER_RENDER_DURATION_SECONDS,
-    EXPORTER_SERIES,
-    PROCESS_CPU_SECONDS_TOTAL,
-    PROCESS_RESIDENT_MEMORY_BYTES,
-)
+from mm2slo_core.catalogue.promql import Matcher, Vector, equal, matching, over, select
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
     BAD_FROM_ONE,
-    NEUTRAL,
     UP_STATES,
     WARN_FROM_ONE,
+    Dashboard,
     Kind,
     Panel,
     PanelUnit,
-    Query,
+    Row,
 )
 from mm2slo_dashboards.panel_queries import (
     RANGE_VARIABLE,
@@ -47,12 +37,33 @@ NO_EXPORTER_DATA: Final = "Prometheus scrapes no exporter, or under another job.
 
 REPLICA: Final = "{{instance}}"
 """The exporter, in a legend."""
+_MM2SLO_RULES: Final = matching("rule_group", ".*mm2slo.*")
+_NO_PROMETHEUS: Final = "Prometheus does not scrape itself."
+_NO_ALERTMANAGER: Final = "Prometheus does not scrape Alertmanager."
 
 
-def collection_panels(job: Matcher) -> tuple[Panel, ...]:
+def build(exporter_job: str) -> Dashboard:
+    """The monitoring itself: exporters scraped under *exporter_job*, rules and notifications."""
+    job = equal("job", exporter_job)
+    return Dashboard(
+        uid=DashboardUid.PIPELINE,
+        title="MirrorMaker 2 / Exporter and pipeline health",
+        description="Would we know if something went wrong? Exporters, rules and notifications.",
+        variables=(),
+        rows=(
+            Row("Are the flows monitored?", _collection(job)),
+            Row("What does the exporter cost?", _cost(job)),
+            Row("Are rules evaluated and notifications delivered?", _alerting()),
+        ),
+    )
+
+
+def _collection(job: Matcher) -> tuple[Panel, ...]:
     """Exporters that are up, flows that are ready; last success and failures of stages."""
-    ready = min_by(select(EXPORTER_FLOW_READY, job), "flow")
-    last = max_by(select(EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, job), "cluster", "stage")
+    ready = min_by(select(service_metrics.EXPORTER_FLOW_READY, job), "flow")
+    last = max_by(
+        select(service_metrics.EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, job), "cluster", "stage"
+    )
     stage = "{{cluster}} {{stage}}"
     return (
         Panel(
@@ -61,9 +72,7 @@ def collection_panels(job: Matcher) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(vector=max_by(select(UP, job), "instance"), legend=REPLICA, instant=True),
-            ),
+            queries={REPLICA: max_by(select(UP, job), "instance")},
             states=UP_STATES,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2ExporterDown",
@@ -77,7 +86,7 @@ def collection_panels(job: Matcher) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
-            queries=(Query(vector=sum_by(Vector(f"1 - {ready}", ready.labels)), instant=True),),
+            queries={"": sum_by(Vector(f"1 - {ready}", ready.labels))},
             thresholds=WARN_FROM_ONE,
             decimals=0,
             next_dashboard=DashboardUid.FLEET,
@@ -93,9 +102,7 @@ def collection_panels(job: Matcher) -> tuple[Panel, ...]:
             kind=Kind.BARS,
             unit=PanelUnit.SECONDS,
             no_data=NO_EXPORTER_DATA,
-            queries=(Query(vector=topk(10, seconds_since(last)), legend=stage, instant=True),),
-            thresholds=NEUTRAL,
-            minimum=0.0,
+            queries={stage: topk(10, seconds_since(last))},
             next_dashboard=DashboardUid.FLEET,
             alert="MM2ClusterUnreachable",
             width=8,
@@ -107,21 +114,22 @@ def collection_panels(job: Matcher) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.REQUESTS,
             no_data="No stage has failed since the exporter started.",
-            queries=(
-                Query(
-                    vector=filter_by(
-                        sum_by(
-                            over("rate", EXPORTER_COLLECT_ERRORS_TOTAL, RATE_VARIABLE, job),
-                            "cluster",
-                            "stage",
-                            "reason",
+            queries={
+                f"{stage} {{{{reason}}}}": filter_by(
+                    sum_by(
+                        over(
+                            "rate",
+                            service_metrics.EXPORTER_COLLECT_ERRORS_TOTAL,
+                            RATE_VARIABLE,
+                            job,
                         ),
-                        "> 0",
+                        "cluster",
+                        "stage",
+                        "reason",
                     ),
-                    legend=f"{stage} {{{{reason}}}}",
-                ),
-            ),
-            minimum=0.0,
+                    "> 0",
+                )
+            },
             next_dashboard=DashboardUid.FLEET,
             alert="MM2CollectionFailing",
             fills_on="an unreachable cluster",
@@ -134,24 +142,24 @@ def collection_panels(job: Matcher) -> tuple[Panel, ...]:
             kind=Kind.BARS,
             unit=PanelUnit.COUNT,
             no_data="Every record was decoded.",
-            queries=(
-                Query(
-                    vector=filter_by(
-                        max_by(
-                            over("increase", EXPORTER_MALFORMED_RECORDS_TOTAL, RANGE_VARIABLE, job),
-                            "cluster",
-                            "kind",
-                            "reason",
+            queries={
+                "{{cluster}} {{kind}} {{reason}}": filter_by(
+                    max_by(
+                        over(
+                            "increase",
+                            service_metrics.EXPORTER_MALFORMED_RECORDS_TOTAL,
+                            RANGE_VARIABLE,
+                            job,
                         ),
-                        "> 0",
+                        "cluster",
+                        "kind",
+                        "reason",
                     ),
-                    legend="{{cluster}} {{kind}} {{reason}}",
-                    instant=True,
-                ),
-            ),
+                    "> 0",
+                )
+            },
             thresholds=WARN_FROM_ONE,
             decimals=0,
-            minimum=0.0,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2CollectionFailing",
             fills_on="damaged internal records",
@@ -160,12 +168,71 @@ def collection_panels(job: Matcher) -> tuple[Panel, ...]:
     )
 
 
-_MM2SLO_RULES: Final = matching("rule_group", ".*mm2slo.*")
-_NO_PROMETHEUS: Final = "Prometheus does not scrape itself."
-_NO_ALERTMANAGER: Final = "Prometheus does not scrape Alertmanager."
+def _cost(job: Matcher) -> tuple[Panel, ...]:
+    """Cost of the exporters that match *job*."""
+    return (
+        _gauges(
+            "Cycle duration",
+            "How long does a cycle take? Evaluation of all flows, and its rendering. Scrapes do "
+            "not wait for it.",
+            PanelUnit.SECONDS,
+            (service_metrics.EXPORTER_CYCLE_DURATION_SECONDS, "cycle"),
+            (service_metrics.EXPORTER_RENDER_DURATION_SECONDS, "rendering"),
+            job=job,
+        ),
+        _gauges(
+            "Exported series",
+            "How many series are exported? Series in the latest snapshot of each exporter.",
+            PanelUnit.COUNT,
+            (service_metrics.EXPORTER_SERIES, "series"),
+            job=job,
+        ),
+        _gauges(
+            "Resident memory",
+            "How much memory does the exporter use? Resident memory of each replica.",
+            PanelUnit.BYTES,
+            (service_metrics.PROCESS_RESIDENT_MEMORY_BYTES, "resident"),
+            job=job,
+        ),
+        Panel(
+            title="CPU usage",
+            description="How much CPU does the exporter use? CPU seconds per second of each "
+            "replica; 1 is one core.",
+            kind=Kind.SERIES,
+            unit=PanelUnit.SHARE,
+            no_data=NO_EXPORTER_DATA,
+            queries={
+                REPLICA: max_by(
+                    over("rate", service_metrics.PROCESS_CPU_SECONDS_TOTAL, RATE_VARIABLE, job),
+                    "instance",
+                )
+            },
+            next_dashboard=DashboardUid.FLEET,
+            alert="MM2ExporterDown",
+            width=6,
+        ),
+    )
 
 
-def alerting_panels() -> tuple[Panel, ...]:
+def _gauges(
+    title: str, description: str, unit: PanelUnit, *metrics: tuple[Metric, str], job: Matcher
+) -> Panel:
+    return Panel(
+        title=title,
+        description=description,
+        kind=Kind.SERIES,
+        unit=unit,
+        no_data=NO_EXPORTER_DATA,
+        queries={
+            f"{REPLICA} {name}": max_by(select(metric, job), "instance") for metric, name in metrics
+        },
+        next_dashboard=DashboardUid.FLEET,
+        alert="MM2ExporterDown",
+        width=6,
+    )
+
+
+def _alerting() -> tuple[Panel, ...]:
     """Evaluation of mm2slo's rules, and notifications."""
     return (
         Panel(
@@ -176,14 +243,10 @@ def alerting_panels() -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=_NO_PROMETHEUS,
-            queries=tuple(
-                Query(
-                    vector=sum_by(over("increase", metric, RANGE_VARIABLE, _MM2SLO_RULES)),
-                    legend=legend,
-                    instant=True,
-                )
+            queries={
+                legend: sum_by(over("increase", metric, RANGE_VARIABLE, _MM2SLO_RULES))
                 for metric, legend in ((RULE_FAILURES, "failed"), (ITERATIONS_MISSED, "missed"))
-            ),
+            },
             thresholds=BAD_FROM_ONE,
             decimals=0,
             next_dashboard=DashboardUid.FLEET,
@@ -196,97 +259,20 @@ def alerting_panels() -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=_NO_ALERTMANAGER,
-            queries=(
-                Query(
-                    vector=sum_by(
-                        over(
-                            "increase",
-                            NOTIFICATIONS_FAILED,
-                            RANGE_VARIABLE,
-                            matching("integration", "slack|webhook"),
-                        ),
-                        "integration",
+            queries={
+                "{{integration}}": sum_by(
+                    over(
+                        "increase",
+                        NOTIFICATIONS_FAILED,
+                        RANGE_VARIABLE,
+                        matching("integration", "slack|webhook"),
                     ),
-                    legend="{{integration}}",
-                    instant=True,
-                ),
-            ),
+                    "integration",
+                )
+            },
             thresholds=BAD_FROM_ONE,
             decimals=0,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2SlackDeliveryFailing",
         ),
-    )
-
-
-def cost_panels(job: Matcher) -> tuple[Panel, ...]:
-    """Cost of the exporters that match *job*."""
-    return (
-        _gauges(
-            "Cycle duration",
-            "How long does a cycle take? Evaluation of all flows, and its rendering. Scrapes do "
-            "not wait for it.",
-            PanelUnit.SECONDS,
-            (EXPORTER_CYCLE_DURATION_SECONDS, "cycle"),
-            (EXPORTER_RENDER_DURATION_SECONDS, "rendering"),
-            job=job,
-        ),
-        _gauges(
-            "Exported series",
-            "How many series are exported? Series in the latest snapshot of each exporter.",
-            PanelUnit.COUNT,
-            (EXPORTER_SERIES, "series"),
-            job=job,
-        ),
-        _gauges(
-            "Resident memory",
-            "How much memory does the exporter use? Resident memory of each replica.",
-            PanelUnit.BYTES,
-            (PROCESS_RESIDENT_MEMORY_BYTES, "resident"),
-            job=job,
-        ),
-        Panel(
-            title="CPU usage",
-            description="How much CPU does the exporter use? CPU seconds per second of each "
-            "replica; 1 is one core.",
-            kind=Kind.SERIES,
-            unit=PanelUnit.SHARE,
-            no_data=NO_EXPORTER_DATA,
-            queries=(
-                Query(
-                    vector=max_by(
-                        over("rate", PROCESS_CPU_SECONDS_TOTAL, RATE_VARIABLE, job), "instance"
-                    ),
-                    legend=REPLICA,
-                ),
-            ),
-            minimum=0.0,
-            next_dashboard=DashboardUid.FLEET,
-            alert="MM2ExporterDown",
-            width=6,
-        ),
-    )
-
-
-def _gauges(
-    title: str,
-    description: str,
-    unit: PanelUnit,
-    *metrics: tuple[Metric, str],
-    job: Matcher,
-) -> Panel:
-    return Panel(
-        title=title,
-        description=description,
-        kind=Kind.SERIES,
-        unit=unit,
-        no_data=NO_EXPORTER_DATA,
-        queries=tuple(
-            Query(vector=max_by(select(metric, job), "instance"), legend=f"{REPLICA} {name}")
-            for metric, name in metrics
-        ),
-        minimum=0.0,
-        next_dashboard=DashboardUid.FLEET,
-        alert="MM2ExporterDown",
-        width=6,
     )

@@ -23,13 +23,11 @@ from mm2slo_core.objectives.objective import WINDOW_PAIRS, WindowPair
 from mm2slo_dashboards.dashboard_model import (
     BAD_FROM_ONE,
     LINES,
-    NEUTRAL,
     Colour,
     Dashboard,
     Kind,
     Panel,
     PanelUnit,
-    Query,
     Row,
     TableColumn,
     Variable,
@@ -100,11 +98,7 @@ def _exhausted() -> Panel:
         kind=Kind.STAT,
         unit=PanelUnit.COUNT,
         no_data=NO_BUDGET_DATA,
-        queries=(
-            Query(
-                vector=sum_by(Vector(f"({remaining} <= bool 0)", remaining.labels)), instant=True
-            ),
-        ),
+        queries={"": sum_by(Vector(f"({remaining} <= bool 0)", remaining.labels))},
         thresholds=BAD_FROM_ONE,
         decimals=0,
         next_dashboard=DashboardUid.FLOW,
@@ -126,28 +120,28 @@ def _objectives(limits: ObjectiveLimits) -> Panel:
         keys={"flow": "Flow", "sli": "SLI", "tier": "Tier"},
         columns=(
             TableColumn(
-                title="Objective",
-                vector=by_objective("max", OBJECTIVE, *_KEYS, matchers=(_MATCH_SLI,)),
-                unit=PanelUnit.SHARE,
+                "Objective",
+                by_objective("max", OBJECTIVE, *_KEYS, matchers=(_MATCH_SLI,)),
+                PanelUnit.SHARE,
                 decimals=3,
             ),
             TableColumn(
-                title="Good events",
-                vector=readable_sli(Vector(f"1 - {error}", error.labels)),
-                unit=PanelUnit.SHARE,
+                "Good events",
+                readable_sli(Vector(f"1 - {error}", error.labels)),
+                PanelUnit.SHARE,
                 decimals=3,
             ),
             TableColumn(
-                title="Window",
-                vector=by_objective("max", OBJECTIVE_WINDOW, *_KEYS, matchers=(_MATCH_SLI,)),
-                unit=PanelUnit.SECONDS,
+                "Window",
+                by_objective("max", OBJECTIVE_WINDOW, *_KEYS, matchers=(_MATCH_SLI,)),
+                PanelUnit.SECONDS,
             ),
             budget_column(limits, *_KEYS, matchers=(_MATCH_SLI,)),
             burn_column(limits, *_KEYS, matchers=(_MATCH_SLI,)),
             TableColumn(
-                title="Coverage",
-                vector=by_objective("min", COVERAGE[WINDOW], *_KEYS, matchers=(_MATCH_SLI,)),
-                unit=PanelUnit.SHARE,
+                "Coverage",
+                by_objective("min", COVERAGE[WINDOW], *_KEYS, matchers=(_MATCH_SLI,)),
+                PanelUnit.SHARE,
                 thresholds=good_from(limits.coverage),
                 decimals=1,
             ),
@@ -171,12 +165,7 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.SHARE,
             no_data=NO_BUDGET_DATA,
-            queries=(
-                Query(
-                    vector=Vector(f"clamp_min({remaining}, {LEAST_BUDGET})", remaining.labels),
-                    legend=_NAMED,
-                ),
-            ),
+            queries={_NAMED: Vector(f"clamp_min({remaining}, {LEAST_BUDGET})", remaining.labels)},
             thresholds=budget_thresholds(limits),
             below=OVERSPENT,
             minimum=LEAST_BUDGET,
@@ -192,8 +181,7 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.COUNT,
             no_data=_NO_STEP,
-            queries=(Query(vector=topk(10, bad), legend=_NAMED),),
-            minimum=0.0,
+            queries={_NAMED: topk(10, bad)},
             min_interval=_STEP,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2ErrorBudgetBurn",
@@ -207,11 +195,9 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.SHARE,
             no_data=_NO_STEP,
-            queries=tuple(_pair_query(limits, pair) for pair in WINDOW_PAIRS),
+            queries={pair.name: _pair_burn(limits, pair) for pair in WINDOW_PAIRS},
             colours=dict(zip((pair.name for pair in WINDOW_PAIRS), LINES, strict=False)),
             thresholds=bad_from(1.0),
-            minimum=0.0,
-            # Points as far apart as the shortest window; a day of 100 flows would read too much.
             time_from="6h",
             min_interval=_STEP,
             next_dashboard=DashboardUid.FLOW,
@@ -221,17 +207,14 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     )
 
 
-def _pair_query(limits: ObjectiveLimits, pair: WindowPair) -> Query:
+def _pair_burn(limits: ObjectiveLimits, pair: WindowPair) -> Vector:
     names = {seconds: name for name, seconds in WINDOW_SECONDS.items()}
     long, short = (
         max_by(recorded_series(BURN[names[each]], _MATCH_SLI), *_KEYS)
         for each in (pair.long, pair.short)
     )
     lower = Vector(f"({long} <= {short} or {short} < {long})", long.labels)
-    return Query(
-        vector=Vector(f"{max_by(lower)} / {limits.alert_burn_rate(pair):.12g}", ()),
-        legend=pair.name,
-    )
+    return Vector(f"{max_by(lower)} / {limits.alert_burn_rate(pair):.12g}", ())
 
 
 def _coverage(limits: ObjectiveLimits) -> tuple[Panel, ...]:
@@ -243,15 +226,13 @@ def _coverage(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.SHARE,
             no_data=NO_BUDGET_DATA,
-            queries=(
-                Query(
-                    vector=bottomk(
-                        10, by_objective("min", COVERAGE["1h"], *_KEYS, matchers=(_MATCH_SLI,))
-                    ),
-                    legend=_NAMED,
-                ),
-            ),
+            queries={
+                _NAMED: bottomk(
+                    10, by_objective("min", COVERAGE["1h"], *_KEYS, matchers=(_MATCH_SLI,))
+                )
+            },
             thresholds=good_from(limits.coverage),
+            minimum=None,
             maximum=1.0,
             next_dashboard=DashboardUid.PIPELINE,
             alert="MM2SLOCoverageLow",
@@ -263,21 +244,15 @@ def _coverage(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.COUNT,
             no_data=_NO_STEP,
-            queries=tuple(
-                Query(vector=_all_events(series), legend=legend)
+            queries={
+                legend: _all_events(series)
                 for series, legend in (
                     (EVENTS_STEP, "settled"),
                     (UNKNOWN_STEP, "unknown"),
                     (EXCLUDED_STEP, "excluded"),
                 )
-            ),
-            colours={
-                "settled": Colour.GOOD,
-                "unknown": Colour.UNKNOWN,
-                "excluded": Colour.PLANNED,
             },
-            thresholds=NEUTRAL,
-            minimum=0.0,
+            colours={"settled": Colour.GOOD, "unknown": Colour.UNKNOWN, "excluded": Colour.PLANNED},
             min_interval=_STEP,
             next_dashboard=DashboardUid.PIPELINE,
         ),

@@ -18,7 +18,6 @@ from mm2slo_dashboards.dashboard_model import (
     Panel,
     PanelThresholds,
     PanelUnit,
-    Query,
     Row,
 )
 from mm2slo_dashboards.panel_definitions import collect_limits
@@ -42,7 +41,7 @@ def panel(**changes: object) -> Panel:
         "kind": Kind.STAT,
         "unit": PanelUnit.SECONDS,
         "no_data": "No exporter publishes it.",
-        "queries": (Query(vector=select(FLOW_LAG_SECONDS)),),
+        "queries": {"": select(FLOW_LAG_SECONDS)},
         "next_dashboard": DashboardUid.FLOW,
     }
     return Panel(**{**given, **changes})  # type: ignore[arg-type]
@@ -55,7 +54,7 @@ def panel(**changes: object) -> Panel:
         ({"description": "Seconds."}, "without the question it answers"),
         ({"description": ""}, "lacks its description"),
         ({"no_data": ""}, "what no data means"),
-        ({"queries": ()}, "neither queries nor columns"),
+        ({"queries": {}}, "neither queries nor columns"),
         ({"next_dashboard": None}, "links to no dashboard or runbook"),
         ({"width": 25}, "25 columns wide"),
     ],
@@ -130,7 +129,7 @@ def test_panel_thresholds_follow_objectives() -> None:
 def test_burn_rates_are_shares_of_those_that_alert() -> None:
     found = build_dashboards(load_config(CONFIG))
     [panel] = [p for d in found for p in d.panels if p.title == "Burn rate by window pair"]
-    divisors = [float(each.vector.text.rpartition(" / ")[2]) for each in panel.queries]
+    divisors = [float(each.text.rpartition(" / ")[2]) for each in panel.vectors]
     assert divisors == pytest.approx([pair.factor(14 * 86_400.0) for pair in WINDOW_PAIRS])
 
 
@@ -152,7 +151,7 @@ def test_dashboard_with_thirteen_panels_raises_value_error() -> None:
 
 def test_queries_use_configured_exporter_job() -> None:
     found = build_all(collect_limits(), 'mirroring/"exporter"')
-    texts = [q.vector.text for b in found for p in b.panels for q in p.all_queries]
+    texts = [each.text for b in found for p in b.panels for each in p.vectors]
     assert any('up{job="mirroring/\\"exporter\\""}' in text for text in texts)
     assert not any('job="mm2slo"' in text for text in texts)
 

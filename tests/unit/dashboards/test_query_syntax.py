@@ -30,7 +30,7 @@ from mm2slo_core.catalogue.service_metrics import REPORT_GROUPS
 from mm2slo_core.config.config_model import default_objective_rules
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_files import find_series, find_unknown_series
-from mm2slo_dashboards.dashboard_model import Dashboard, Kind, Panel, PanelUnit, Query, Row
+from mm2slo_dashboards.dashboard_model import Dashboard, Kind, Panel, PanelUnit, Row
 
 ODD = [
     "us->eu",
@@ -241,7 +241,7 @@ def test_find_unknown_series_reports_panel_and_series() -> None:
         kind=Kind.STAT,
         unit=PanelUnit.SECONDS,
         no_data="None.",
-        queries=(Query(vector=wrong),),
+        queries={"": wrong},
         next_dashboard=DashboardUid.FLOW,
     )
     dashboard = Dashboard(
