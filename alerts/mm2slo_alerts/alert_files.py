@@ -19,8 +19,8 @@ from mm2slo_alerts import (
     topic_causes,
 )
 from mm2slo_alerts.alert_rules import (
+    NO_LINKS,
     PRODUCTION,
-    AlertLinks,
     AlertRule,
     Group,
     Rule,
@@ -105,7 +105,7 @@ def configured_alerts(config: Config | None, scale: Scale = PRODUCTION) -> tuple
     }
     return tuple(
         replace(group, rules=tuple(_labelled(rule, alerting) for rule in group.rules))
-        for group in alert_groups(links(alerting.links), scale, thresholds, flows)
+        for group in alert_groups(alerting.links, scale, thresholds, flows)
     )
 
 
@@ -123,7 +123,7 @@ ANY_FLOW: Final[Mapping[Flow, float]] = MappingProxyType({})
 
 
 def alert_groups(
-    to: AlertLinks,
+    links: LinksConfig = NO_LINKS,
     scale: Scale = PRODUCTION,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     flows: Mapping[Flow, float] = ANY_FLOW,
@@ -133,20 +133,8 @@ def alert_groups(
     *flows* are the configured ones, with their freshness thresholds (seconds).
     """
     return (
-        *burn_alerts.burn_groups(thresholds, to, scale),
-        *cause_groups(thresholds, to, scale, flows),
-    )
-
-
-def links(config: LinksConfig) -> AlertLinks:
-    """The links of alerts as `alerting.links` of mm2slo.yaml has them."""
-    return AlertLinks(
-        runbook=config.runbook,
-        dashboard=config.dashboard,
-        report=config.report,
-        prometheus=config.prometheus,
-        alertmanager=config.alertmanager,
-        splunk=config.splunk,
+        *burn_alerts.burn_groups(thresholds, links, scale),
+        *cause_groups(thresholds, links, scale, flows),
     )
 
 
@@ -166,7 +154,7 @@ def notices(config: Config | None = None) -> tuple[str, ...]:
 
 def cause_groups(
     thresholds: Thresholds,
-    links: AlertLinks,
+    links: LinksConfig,
     scale: Scale,
     expected: Mapping[Flow, float] = ANY_FLOW,
 ) -> tuple[Group, ...]:

@@ -4,19 +4,15 @@ Rule files come in Prometheus's format and as the operator's PrometheusRule reso
 groups always give the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mm2slo_core.catalogue.promql import duration
+from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 from mm2slo_core.file_syntax import dump_yaml
 from mm2slo_core.link_targets import DashboardUid, search_url
-
-if TYPE_CHECKING:
-    from mm2slo_core.config.alerting_config import AlertingConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +79,7 @@ class Scale:
 
 
 PRODUCTION = Scale()
+NO_LINKS: Final = LinksConfig()
 
 
 class AlertSubject(Enum):
@@ -94,45 +91,30 @@ class AlertSubject(Enum):
     FLEET = "fleet"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlertLinks:
-    """Base URLs of the links in annotations; None omits a link.
+def link_annotations(links: LinksConfig, alert: str, subject: AlertSubject) -> dict[str, str]:
+    """Return `runbook_url`, `dashboard_url`, `report_url` and `splunk_url` of *alert*.
 
-    `runbook` is the folder of the runbooks, `dashboard` is Grafana, `report` the report service,
-    `splunk` Splunk Web; `prometheus` and `alertmanager` are URLs that users' browsers can reach.
+    The last three select the flow of the alert's labels unless it is about the fleet, the report
+    also the objective.
     """
-
-    runbook: str | None = None
-    dashboard: str | None = None
-    report: str | None = None
-    prometheus: str | None = None
-    alertmanager: str | None = None
-    splunk: str | None = None
-
-    def annotations(self, alert: str, subject: AlertSubject) -> dict[str, str]:
-        """Return `runbook_url`, `dashboard_url`, `report_url` and `splunk_url` of *alert*.
-
-        The last three select the flow of the alert's labels unless it is about the fleet, the
-        report also the objective.
-        """
-        of_flow = subject is not AlertSubject.FLEET
-        found = {}
-        if self.runbook is not None:
-            found["runbook_url"] = f"{self.runbook.rstrip('/')}/{alert}.md"
-        if self.dashboard is not None:
-            flow = f"var-flow={_FLOW}&" if of_flow else ""
-            found["dashboard_url"] = (
-                f"{self.dashboard.rstrip('/')}/d/{_BOARDS[subject]}?{flow}from=now-6h&to=now"
-            )
-        if self.report is not None:
-            page = f"/{_SLO_ID}" if subject is AlertSubject.OBJECTIVE else f"?flow={_FLOW}"
-            found["report_url"] = f"{self.report.rstrip('/')}/slo{page if of_flow else ''}"
-        if self.splunk is not None:
-            # Prometheus's templates do not know the start of an alert.
-            found["splunk_url"] = search_url(
-                self.splunk, _FLOW if of_flow else None, earliest="-6h", latest="now"
-            )
-        return found
+    of_flow = subject is not AlertSubject.FLEET
+    found = {}
+    if links.runbook is not None:
+        found["runbook_url"] = f"{links.runbook.rstrip('/')}/{alert}.md"
+    if links.dashboard is not None:
+        flow = f"var-flow={_FLOW}&" if of_flow else ""
+        found["dashboard_url"] = (
+            f"{links.dashboard.rstrip('/')}/d/{_BOARDS[subject]}?{flow}from=now-6h&to=now"
+        )
+    if links.report is not None:
+        page = f"/{_SLO_ID}" if subject is AlertSubject.OBJECTIVE else f"?flow={_FLOW}"
+        found["report_url"] = f"{links.report.rstrip('/')}/slo{page if of_flow else ''}"
+    if links.splunk is not None:
+        # Prometheus's templates do not know the start of an alert.
+        found["splunk_url"] = search_url(
+            links.splunk, _FLOW if of_flow else None, earliest="-6h", latest="now"
+        )
+    return found
 
 
 def _slug(label: str) -> str:

@@ -1,17 +1,12 @@
 """docs/alerts.md: every alert with its expression and texts, and every threshold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_alerts.alert_rules import AlertRule, Group
+from mm2slo_alerts.alert_thresholds import Limit, Thresholds
 from mm2slo_core.catalogue.promql import duration, number
-
-if TYPE_CHECKING:
-    from mm2slo_alerts.alert_thresholds import Limit, Thresholds
-
 
 _INTRO: Final = """\
 # Alerts

@@ -8,7 +8,15 @@ and the long one holds enough bad events, so that a single one never alerts.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from mm2slo_alerts.alert_rules import PRODUCTION, AlertLinks, AlertRule, AlertSubject, Group, Scale
+from mm2slo_alerts.alert_rules import (
+    NO_LINKS,
+    PRODUCTION,
+    AlertRule,
+    AlertSubject,
+    Group,
+    Scale,
+    link_annotations,
+)
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
 from mm2slo_alerts.cause_model import interrupted, latest
 from mm2slo_alerts.objective_series import LATE_STEP
@@ -31,6 +39,7 @@ from mm2slo_core.catalogue.prometheus_series import (
     RecordedSeries,
 )
 from mm2slo_core.catalogue.promql import Vector, duration, equal, matching, number, over, select
+from mm2slo_core.config.alerting_config import LinksConfig
 from mm2slo_core.objectives.objective import (
     MIN_FACTOR,
     MIN_WINDOW,
@@ -42,45 +51,70 @@ from mm2slo_core.objectives.objective import (
     threshold,
 )
 
-
-def burn_groups(
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    links: AlertLinks | None = None,
-    scale: Scale = PRODUCTION,
-    pairs: Sequence[WindowPair] = WINDOW_PAIRS,
-) -> tuple[Group, ...]:
-    """Return one group, the fastest pair first; *thresholds* are not scaled yet."""
-    limits, to = thresholds.scaled(scale), links or AlertLinks()
-    return (
-        Group(
-            name="mm2slo-burn",
-            interval=limits.interval,
-            rules=(
-                *(burning(pair, limits, to, scale) for pair in pairs),
-                exhausted(limits, to, scale),
-                coverage_low(limits, to, scale),
-            ),
-        ),
-    )
-
-
 ALERT: Final = "MM2ErrorBudgetBurn"
 
 STOP_SLIS: Final = "availability|latency|data_freshness|checkpoint_freshness"
 """Indicators that are bad while a flow is stopped or works off its backlog."""
 
+ON: Final = f"on ({', '.join(SLI_LABELS)})"
 
-def burning(pair: WindowPair, limits: Thresholds, links: AlertLinks, scale: Scale) -> AlertRule:
-    """Return the rule of *pair*, which is not scaled yet; *limits* are."""
+WINDOW_NAMES: Final[Mapping[float, str]] = {
+    seconds: name for name, seconds in WINDOW_SECONDS.items()
+}
+
+_MIN_BAD: Final = max(pair.min_bad for pair in WINDOW_PAIRS)
+"""The first bad event of a new flow already exceeds its budget and must not alert."""
+_SUBJECT: Final = (
+    '{{ $labels.flow }}: {{ reReplaceAll "_" " " $labels.sli }}'
+    '{{ if and (ne $labels.tier "all") (ne $labels.tier "default") }} {{ $labels.tier }}{{ end }}'
+)
+_MATCHERS: Final = "{flow=%q, sli=%q, tier=%q}"
+
+
+def burn_groups(
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    links: LinksConfig = NO_LINKS,
+    scale: Scale = PRODUCTION,
+    pairs: Sequence[WindowPair] = WINDOW_PAIRS,
+) -> tuple[Group, ...]:
+    """Return one group, the fastest pair first; *thresholds* are not scaled yet."""
+    limits = thresholds.scaled(scale)
+    return (
+        Group(
+            name="mm2slo-burn",
+            interval=limits.interval,
+            rules=(
+                *(burning(pair, limits, links, scale) for pair in pairs),
+                exhausted(limits, links, scale),
+                coverage_low(limits, links, scale),
+            ),
+        ),
+    )
+
+
+def burning(pair: WindowPair, limits: Thresholds, links: LinksConfig, scale: Scale) -> AlertRule:
+    """Return the rule of *pair*, which is not scaled yet; *limits* are.
+
+    Its value is the burn rate of the long window.
+    """
+    long_name, short_name = WINDOW_NAMES[pair.long], WINDOW_NAMES[pair.short]
+    rate = (
+        '{{ if lt $value 100.0 }}{{ printf "%.3g" $value }}'
+        '{{ else }}{{ printf "%.0f" $value }}{{ end }}'
+    )
     return AlertRule(
         alert=ALERT,
         expr=_expr(pair, limits, scale),
         hold=scale(pair.hold),
         keep=scale(pair.keep),
-        labels={"severity": pair.severity.value, "window": WINDOW_NAMES[pair.long]},
+        labels={"severity": pair.severity.value, "window": long_name},
         annotations={
-            **burn_annotations(pair, scale),
-            **links.annotations(ALERT, AlertSubject.OBJECTIVE),
+            "summary": f"{_SUBJECT} is burning error budget at {rate}x the sustainable rate "
+            f"({long_name} and {short_name} windows)",
+            "impact": _remaining(scale),
+            "action": "Query mm2_flow_state and mm2_task_state of the flow, then follow the "
+            "runbook for this SLI.",
+            **link_annotations(links, ALERT, AlertSubject.OBJECTIVE),
         },
     )
 
@@ -99,6 +133,9 @@ def burn_notices(rules: Iterable[ObjectiveRule]) -> tuple[str, ...]:
 
 
 def _expr(pair: WindowPair, limits: Thresholds, scale: Scale) -> str:
+    # A pair alerts when it spends its share of the budget, such as 2 % in an hour (SRE workbook,
+    # "Alerting on SLOs"). The factor for that grows with the objective's window, so the rule reads
+    # the window's series; `MIN_FACTOR` keeps short windows from alerting on a healthy flow.
     window = select(OBJECTIVE_WINDOW)
     rate = f"{window} * {number(pair.share)} / {number(scale(pair.long))}"
     if pair.share * MIN_WINDOW / pair.long < MIN_FACTOR:
@@ -115,29 +152,32 @@ def _expr(pair: WindowPair, limits: Thresholds, scale: Scale) -> str:
     return with_owner(conditions, pair.severity if pair.severity is Severity.PAGE else None)
 
 
-_TICKET: Final = {"severity": Severity.TICKET.value}
-
-_MIN_BAD: Final = max(pair.min_bad for pair in WINDOW_PAIRS)
-"""The first bad event of a new flow already exceeds its budget and must not alert."""
-
-
-def exhausted(limits: Thresholds, links: AlertLinks, scale: Scale) -> AlertRule:
-    """Fires when no error budget remains and events still go bad."""
+def exhausted(limits: Thresholds, links: LinksConfig, scale: Scale) -> AlertRule:
+    """Fires when no error budget remains; the value is the spent share, 1 or more."""
     name = "MM2ErrorBudgetExhausted"
     left, bad = long(BUDGET_REMAINING, scale), long(BAD_SUM[WINDOW], scale)
     return AlertRule(
         alert=name,
         expr=with_owner(f"  1 - {left} >= 1\n  and {ON} {bad} >= {_MIN_BAD}"),
         hold=limits.exhausted_hold,
-        labels=_TICKET,
-        annotations={**exhausted_annotations(), **links.annotations(name, AlertSubject.OBJECTIVE)},
+        labels={"severity": Severity.TICKET.value},
+        annotations={
+            "summary": f"{_SUBJECT} error budget is overspent by "
+            f"{_percent('$value', '100 * %f - 100')} %",
+            "impact": "The objective is not met, and stays so until the bad events leave its "
+            "window.",
+            "action": "Find out on the dashboard when the budget was spent, and postpone risky "
+            "changes to the flow.",
+            **link_annotations(links, name, AlertSubject.OBJECTIVE),
+        },
     )
 
 
-def coverage_low(limits: Thresholds, links: AlertLinks, scale: Scale) -> AlertRule:
+def coverage_low(limits: Thresholds, links: LinksConfig, scale: Scale) -> AlertRule:
     """Fires when too few events of the last hour can be measured, and of the last step as well.
 
-    A flow that is not observed at all has its own alert, and so has an unreachable cluster.
+    The value is the known share. A flow that is not observed at all has its own alert, and so has
+    an unreachable cluster.
     """
     name = "MM2SLOCoverageLow"
     known, observed = long(COVERAGE["1h"], scale), latest(FLOW_OBSERVED_TIMESTAMP_SECONDS, limits)
@@ -153,56 +193,20 @@ def coverage_low(limits: Thresholds, links: AlertLinks, scale: Scale) -> AlertRu
             f"  unless on (flow) {away}"
         ),
         hold=limits.coverage_hold,
-        labels=_TICKET,
-        annotations={**coverage_annotations(), **links.annotations(name, AlertSubject.OBJECTIVE)},
+        labels={"severity": Severity.TICKET.value},
+        annotations={
+            "summary": f"{_SUBJECT} coverage is {{{{ $value | humanizePercentage }}}} of the last "
+            "hour",
+            "impact": "A fault may go unnoticed, and whether the objective is met is unknown.",
+            "action": "Query mm2_exporter_collect_errors_total by cluster and stage for what the "
+            "exporter cannot read.",
+            **link_annotations(links, name, AlertSubject.OBJECTIVE),
+        },
     )
-
-
-_SUBJECT: Final = (
-    '{{ $labels.flow }}: {{ reReplaceAll "_" " " $labels.sli }}'
-    '{{ if and (ne $labels.tier "all") (ne $labels.tier "default") }} {{ $labels.tier }}{{ end }}'
-)
-_MATCHERS: Final = "{flow=%q, sli=%q, tier=%q}"
-
-
-def burn_annotations(pair: WindowPair, scale: Scale) -> dict[str, str]:
-    """Annotations of a pair's alert; its value is the burn rate of the long window."""
-    long, short = WINDOW_NAMES[pair.long], WINDOW_NAMES[pair.short]
-    rate = (
-        '{{ if lt $value 100.0 }}{{ printf "%.3g" $value }}'
-        '{{ else }}{{ printf "%.0f" $value }}{{ end }}'
-    )
-    return {
-        "summary": f"{_SUBJECT} is burning error budget at {rate}x the sustainable rate "
-        f"({long} and {short} windows)",
-        "impact": _remaining(scale),
-        "action": "Query mm2_flow_state and mm2_task_state of the flow, then follow the runbook "
-        "for this SLI.",
-    }
-
-
-def exhausted_annotations() -> dict[str, str]:
-    """Annotations for an exhausted budget; the value is the spent share, 1 or more."""
-    return {
-        "summary": f"{_SUBJECT} error budget is overspent by "
-        f"{_percent('$value', '100 * %f - 100')} %",
-        "impact": "The objective is not met, and stays so until the bad events leave its window.",
-        "action": "Find out on the dashboard when the budget was spent, and postpone risky changes "
-        "to the flow.",
-    }
-
-
-def coverage_annotations() -> dict[str, str]:
-    """Annotations for low coverage; the value is the known share."""
-    return {
-        "summary": f"{_SUBJECT} coverage is {{{{ $value | humanizePercentage }}}} of the last hour",
-        "impact": "A fault may go unnoticed, and whether the objective is met is unknown.",
-        "action": "Query mm2_exporter_collect_errors_total by cluster and stage for what the "
-        "exporter cannot read.",
-    }
 
 
 def _remaining(scale: Scale) -> str:
+    """A sentence with the error budget that is left, which the alert's own value does not hold."""
     value = ". | first | value"
     remaining = f"last_over_time({BUDGET_REMAINING.name}{_MATCHERS}[{duration(scale(LATE_STEP))}])"
     return (
@@ -217,13 +221,6 @@ def _remaining(scale: Scale) -> str:
 def _percent(value: str, formula: str) -> str:
     """Prometheus's templates have no arithmetic of their own: a query of a number calculates."""
     return f'{{{{ printf "%.0f" (printf "{formula}" ({value}) | query | first | value) }}}}'
-
-
-ON: Final = f"on ({', '.join(SLI_LABELS)})"
-
-WINDOW_NAMES: Final[Mapping[float, str]] = {
-    seconds: name for name, seconds in WINDOW_SECONDS.items()
-}
 
 
 def long(series: RecordedSeries, scale: Scale) -> Vector:

@@ -4,12 +4,11 @@ Gauges are read with `last_over_time`: it bridges failed scrapes and, unlike `ma
 not prolong a fault that is over. Replicas of the exporter are aggregated.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mm2slo_alerts.alert_rules import AlertLinks, AlertRule, AlertSubject
+from mm2slo_alerts.alert_rules import AlertRule, AlertSubject, link_annotations
+from mm2slo_alerts.alert_thresholds import Thresholds
 from mm2slo_core.catalogue.flow_metrics import FLOW_STATE
 from mm2slo_core.catalogue.metric import FLOW_LABELS, Metric
 from mm2slo_core.catalogue.prometheus_series import (
@@ -29,10 +28,7 @@ from mm2slo_core.catalogue.promql import (
     on,
     over,
 )
-
-if TYPE_CHECKING:
-    from mm2slo_alerts.alert_thresholds import Thresholds
-
+from mm2slo_core.config.alerting_config import LinksConfig
 
 PAGE: Final = "page"
 TICKET: Final = "ticket"
@@ -62,7 +58,7 @@ class Cause:
     """How long an incident of several outages lasted; empty for a single one."""
     subject: AlertSubject = AlertSubject.FLOW
 
-    def rule(self, links: AlertLinks) -> AlertRule:
+    def rule(self, links: LinksConfig) -> AlertRule:
         """Return the rule with *links* in its annotations."""
         return AlertRule(
             alert=self.name,
@@ -75,7 +71,7 @@ class Cause:
                 "impact": self.impact,
                 "action": self.action,
                 **({"lasted": self.lasted} if self.lasted else {}),
-                **links.annotations(self.name, self.subject),
+                **link_annotations(links, self.name, self.subject),
             },
         )
 

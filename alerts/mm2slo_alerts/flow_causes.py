@@ -1,11 +1,9 @@
 """Causes that affect a whole flow: stopped, not measured, connectors failed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from mm2slo_alerts.alert_rules import RecordingRule
+from mm2slo_alerts.alert_thresholds import Thresholds
 from mm2slo_alerts.cause_model import (
     PAGE,
     TICKET,
@@ -49,9 +47,6 @@ from mm2slo_core.catalogue.promql import (
     select,
 )
 from mm2slo_core.topology import Flow
-
-if TYPE_CHECKING:
-    from mm2slo_alerts.alert_thresholds import Thresholds
 
 
 def build_flow_causes(limits: Thresholds, expected: Collection[Flow]) -> tuple[Cause, ...]:

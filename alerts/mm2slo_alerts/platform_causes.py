@@ -3,11 +3,10 @@
 Monitoring is the exporter, Prometheus rules, messages and log shipping.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_alerts.alert_rules import AlertSubject, RecordingRule
+from mm2slo_alerts.alert_thresholds import Thresholds
 from mm2slo_alerts.cause_model import NONE, PAGE, TICKET, Cause, Outages
 from mm2slo_core.catalogue.flow_metrics import FLOW_INFO
 from mm2slo_core.catalogue.prometheus_series import (
@@ -34,10 +33,6 @@ from mm2slo_core.catalogue.service_metrics import (
     EXPORTER_LOOP_FAILURES_TOTAL,
     LOGSHIP_SEND_LAG_SECONDS,
 )
-
-if TYPE_CHECKING:
-    from mm2slo_alerts.alert_thresholds import Thresholds
-
 
 _REQUEST_STAGES: Final = matching("stage", "topics|end_offsets|start_offsets")
 """Stages that succeed only if a broker answers; others may be idle or only consume."""

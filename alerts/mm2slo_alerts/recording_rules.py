@@ -19,7 +19,6 @@ five minutes: a step is excluded if maintenance was active in it or in the two b
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Final
 
@@ -76,6 +75,12 @@ from mm2slo_core.objectives.objective import DEFAULT_WINDOW, ObjectiveRule
 from mm2slo_core.topology import Flow
 
 _MOST_RULES: Final = 20
+"""Mimir's default of `-ruler.max-rules-per-rule-group`."""
+
+_HOUR: Final = "1h"
+_SHORTEST: Final = "5m"
+"""Longer windows that touch maintenance are sums of this one."""
+
 _HOURS, _DAYS = CHAIN_WINDOWS[:2], CHAIN_WINDOWS[2:]
 
 
@@ -84,16 +89,17 @@ def recording_groups(
 ) -> tuple[Group, ...]:
     """Return the groups for objectives *rules*; the first that matches a flow applies."""
     often, seldom = scale(EVENTS_INTERVAL), scale(STEP)
-    of_hours = (*steps(scale), *chains(_HOURS, scale), hour_coverage(scale))
+    windows = (rule for window in DIRECT_WINDOWS for rule in _window(window, scale))
+    of_hours = (*_steps(scale), *_chains(_HOURS, scale), _hour_coverage(scale))
     return (
         *_objective_groups(objective_series(rules, scale), often),
-        Group(name="mm2slo-events", interval=often, rules=short_windows(scale)),
+        Group(name="mm2slo-events", interval=often, rules=tuple(windows)),
         Group(name="mm2slo-steps", interval=seldom, rules=of_hours),
-        Group(name="mm2slo-days", interval=seldom, rules=tuple(chains(_DAYS, scale))),
+        Group(name="mm2slo-days", interval=seldom, rules=tuple(_chains(_DAYS, scale))),
         Group(
             name="mm2slo-window",
             interval=seldom,
-            rules=budget_rules({rule.window for rule in rules}, scale),
+            rules=tuple(_budget_rules(sorted({rule.window for rule in rules}), scale)),
         ),
     )
 
@@ -108,45 +114,40 @@ def _objective_groups(rules: Sequence[RecordingRule], interval: float) -> Iterat
         )
 
 
-_SHORTEST: Final = "5m"
-"""Longer windows that touch maintenance are sums of this one."""
-
-
-def short_windows(scale: Scale) -> tuple[RecordingRule, ...]:
-    """Return events, bad events, error ratio and burn rate of each direct window."""
-    return tuple(rule for window in DIRECT_WINDOWS for rule in _window(window, scale))
-
-
-def average_increase(metric: Metric, length: float, scale: Scale) -> Vector:
+def _average_increase(metric: Metric, length: float, scale: Scale) -> Vector:
     """Return the increase of *metric* in *length* seconds, averaged over the replicas.
 
     Averaging bad and all events keeps their ratio and counts no event twice.
     """
+    # First increase(), then the average: a restart is only seen as a reset of a counter within one
+    # series, and increase() over an average would count a joining replica as events (Prometheus's
+    # documentation of rate(): always take a rate before aggregating).
     return aggregate("avg", over("increase", metric, scale(length)), SLI_LABELS)
 
 
-def bad_events(events: RecordedSeries, length: float, scale: Scale) -> str:
+def _bad_events(events: RecordedSeries, length: float, scale: Scale) -> str:
     """Return all events minus good ones; without a counter of good events all are bad.
 
     At least 0: after a restart only one of the two counters may exceed its old value. Both counters
     are read here: the recorded *events* may be one evaluation old, and serve as a zero only.
     """
     total, good = (
-        average_increase(counter, length, scale)
+        _average_increase(counter, length, scale)
         for counter in (SLI_EVENTS_TOTAL, SLI_GOOD_EVENTS_TOTAL)
     )
     return (
         f"clamp_min(\n  {total}\n  - ({good} or 0 * {select(events)}),\n  0\n)\n"
-        f"{untouched(length, scale)}"
+        f"{_untouched(length, scale)}"
     )
 
 
 def _window(window: str, scale: Scale) -> Iterator[RecordingRule]:
+    """Return events, bad events, error ratio and burn rate of a direct window."""
     events, bad, length = EVENTS_INCREASE[window], BAD_INCREASE[window], seconds(window)
-    all_events = average_increase(SLI_EVENTS_TOTAL, length, scale)
+    all_events = _average_increase(SLI_EVENTS_TOTAL, length, scale)
     counted = {
-        events: f"{all_events}\n{untouched(length, scale)}",
-        bad: bad_events(events, length, scale),
+        events: f"{all_events}\n{_untouched(length, scale)}",
+        bad: _bad_events(events, length, scale),
     }
     for series, inner in ((events, EVENTS_INCREASE), (bad, BAD_INCREASE)):
         expr = counted[series]
@@ -156,9 +157,12 @@ def _window(window: str, scale: Scale) -> Iterator[RecordingRule]:
         yield RecordingRule(record=series.name, expr=expr)
     share = ""
     if window in LONG_WINDOWS:
-        yield measured_half_minutes(window, scale)
-        share = share_of_half_minutes(window, scale)
-    yield from error_ratio_rules(window, events, bad, share)
+        # Such a window is read from the counters: what counts is its evaluations, not steps.
+        evaluations = samples_within(length, EVENTS_INTERVAL, scale)
+        measured = over("count_over_time", EVENTS_INCREASE[_SHORTEST], evaluations)
+        yield RecordingRule(record=MEASURED[window].name, expr=str(measured))
+        share = _share_of_half_minutes(window, scale)
+    yield from _error_ratio_rules(window, events, bad, share)
 
 
 def _without_maintenance(inner: RecordedSeries, length: float, scale: Scale) -> str:
@@ -168,53 +172,52 @@ def _without_maintenance(inner: RecordedSeries, length: float, scale: Scale) -> 
     """
     parts = over("sum_over_time", inner, samples_within(length, EVENTS_INTERVAL, scale))
     overlap = number(seconds(_SHORTEST) / EVENTS_INTERVAL)
-    return f"{parts} / {overlap}\n{touched(length, scale)}"
+    return f"{parts} / {overlap}\n{_touched(length, scale)}"
 
 
-_HOUR: Final = "1h"
-
-
-def steps(scale: Scale) -> Iterator[RecordingRule]:
+def _steps(scale: Scale) -> Iterator[RecordingRule]:
     """Return the steps without maintenance; excluded events are counted apart."""
-    events, free = average_increase(SLI_EVENTS_TOTAL, STEP, scale), untouched(STEP, scale)
-    unknown = average_increase(SLI_UNKNOWN_EVENTS_TOTAL, STEP, scale)
+    events, free = _average_increase(SLI_EVENTS_TOTAL, STEP, scale), _untouched(STEP, scale)
+    unknown = _average_increase(SLI_UNKNOWN_EVENTS_TOTAL, STEP, scale)
     yield RecordingRule(record=EVENTS_STEP.name, expr=f"{events}\n{free}")
-    yield RecordingRule(record=BAD_STEP.name, expr=bad_events(EVENTS_STEP, STEP, scale))
+    yield RecordingRule(record=BAD_STEP.name, expr=_bad_events(EVENTS_STEP, STEP, scale))
     yield RecordingRule(record=UNKNOWN_STEP.name, expr=f"{unknown}\n{free}")
-    yield RecordingRule(record=EXCLUDED_STEP.name, expr=f"{events}\n{touched(STEP, scale)}")
+    yield RecordingRule(record=EXCLUDED_STEP.name, expr=f"{events}\n{_touched(STEP, scale)}")
     yield RecordingRule(record=DUE_STEP.name, expr=_due_steps(scale))
 
 
-def chains(windows: Sequence[str], scale: Scale) -> Iterator[RecordingRule]:
+def _chains(windows: Sequence[str], scale: Scale) -> Iterator[RecordingRule]:
     """Return sums, error ratio and burn rate of each of *windows*."""
     for window in windows:
         length = seconds(window)
         events, bad = EVENTS_SUM[window], BAD_SUM[window]
-        yield RecordingRule(record=events.name, expr=sum_of_steps(EVENTS_STEP, length, scale))
-        yield RecordingRule(record=bad.name, expr=sum_of_steps(BAD_STEP, length, scale))
+        yield RecordingRule(record=events.name, expr=_sum_of_steps(EVENTS_STEP, length, scale))
+        yield RecordingRule(record=bad.name, expr=_sum_of_steps(BAD_STEP, length, scale))
         share = ""
         if window in LONG_WINDOWS:
-            yield measured_steps(window, scale)
-            share = share_of_steps(window, scale)
-        yield from error_ratio_rules(window, events, bad, share)
+            measured = _count_of_steps(EVENTS_STEP, length, scale)
+            yield RecordingRule(record=MEASURED[window].name, expr=measured)
+            share = _share_of_steps(window, scale)
+        yield from _error_ratio_rules(window, events, bad, share)
 
 
-def sum_of_steps(series: RecordedSeries, length: float, scale: Scale) -> str:
+def _sum_of_steps(series: RecordedSeries, length: float, scale: Scale) -> str:
+    """Sum the recorded steps of the last *length* seconds."""
     return str(over("sum_over_time", series, samples_within(length, STEP, scale)))
 
 
-def count_of_steps(series: RecordedSeries, length: float, scale: Scale) -> str:
+def _count_of_steps(series: RecordedSeries, length: float, scale: Scale) -> str:
     """Count the recorded steps of the last *length* seconds."""
     return str(over("count_over_time", series, samples_within(length, STEP, scale)))
 
 
-def hour_coverage(scale: Scale) -> RecordingRule:
+def _hour_coverage(scale: Scale) -> RecordingRule:
     """Return the known share of the last hour; 0 if no due step was recorded."""
     length = seconds(_HOUR)
-    events = sum_of_steps(EVENTS_STEP, length, scale)
-    unknown = sum_of_steps(UNKNOWN_STEP, length, scale)
-    scraped = count_of_steps(EVENTS_STEP, length, scale)
-    due = count_of_steps(DUE_STEP, length, scale)
+    events = _sum_of_steps(EVENTS_STEP, length, scale)
+    unknown = _sum_of_steps(UNKNOWN_STEP, length, scale)
+    scraped = _count_of_steps(EVENTS_STEP, length, scale)
+    due = _count_of_steps(DUE_STEP, length, scale)
     return RecordingRule(
         record=COVERAGE[_HOUR].name,
         expr=f"{events}\n/ ({events} + ({unknown} or 0 * {events}) > 0)\n"
@@ -230,27 +233,24 @@ def _due_steps(scale: Scale) -> str:
     """
     now = aggregate("max", select(OBJECTIVE), SLI_LABELS)
     before = aggregate("max", select(OBJECTIVE, offset=scale(STEP)), SLI_LABELS)
-    return f"0 * ({now} and {before}) + 1\n{untouched(STEP, scale)}"
+    return f"0 * ({now} and {before}) + 1\n{_untouched(STEP, scale)}"
 
 
-def budget_rules(windows: AbstractSet[float], scale: Scale) -> tuple[RecordingRule, ...]:
-    """Return the rules for objectives with *windows* (seconds)."""
-    return tuple(_rules(sorted(windows), scale)) if windows else ()
-
-
-def _rules(windows: Iterable[float], scale: Scale) -> Iterator[RecordingRule]:
-    lengths = tuple(windows)
+def _budget_rules(lengths: Sequence[float], scale: Scale) -> Iterator[RecordingRule]:
+    """Return the rules for objectives whose windows have these *lengths* (seconds)."""
+    if not lengths:
+        return
     events, bad = EVENTS_SUM[WINDOW], BAD_SUM[WINDOW]
     for record, step in ((events, EVENTS_STEP), (bad, BAD_STEP)):
         yield RecordingRule(
             record=record.name,
-            expr=_of_windows(lengths, partial(sum_of_steps, step, scale=scale), scale),
+            expr=_of_windows(lengths, partial(_sum_of_steps, step, scale=scale), scale),
         )
     yield RecordingRule(
         record=MEASURED[WINDOW].name,
-        expr=_of_windows(lengths, partial(count_of_steps, EVENTS_STEP, scale=scale), scale),
+        expr=_of_windows(lengths, partial(_count_of_steps, EVENTS_STEP, scale=scale), scale),
     )
-    yield from error_ratio_rules(WINDOW, events, bad, _measured_share(lengths, scale))
+    yield from _error_ratio_rules(WINDOW, events, bad, _measured_share(lengths, scale))
     yield RecordingRule(record=BUDGET_REMAINING.name, expr=f"1 - {select(BURN[WINDOW])}")
     yield RecordingRule(
         record=COVERAGE[WINDOW].name,
@@ -267,7 +267,7 @@ def _of_windows(lengths: Iterable[float], expression: Callable[[float], str], sc
 
 def _measured_share(lengths: Iterable[float], scale: Scale) -> str:
     measured, window = select(MEASURED[WINDOW]), select(OBJECTIVE_WINDOW)
-    excluded = _of_windows(lengths, partial(excluded_steps, scale=scale), scale)
+    excluded = _of_windows(lengths, partial(_count_of_steps, EXCLUDED_STEP, scale=scale), scale)
     return (
         f"\n* {measured}\n/ ({window} / {number(scale(STEP))} - (\n{excluded}\n"
         f"or 0 * {measured}\n))"
@@ -282,15 +282,15 @@ def _with_window(length: float, scale: Scale) -> str:
 
 def _coverage(length: float, scale: Scale) -> str:
     events = select(EVENTS_SUM[WINDOW])
-    unknown = sum_of_steps(UNKNOWN_STEP, length, scale)
-    due = count_of_steps(DUE_STEP, length, scale)
+    unknown = _sum_of_steps(UNKNOWN_STEP, length, scale)
+    due = _count_of_steps(DUE_STEP, length, scale)
     return (
         f"{events}\n/ ({events} + ({unknown} or 0 * {events}) > 0)\n"
         f"* clamp_max({select(MEASURED[WINDOW])} / {due}, 1)"
     )
 
 
-def error_ratio_rules(
+def _error_ratio_rules(
     window: str, events: RecordedSeries, bad: RecordedSeries, share: str = ""
 ) -> Iterator[RecordingRule]:
     """Return both rules; without events there is no ratio, without an objective no burn rate.
@@ -305,55 +305,35 @@ def error_ratio_rules(
     )
 
 
-_PER_STEP: Final = STEP / EVENTS_INTERVAL
-
-
-def measured_steps(window: str, scale: Scale) -> RecordingRule:
-    """Return the rule that counts the steps of *window* with samples."""
-    counted = over("count_over_time", EVENTS_STEP, samples_within(seconds(window), STEP, scale))
-    return RecordingRule(record=MEASURED[window].name, expr=str(counted))
-
-
-def measured_half_minutes(window: str, scale: Scale) -> RecordingRule:
-    """Return the same for a window that is read from the counters, by evaluations."""
-    length = samples_within(seconds(window), EVENTS_INTERVAL, scale)
-    counted = over("count_over_time", EVENTS_INCREASE["5m"], length)
-    return RecordingRule(record=MEASURED[window].name, expr=str(counted))
-
-
-def share_of_steps(window: str, scale: Scale) -> str:
+def _share_of_steps(window: str, scale: Scale) -> str:
     """Return the factor of a sum of steps: measured steps of those without maintenance."""
     measured = select(MEASURED[window])
     steps = number(seconds(window) / STEP)
-    excluded = excluded_steps(seconds(window), scale)
+    excluded = _count_of_steps(EXCLUDED_STEP, seconds(window), scale)
     return f"\n* {measured} / ({steps} - ({excluded} or 0 * {measured}))"
 
 
-def share_of_half_minutes(window: str, scale: Scale) -> str:
+def _share_of_half_minutes(window: str, scale: Scale) -> str:
     """Return the factor of a window that is read from the counters.
 
     At most 1, because excluded steps are recorded up to a step late.
     """
     measured = select(MEASURED[window])
     parts = number(seconds(window) / EVENTS_INTERVAL)
-    excluded = f"{number(_PER_STEP)} * {excluded_steps(seconds(window), scale)}"
+    steps = _count_of_steps(EXCLUDED_STEP, seconds(window), scale)
+    excluded = f"{number(STEP / EVENTS_INTERVAL)} * {steps}"
     return f"\n* clamp_max({measured} / ({parts} - ({excluded} or 0 * {measured})), 1)"
-
-
-def excluded_steps(length: float, scale: Scale) -> str:
-    """Return the number of steps of the last *length* seconds that maintenance excludes."""
-    return str(over("count_over_time", EXCLUDED_STEP, samples_within(length, STEP, scale)))
 
 
 _ON = f"on ({', '.join(FLOW_LABELS)})"
 
 
-def untouched(window: float, scale: Scale) -> str:
+def _untouched(window: float, scale: Scale) -> str:
     """End of an expression that drops flows with maintenance in the last *window* seconds."""
     return f"unless {_ON} {_maintenance_within(window, scale)}"
 
 
-def touched(window: float, scale: Scale) -> str:
+def _touched(window: float, scale: Scale) -> str:
     """End of an expression that keeps flows with maintenance in the last *window* seconds."""
     return f"and {_ON} {_maintenance_within(window, scale)}"
 

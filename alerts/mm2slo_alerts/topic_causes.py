@@ -1,10 +1,9 @@
 """Causes that affect topics and groups: loss, stalls, drift, stuck transactions, failover."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_alerts.alert_rules import AlertSubject
+from mm2slo_alerts.alert_thresholds import Thresholds
 from mm2slo_alerts.cause_model import (
     PAGE,
     TICKET,
@@ -35,10 +34,6 @@ from mm2slo_core.catalogue.flow_metrics import (
 )
 from mm2slo_core.catalogue.metric import FLOW_LABELS
 from mm2slo_core.catalogue.promql import Vector, aggregate, duration, number, on, over, select
-
-if TYPE_CHECKING:
-    from mm2slo_alerts.alert_thresholds import Thresholds
-
 
 _TOPICS = (
     '{{ with $labels.topic }}topic {{ . }}{{ else }}{{ $value | printf "%.0f" }} topics{{ end }}'

@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 
 from mm2slo_alerts import alerts_page, recording_rules
 from mm2slo_alerts.alert_files import alert_groups, generated
-from mm2slo_alerts.alert_rules import AlertLinks, Group
+from mm2slo_alerts.alert_rules import Group
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
 from mm2slo_alerts.objective_series import REMEMBERED, SETTLES, STEP
 from mm2slo_core.catalogue import GROUPS
@@ -76,7 +76,7 @@ def render_metrics() -> str:
 def render_rules() -> str:
     """Render the page."""
     recorded = recording_rules.recording_groups(default_objective_rules())
-    alerts = alert_groups(AlertLinks())
+    alerts = alert_groups()
     return "\n".join(
         (
             _RULES_INTRO,
@@ -112,7 +112,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/metrics.md": render_metrics,
     "docs/permissions.md": render_permissions,
     "docs/rules.md": render_rules,
-    "docs/alerts.md": lambda: alerts_page.render(alert_groups(AlertLinks()), DEFAULT_THRESHOLDS),
+    "docs/alerts.md": lambda: alerts_page.render(alert_groups(), DEFAULT_THRESHOLDS),
     **{f"{ALERTS}/{name}": partial(_alert_files().__getitem__, name) for name in _alert_files()},
     **{
         f"{DASHBOARDS}/{name}": partial(_dashboard_files().__getitem__, name)

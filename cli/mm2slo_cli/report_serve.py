@@ -282,9 +282,9 @@ def expected_groups(loaded: Config) -> tuple[str, ...]:
     """Return the names of the groups that `mm2slo alerts generate` writes for *loaded*."""
     # Only readiness needs these; importing them would slow down the start.
     from mm2slo_alerts import recording_rules
-    from mm2slo_alerts.alert_files import alert_groups, links
+    from mm2slo_alerts.alert_files import alert_groups
     from mm2slo_alerts.alert_rules import PRODUCTION
 
     recorded = recording_rules.recording_groups(loaded.objective_rules, PRODUCTION)
-    alerts = alert_groups(links(loaded.alerting.links))
+    alerts = alert_groups(loaded.alerting.links)
     return tuple(dict.fromkeys(each.name for each in (*recorded, *alerts)))

@@ -11,7 +11,7 @@ from fake_slack import FakeSlackWebhook, check_message
 from monitoring import Alertmanager, alert, alertmanager
 from monitoring.alertmanager import EXTERNAL_URL
 
-from mm2slo_alerts.alert_files import alert_groups, links
+from mm2slo_alerts.alert_files import alert_groups
 from mm2slo_alerts.alert_rules import AlertRule, Scale
 from mm2slo_alerts.alertmanager_config import configuration
 from mm2slo_alerts.message_preview import blocks
@@ -31,7 +31,7 @@ LINKS: Final = LinksConfig(
 )
 RULES: Final = [
     rule
-    for group in alert_groups(links(LINKS))
+    for group in alert_groups(LINKS)
     for rule in group.rules
     if isinstance(rule, AlertRule) and rule.labels["severity"] != "none"
 ]

@@ -15,7 +15,7 @@ from cli_process import run_mm2slo
 from fake_hec import FakeHec, HecToken
 from splunk_app import read_conf, search_condition
 
-from mm2slo_alerts.alert_files import alert_groups, links
+from mm2slo_alerts.alert_files import alert_groups
 from mm2slo_alerts.alert_rules import AlertRule
 from mm2slo_cli.alerts_preview import AlertState, render_alert, render_message
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
@@ -195,7 +195,7 @@ def logs_button(flow: Flow, since: datetime) -> str:
     config = AlertingConfig(links=LinksConfig(splunk="https://splunk.example"))
     (rule,) = (
         rule
-        for group in alert_groups(links(config.links))
+        for group in alert_groups(config.links)
         for rule in group.rules
         if isinstance(rule, AlertRule) and rule.alert == "MM2TaskFailed"
     )

@@ -9,7 +9,7 @@ from typing import Final
 from promtool import evaluate, needs_promtool
 
 from mm2slo_alerts import alert_files, burn_alerts, recording_rules
-from mm2slo_alerts.alert_rules import PRODUCTION, AlertLinks, Group, RecordingRule
+from mm2slo_alerts.alert_rules import NO_LINKS, PRODUCTION, Group, RecordingRule
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.catalogue.prometheus_series import RECORDED, SLI_LABELS
 from mm2slo_core.catalogue.promql import duration
@@ -28,7 +28,7 @@ _READ: Final = re.compile(
 
 
 def every_group(rules: Iterable[ObjectiveRule]) -> tuple[Group, ...]:
-    flows = alert_files.cause_groups(DEFAULT_THRESHOLDS, AlertLinks(), PRODUCTION)
+    flows = alert_files.cause_groups(DEFAULT_THRESHOLDS, NO_LINKS, PRODUCTION)
     return (*recording_rules.recording_groups(tuple(rules)), *burn_alerts.burn_groups(), *flows)
 
 

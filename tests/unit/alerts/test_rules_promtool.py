@@ -17,9 +17,10 @@ from rule_mutation import (
 )
 
 from mm2slo_alerts.alert_files import alert_groups
-from mm2slo_alerts.alert_rules import AlertLinks, AlertRule
+from mm2slo_alerts.alert_rules import AlertRule
 from mm2slo_alerts.promtool_tests import SUFFIX, RuleTest
 from mm2slo_cli.alerts_test import RuleFiles, failure, read_rules, read_tests
+from mm2slo_core.config.alerting_config import LinksConfig
 
 BUDGET_ALERTS = ("MM2ErrorBudget", "MM2SLO")
 """tests/unit/alerts/burn runs their tests against the whole files."""
@@ -43,7 +44,7 @@ def rule_tests() -> dict[str, RuleTest]:
 
 
 def alerts() -> dict[str, AlertRule]:
-    groups = alert_groups(AlertLinks(runbook="https://example.org/runbooks/"))
+    groups = alert_groups(LinksConfig(runbook="https://example.org/runbooks/"))
     return {
         rule.alert: rule for group in groups for rule in group.rules if isinstance(rule, AlertRule)
     }

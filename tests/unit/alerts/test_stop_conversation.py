@@ -14,7 +14,7 @@ from promtool import evaluate, needs_promtool
 
 from mm2slo_alerts import recording_rules
 from mm2slo_alerts.alert_files import alert_groups
-from mm2slo_alerts.alert_rules import PRODUCTION, AlertLinks, AlertRule, Group, Rule
+from mm2slo_alerts.alert_rules import PRODUCTION, AlertRule, Group, Rule
 from mm2slo_core.config.config_model import default_objective_rules
 
 AVAILABLE, FRESH, FAST_TIER = "availability", "data_freshness", "latency"
@@ -78,9 +78,6 @@ def test_stop_and_catching_up_fire_expected_alerts(tmp_path: Path) -> None:
     }
     groups = (
         *recording_rules.recording_groups(default_objective_rules(), PRODUCTION),
-        *(
-            replace(each, rules=tuple(without_annotations(each)))
-            for each in alert_groups(AlertLinks())
-        ),
+        *(replace(each, rules=tuple(without_annotations(each))) for each in alert_groups()),
     )
     evaluate(tmp_path, groups, inputs(), expected, interval="1m")

@@ -10,7 +10,7 @@ from fake_slack import check_message
 from promtool import needs_promtool
 from typer.testing import CliRunner
 
-from mm2slo_alerts.alert_files import alert_groups, links
+from mm2slo_alerts.alert_files import alert_groups
 from mm2slo_alerts.alert_rules import AlertRule
 from mm2slo_alerts.message_preview import parse_fired
 from mm2slo_cli.alerts import alerts_app
@@ -79,7 +79,7 @@ def test_logs_button_has_flow_and_start_of_alert(name: str, flow: str, state: Al
     config = AlertingConfig(links=LinksConfig(splunk="https://splunk.example"))
     rules = {
         rule.alert: rule
-        for group in alert_groups(links(config.links))
+        for group in alert_groups(config.links)
         for rule in group.rules
         if isinstance(rule, AlertRule)
     }

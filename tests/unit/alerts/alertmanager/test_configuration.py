@@ -12,7 +12,7 @@ from inhibitions import delivered, matches
 from promtool import needs_promtool
 
 from mm2slo_alerts.alert_files import alert_groups
-from mm2slo_alerts.alert_rules import AlertLinks, AlertRule, Scale
+from mm2slo_alerts.alert_rules import AlertRule, Scale
 from mm2slo_alerts.alertmanager_config import (
     DEFAULT_WEBHOOK_FILE,
     INHIBITIONS,
@@ -37,12 +37,7 @@ PAYMENTS = SlackChannel(name="pay team", webhook_url_file="/run/secrets/pay", ch
 ON_CALL = Webhook(name="on-call", url="https://calls.example/a", credentials_file="/run/secrets/t")
 PULSE = Webhook(name="pulse", url="https://pulse.example/b")
 FULL = AlertingConfig(slack=(MIRRORING, PAYMENTS), webhooks=(PULSE, ON_CALL), watchdog="pulse")
-RULES = [
-    rule
-    for group in alert_groups(AlertLinks())
-    for rule in group.rules
-    if isinstance(rule, AlertRule)
-]
+RULES = [rule for group in alert_groups() for rule in group.rules if isinstance(rule, AlertRule)]
 
 
 def labels_of(rule: AlertRule) -> dict[str, str]:

@@ -7,8 +7,9 @@ import pytest
 from promtool import RULE_TESTS, narrowed, needs_promtool, run_rule_tests
 
 from mm2slo_alerts import burn_alerts
-from mm2slo_alerts.alert_rules import AlertLinks, AlertRule, Scale
+from mm2slo_alerts.alert_rules import NO_LINKS, AlertRule, Scale
 from mm2slo_alerts.burn_alerts import WINDOW_NAMES
+from mm2slo_core.config.alerting_config import LinksConfig
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.objective import WINDOW_PAIRS, ObjectiveRule, Severity
 
@@ -21,7 +22,7 @@ NAMES = (
 )
 
 
-def alerts(scale: Scale | None = None, links: AlertLinks | None = None) -> dict[str, AlertRule]:
+def alerts(scale: Scale | None = None, links: LinksConfig = NO_LINKS) -> dict[str, AlertRule]:
     """Rules by alert, and by window if there are several."""
     (group,) = burn_alerts.burn_groups(links=links, scale=scale or Scale())
     return {
@@ -85,7 +86,7 @@ def test_annotations_contain_no_slack_markup() -> None:
 
 def test_links_are_present_when_configured() -> None:
     assert not any(name.endswith("_url") for name in alerts()["MM2SLOCoverageLow"].annotations)
-    links = AlertLinks(
+    links = LinksConfig(
         runbook="https://books/",
         dashboard="https://grafana",
         report="https://slo",

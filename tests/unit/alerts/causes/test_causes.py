@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mm2slo_alerts import alert_files
-from mm2slo_alerts.alert_rules import PRODUCTION, AlertLinks, AlertRule, RecordingRule, Scale
+from mm2slo_alerts.alert_rules import NO_LINKS, PRODUCTION, AlertRule, RecordingRule, Scale
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
 from mm2slo_alerts.alertmanager_config import document
 from mm2slo_core.catalogue.prometheus_series import (
@@ -17,7 +17,7 @@ from mm2slo_core.catalogue.prometheus_series import (
     FLOW_UNREACHABLE,
 )
 from mm2slo_core.catalogue.promql import duration
-from mm2slo_core.config.alerting_config import AlertingConfig, SloConfig
+from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SloConfig
 from mm2slo_core.objectives.objective import WINDOW_PAIRS, Severity
 from mm2slo_core.topology import Flow
 
@@ -46,8 +46,8 @@ WITHOUT_FLOW = {
 }
 
 
-def alerts(scale: Scale = PRODUCTION, links: AlertLinks | None = None) -> dict[str, AlertRule]:
-    found = alert_files.cause_groups(DEFAULT_THRESHOLDS, links or AlertLinks(), scale)
+def alerts(scale: Scale = PRODUCTION, links: LinksConfig = NO_LINKS) -> dict[str, AlertRule]:
+    found = alert_files.cause_groups(DEFAULT_THRESHOLDS, links, scale)
     return {
         rule.alert: rule for group in found for rule in group.rules if isinstance(rule, AlertRule)
     }
@@ -84,7 +84,7 @@ def test_labels_contain_no_values(name: str) -> None:
 @pytest.mark.parametrize("name", alerts())
 def test_links_are_absent_until_configured(name: str) -> None:
     assert not [key for key in alerts()[name].annotations if key.endswith("_url")]
-    links = AlertLinks(
+    links = LinksConfig(
         runbook="https://wiki/runbooks",
         dashboard="https://grafana",
         report="https://slo",
@@ -145,7 +145,7 @@ def route_of_pages() -> list[dict[str, Any]]:
 def test_configured_flows_are_expected() -> None:
     found = alert_files.cause_groups(
         DEFAULT_THRESHOLDS,
-        AlertLinks(),
+        NO_LINKS,
         PRODUCTION,
         {Flow("us", "eu"): 60.0, Flow("eu", "us"): 60.0},
     )
@@ -174,7 +174,7 @@ def test_each_threshold_has_unit_and_reason() -> None:
 
 def test_exporter_job_is_configurable() -> None:
     thresholds = Thresholds(exporter_job='mm2 "slo"')
-    found = alert_files.cause_groups(thresholds, AlertLinks(), PRODUCTION)
+    found = alert_files.cause_groups(thresholds, NO_LINKS, PRODUCTION)
     down = next(
         rule
         for group in found

@@ -3,7 +3,7 @@
 import re
 
 from mm2slo_alerts import alert_files
-from mm2slo_alerts.alert_rules import PRODUCTION, AlertLinks
+from mm2slo_alerts.alert_rules import NO_LINKS, PRODUCTION
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.records.connect_records import ConnectState
@@ -26,7 +26,7 @@ PUBLISHED = {
 
 def test_label_values_in_expressions_are_published() -> None:
     used = set()
-    for group in alert_files.cause_groups(DEFAULT_THRESHOLDS, AlertLinks(), PRODUCTION):
+    for group in alert_files.cause_groups(DEFAULT_THRESHOLDS, NO_LINKS, PRODUCTION):
         for rule in group.rules:
             for metric, matchers in re.findall(r"(mm2_\w+)\{([^}]*)\}", rule.expr):
                 for label, values in re.findall(r'(\w+)!?=~?"([^"]*)"', matchers):

@@ -8,7 +8,7 @@ from prometheus_3 import NEWEST, STEPS, SUBQUERY, UnreviewedError, shapes
 
 from mm2slo_alerts import recording_rules
 from mm2slo_alerts.alert_files import alert_groups
-from mm2slo_alerts.alert_rules import AlertLinks, AlertRule, Rule
+from mm2slo_alerts.alert_rules import AlertRule, Rule
 from mm2slo_core.config.config_model import default_objective_rules
 
 _PAGE = Path("docs/prometheus-3.md")
@@ -17,7 +17,7 @@ _PAGE = Path("docs/prometheus-3.md")
 def test_page_lists_every_rule_with_its_shapes() -> None:
     groups = (
         *recording_rules.recording_groups(default_objective_rules()),
-        *alert_groups(AlertLinks()),
+        *alert_groups(),
     )
     rows = [_row(group.name, rule) for group in groups for rule in group.rules]
     page = _PAGE.read_text(encoding="utf-8")

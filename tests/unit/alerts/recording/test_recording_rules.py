@@ -8,7 +8,7 @@ from promtool import RULE_TESTS, evaluate, narrowed, needs_promtool, run_rule_te
 
 from mm2slo_alerts import burn_alerts, recording_rules
 from mm2slo_alerts.alert_files import RECORDING_RULES, alert_groups, generated
-from mm2slo_alerts.alert_rules import AlertLinks, RecordingRule, Scale
+from mm2slo_alerts.alert_rules import RecordingRule, Scale
 from mm2slo_alerts.objective_series import flow_pattern
 from mm2slo_core.catalogue.prometheus_series import (
     CLUSTER_UNREACHABLE,
@@ -19,6 +19,7 @@ from mm2slo_core.catalogue.prometheus_series import (
     MAINTENANCE_ACTIVE,
     RECORDED,
 )
+from mm2slo_core.config.alerting_config import LinksConfig
 from mm2slo_core.config.config_model import default_objective_rules
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.objective import DAY, ObjectiveRule, Severity
@@ -94,7 +95,7 @@ def test_groups_are_within_default_limits_of_mimir(count: int) -> None:
     ]
     made = recording_rules.recording_groups(rules)
     assert max(len(group.rules) for group in made) <= 20
-    assert len(made) + len(alert_groups(AlertLinks(runbook="https://example.org/"))) <= 70
+    assert len(made) + len(alert_groups(LinksConfig(runbook="https://example.org/"))) <= 70
     names = [
         rule.labels["owner"] for group in made for rule in group.rules if "owner" in rule.labels
     ]
