@@ -11,7 +11,7 @@ PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --d
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools setup clean
+.PHONY: help demo test test-unit test-long check generate fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ test-long: setup java prometheus postgres chromium axe splunk-logging image-tool
 
 check: setup ## Lint, types, import contracts, generated files
 	@deploy/scripts/check
+
+generate: setup ## Write all files generated from the code: pages of docs, alerts, dashboards
+	@$(BIN)/python -m mm2slo_cli.docs
 
 fmt: setup ## Format the code and fix what ruff can fix
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix-only --quiet .

@@ -1,11 +1,12 @@
-"""docs/alerts.md: every alert with its expression and texts, and every threshold."""
+"""docs/alerts.md, with every alert and threshold, and the index of the runbooks."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from mm2slo_alerts.alert_rules import AlertRule, Group
 from mm2slo_alerts.alert_thresholds import Limit, Thresholds
+from mm2slo_alerts.cause_model import NONE, PAGE, TICKET
 from mm2slo_core.catalogue.promql import duration, number
 
 _INTRO: Final = """\
@@ -34,6 +35,9 @@ runbook. Recording rules are in [rules.md](rules.md).
 
 `mm2slo alerts test` runs promtool's tests of each alert (`tests/rules/`).
 """
+_SEVERITIES: Final = {PAGE: "Pages", TICKET: "Tickets", NONE: "Watchdog"}
+"""Titles of the tables of the runbooks' index."""
+
 _WITH: Final = re.compile(r"\{\{ with \$labels\.(\w+) \}\}([^{]*)\{\{ \. \}\}")
 _RANGE: Final = re.compile(r"\{\{ range .*?\{\{ \$found \| label \"(\w+)\" \}\}")
 _MISSING: Final = re.compile(r"\{\{ else \}\}n/a\{\{ end \}\}")
@@ -44,11 +48,8 @@ _VALUE: Final = re.compile(r"\{\{[^}]*\}\}")
 
 
 def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
-    alerts: dict[str, list[AlertRule]] = {}
-    for group in groups:
-        for rule in group.rules:
-            if isinstance(rule, AlertRule):
-                alerts.setdefault(rule.alert, []).append(rule)
+    """Return the page about the alerts of *groups*."""
+    alerts = _by_name(groups)
     overview = [
         f"| [{name}](runbooks/{name}.md) | {rule.labels['severity']} "
         f"| {_time(rule.hold)} | {_time(rule.keep)} | {_plain(rule, 'summary')} |"
@@ -77,6 +78,38 @@ def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
             "",
         )
     )
+
+
+def render_runbook_index(page: str, groups: Iterable[Group], runbooks: Mapping[str, str]) -> str:
+    """Return *page*, docs/runbooks/README.md, with the current alerts in its tables.
+
+    What is above the first table is written by hand; the tables have the lead of each of the
+    *runbooks*, by alert. An alert whose rules differ in severity is in the table of its first rule.
+    """
+    alerts = [rules[0] for rules in _by_name(groups).values()]
+    parts = [page.partition(f"## {next(iter(_SEVERITIES.values()))}\n")[0]]
+    for severity, title in _SEVERITIES.items():
+        rows = [
+            f"| [{rule.alert}]({rule.alert}.md) | {_lead(runbooks[rule.alert])} |\n"
+            for rule in alerts
+            if rule.labels["severity"] == severity
+        ]
+        parts.append(f"## {title}\n\n| Alert | Meaning |\n|---|---|\n{''.join(rows)}")
+    return parts[0] + "\n".join(parts[1:])
+
+
+def _lead(runbook: str) -> str:
+    """The sentence below the title and the line with severity and durations."""
+    return runbook.split("\n\n", 3)[2]
+
+
+def _by_name(groups: Iterable[Group]) -> dict[str, list[AlertRule]]:
+    found: dict[str, list[AlertRule]] = {}
+    for group in groups:
+        for rule in group.rules:
+            if isinstance(rule, AlertRule):
+                found.setdefault(rule.alert, []).append(rule)
+    return found
 
 
 def _section(name: str, rules: Sequence[AlertRule]) -> str:

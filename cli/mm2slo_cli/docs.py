@@ -45,6 +45,7 @@ from mm2slo_dashboards import dashboard_files as dashboards
 
 ALERTS: Final = "alerts/generated"
 DASHBOARDS: Final = "dashboards/generated"
+RUNBOOKS: Final = "docs/runbooks"
 
 
 @cache
@@ -113,6 +114,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/permissions.md": render_permissions,
     "docs/rules.md": render_rules,
     "docs/alerts.md": lambda: alerts_page.render(alert_groups(), DEFAULT_THRESHOLDS),
+    f"{RUNBOOKS}/README.md": lambda: _runbook_index(Path(RUNBOOKS)),
     **{f"{ALERTS}/{name}": partial(_alert_files().__getitem__, name) for name in _alert_files()},
     **{
         f"{DASHBOARDS}/{name}": partial(_dashboard_files().__getitem__, name)
@@ -131,6 +133,11 @@ def main(arguments: Sequence[str]) -> int:
     for name in stale:
         sys.stderr.write(f"{name} is outdated; run: python -m mm2slo_cli.docs\n")
     return 1 if stale else 0
+
+
+def _runbook_index(folder: Path) -> str:
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in folder.glob("*.md")}
+    return alerts_page.render_runbook_index(pages.pop("README"), alert_groups(), pages)
 
 
 def _is_current(page: Path, text: str) -> bool:

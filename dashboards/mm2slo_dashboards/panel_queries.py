@@ -103,12 +103,12 @@ def recorded_series(series: RecordedSeries, *matchers: Matcher) -> Vector:
 
 
 def max_by(found: Vector | Metric, *labels: str) -> Vector:
-    """The maximum by *labels*, which merges replicas; a metric stands for its `flow_series`."""
+    """The maximum by *labels*, which merges replicas. A metric is read as its `flow_series`."""
     return aggregate("max", flow_series(found) if isinstance(found, Metric) else found, labels)
 
 
 def min_by(found: Vector | Metric, *labels: str) -> Vector:
-    """The minimum by *labels*, of the same."""
+    """The minimum by *labels*; a metric is read as its `flow_series`."""
     return aggregate("min", flow_series(found) if isinstance(found, Metric) else found, labels)
 
 

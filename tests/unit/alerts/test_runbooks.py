@@ -156,8 +156,9 @@ def test_alerts_and_runbooks_match() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_runbook_has_all_parts(name: str) -> None:
-    title, summary, *_ = page(name).split("\n\n")
+    title, summary, lead, *_ = page(name).split("\n\n")
     assert title == f"# {name}"
+    assert re.fullmatch(r"[A-Z0-9][^\n]+\.", lead), "the index shows one sentence"
     rules = alerts()[name]
     if len(rules) == 1:
         shown = SUMMARY.fullmatch(summary)
