@@ -4,10 +4,8 @@ Objectives and window pairs are in `mm2slo_core.objectives`. docs/alerts.md is g
 entries.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from mm2slo_alerts.alert_rules import Scale
 from mm2slo_core.config.alerting_config import EXPORTER_JOB
@@ -257,7 +255,7 @@ class Thresholds:
         5 * _MINUTE, "The remaining budget changes every 5 minutes: one more step must confirm it."
     )
 
-    def scaled(self, scale: Scale) -> Thresholds:
+    def scaled(self, scale: Scale) -> Self:
         """Return thresholds with every time shortened by *scale*."""
         times: dict[str, Any] = {
             each.name: scale(getattr(self, each.name))

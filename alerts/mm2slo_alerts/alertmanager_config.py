@@ -318,15 +318,12 @@ def _webhook(webhook: Webhook) -> dict[str, Any]:
     return {"webhook_configs": [found]}
 
 
-Alerts = Sequence["Matcher"]
-
-
 class Inhibition(NamedTuple):
     """An alert that matches `source` inhibits those of `target` with equal labels `by`."""
 
     why: str
-    source: Alerts
-    target: Alerts
+    source: Sequence[Matcher]
+    target: Sequence[Matcher]
     by: tuple[str, ...] = ()
 
 

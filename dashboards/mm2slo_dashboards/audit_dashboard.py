@@ -35,6 +35,38 @@ from mm2slo_dashboards.panel_queries import (
     topk,
 )
 
+_VERDICTS: Final = {
+    Verdict.MATCHED.value: Colour.GOOD,
+    Verdict.PENDING.value: Colour.RESTING,
+    Verdict.UNAUDITABLE.value: Colour.UNKNOWN,
+    **{verdict.value: Colour.BAD for verdict in Verdict if verdict in FAULTS},
+}
+
+BoundedMetric = tuple[Metric, tuple[Matcher, ...]]
+"""A metric with bounds, and the matchers that select one of its values."""
+_LOST: Final[BoundedMetric] = (
+    service_metrics.AUDIT_RECORDS_RATIO,
+    (equal("verdict", Verdict.LOST.value),),
+)
+
+_LATENCY_P99: Final[BoundedMetric] = (
+    service_metrics.AUDIT_LATENCY_SECONDS,
+    (equal("measure", service_metrics.LatencyMeasure.END_TO_END.value), equal("percentile", "p99")),
+)
+_P50_AND_P99: Final[BoundedMetric] = (
+    service_metrics.AUDIT_LATENCY_SECONDS,
+    (matching("percentile", "p50|p99"),),
+)
+
+_PROVEN: Final = PanelThresholds(Colour.GOOD, ((1e-9, Colour.WARNING),))
+"""A lower bound above zero means that it happened."""
+_NO_KEYS: Final = "No audit covered keys: records have none, or no audit has ended."
+
+_NO_LATENCY: Final = (
+    "No arrival times: an audit needs the exporter's watermark timeline and enough records, or "
+    "no audit has ended."
+)
+
 
 def build(limits: ObjectiveLimits) -> Dashboard:
     """Audit results by flow."""
@@ -46,9 +78,9 @@ def build(limits: ObjectiveLimits) -> Dashboard:
         variables=(FLOWS_VARIABLE,),
         rows=(
             Row("Did everything arrive as it was sent?", _verdict(limits)),
-            Row("Which flows, up to when?", (_flows(), *run_panels(limits))),
-            Row("How precise are the results?", precision_panels()),
-            Row("How long did records take?", latency_panels(limits)),
+            Row("Which flows, up to when?", (_flows(), *_runs(limits))),
+            Row("How precise are the results?", _precision()),
+            Row("How long did records take?", _latency(limits)),
         ),
         annotations=FLOW_ANNOTATIONS,
         time_from="now-7d",
@@ -74,8 +106,21 @@ def _verdict(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             width=4,
             height=8,
         ),
-        verdicts(),
-        faults_over_time(limits),
+        _verdicts(),
+        Panel(
+            title="Faulty records over time",
+            description="When were faulty records found? Faulty records in the latest audit of "
+            "each flow.",
+            kind=Kind.SERIES,
+            unit=PanelUnit.COUNT,
+            no_data=NO_AUDIT_DATA,
+            queries={"{{flow}}": topk(10, max_by(service_metrics.AUDIT_FAULTS_RECORDS, "flow"))},
+            colours=limits.flow_colours,
+            thresholds=BAD_FROM_ONE,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2RecordsLost",
+            width=10,
+        ),
     )
 
 
@@ -100,8 +145,8 @@ def _flows() -> Panel:
                 sum_by(max_by(service_metrics.AUDIT_RECORDS, "flow", "verdict"), "flow"),
                 PanelUnit.COUNT,
             ),
-            TableColumn("Lost, upper bound", upper_bound(LOST, "flow"), PanelUnit.SHARE),
-            TableColumn("p99, upper bound", upper_bound(LATENCY_P99, "flow"), PanelUnit.SECONDS),
+            TableColumn("Lost, upper bound", _upper_bound(_LOST, "flow"), PanelUnit.SHARE),
+            TableColumn("p99, upper bound", _upper_bound(_LATENCY_P99, "flow"), PanelUnit.SECONDS),
             TableColumn(
                 "Sampled", min_by(service_metrics.AUDIT_SAMPLED_RATIO, "flow"), PanelUnit.SHARE
             ),
@@ -139,15 +184,7 @@ def _timestamp(metric: Metric) -> Vector:
     return Vector(f"1000 * {latest}", latest.labels)
 
 
-_VERDICTS: Final = {
-    Verdict.MATCHED.value: Colour.GOOD,
-    Verdict.PENDING.value: Colour.RESTING,
-    Verdict.UNAUDITABLE.value: Colour.UNKNOWN,
-    **{verdict.value: Colour.BAD for verdict in Verdict if verdict in FAULTS},
-}
-
-
-def verdicts() -> Panel:
+def _verdicts() -> Panel:
     """Records by verdict, but for matched ones."""
     others = matching(
         "verdict", "|".join(each.value for each in Verdict if each is not Verdict.MATCHED)
@@ -172,30 +209,21 @@ def verdicts() -> Panel:
     )
 
 
-def faults_over_time(limits: ObjectiveLimits) -> Panel:
-    """Faulty records over time."""
-    return _by_flow(
-        "Faulty records over time",
-        "When were faulty records found? Faulty records in the latest audit of each flow.",
-        PanelUnit.COUNT,
-        max_by(service_metrics.AUDIT_FAULTS_RECORDS, "flow"),
-        limits,
-        thresholds=BAD_FROM_ONE,
-        alert="MM2RecordsLost",
-    )
-
-
-def run_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
+def _runs(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     """Age of the complete-up-to time, and audit runs by state."""
     complete = max_by(service_metrics.AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS, "flow")
     return (
-        _by_flow(
-            "Age of complete-up-to",
-            "Up to when is each flow proven complete? Time since then, the ten longest; it falls "
-            "with each audit.",
-            PanelUnit.SECONDS,
-            seconds_since(complete),
-            limits,
+        Panel(
+            title="Age of complete-up-to",
+            description="Up to when is each flow proven complete? Time since then, the ten "
+            "longest; it falls with each audit.",
+            kind=Kind.SERIES,
+            unit=PanelUnit.SECONDS,
+            no_data=NO_AUDIT_DATA,
+            queries={"{{flow}}": topk(10, seconds_since(complete))},
+            colours=limits.flow_colours,
+            next_dashboard=DashboardUid.FLOW,
+            width=10,
         ),
         Panel(
             title="Audit runs by state",
@@ -213,68 +241,7 @@ def run_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     )
 
 
-def _by_flow(
-    title: str,
-    description: str,
-    unit: PanelUnit,
-    vector: Vector,
-    limits: ObjectiveLimits,
-    *,
-    thresholds: PanelThresholds | None = None,
-    alert: str = "",
-) -> Panel:
-    return Panel(
-        title=title,
-        description=description,
-        kind=Kind.SERIES,
-        unit=unit,
-        no_data=NO_AUDIT_DATA,
-        queries={"{{flow}}": topk(10, vector)},
-        colours=limits.flow_colours,
-        thresholds=thresholds,
-        next_dashboard=DashboardUid.FLOW,
-        alert=alert,
-        width=10,
-    )
-
-
-BoundedMetric = tuple["Metric", tuple["Matcher", ...]]
-"""A metric with bounds, and the matchers that select one of its values."""
-LOST: Final[BoundedMetric] = (
-    service_metrics.AUDIT_RECORDS_RATIO,
-    (equal("verdict", Verdict.LOST.value),),
-)
-
-LATENCY_P99: Final[BoundedMetric] = (
-    service_metrics.AUDIT_LATENCY_SECONDS,
-    (equal("measure", service_metrics.LatencyMeasure.END_TO_END.value), equal("percentile", "p99")),
-)
-_P50_AND_P99: Final[BoundedMetric] = (
-    service_metrics.AUDIT_LATENCY_SECONDS,
-    (matching("percentile", "p50|p99"),),
-)
-
-_PROVEN: Final = PanelThresholds(Colour.GOOD, ((1e-9, Colour.WARNING),))
-"""A lower bound above zero means that it happened."""
-_NO_KEYS: Final = "No audit covered keys: records have none, or no audit has ended."
-
-_NO_LATENCY: Final = (
-    "No arrival times: an audit needs the exporter's watermark timeline and enough records, or "
-    "no audit has ended."
-)
-
-
-def lower_bound(bounded: BoundedMetric, *labels: str) -> Vector:
-    """The lower bound by *labels*."""
-    return min_by(_bound(bounded, service_metrics.Bound.LOWER), *labels)
-
-
-def upper_bound(bounded: BoundedMetric, *labels: str) -> Vector:
-    """The upper bound by *labels*."""
-    return max_by(_bound(bounded, service_metrics.Bound.UPPER), *labels)
-
-
-def precision_panels() -> tuple[Panel, ...]:
+def _precision() -> tuple[Panel, ...]:
     """Shares of records and keys."""
     return (
         Panel(
@@ -310,7 +277,7 @@ def precision_panels() -> tuple[Panel, ...]:
     )
 
 
-def latency_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
+def _latency(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     """Latency end to end, and from arrival to arrival."""
     labels = ("flow", "measure", "percentile")
     steps = latency_thresholds(limits)
@@ -325,10 +292,10 @@ def latency_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             no_data=_NO_LATENCY,
             keys={"flow": "Flow", "measure": "Measure", "percentile": "Percentile"},
             columns=(
-                TableColumn("Lower bound", lower_bound(_P50_AND_P99, *labels), PanelUnit.SECONDS),
+                TableColumn("Lower bound", _lower_bound(_P50_AND_P99, *labels), PanelUnit.SECONDS),
                 TableColumn(
                     "Upper bound",
-                    upper_bound(_P50_AND_P99, *labels),
+                    _upper_bound(_P50_AND_P99, *labels),
                     PanelUnit.SECONDS,
                     thresholds=steps,
                 ),
@@ -346,7 +313,7 @@ def latency_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             kind=Kind.SERIES,
             unit=PanelUnit.SECONDS,
             no_data=_NO_LATENCY,
-            queries={"{{flow}}": topk(10, upper_bound(LATENCY_P99, "flow"))},
+            queries={"{{flow}}": topk(10, _upper_bound(_LATENCY_P99, "flow"))},
             thresholds=steps,
             colours=limits.flow_colours,
             next_dashboard=DashboardUid.SLO,
@@ -354,6 +321,16 @@ def latency_panels(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             width=10,
         ),
     )
+
+
+def _lower_bound(bounded: BoundedMetric, *labels: str) -> Vector:
+    """The lower bound by *labels*."""
+    return min_by(_bound(bounded, service_metrics.Bound.LOWER), *labels)
+
+
+def _upper_bound(bounded: BoundedMetric, *labels: str) -> Vector:
+    """The upper bound by *labels*."""
+    return max_by(_bound(bounded, service_metrics.Bound.UPPER), *labels)
 
 
 def _bound(bounded: BoundedMetric, bound: service_metrics.Bound) -> Vector:
@@ -364,12 +341,12 @@ def _bound(bounded: BoundedMetric, bound: service_metrics.Bound) -> Vector:
 def _shares(bounded: BoundedMetric, *labels: str) -> tuple[TableColumn, ...]:
     return (
         TableColumn(
-            "Lower bound", lower_bound(bounded, *labels), PanelUnit.SHARE, thresholds=_PROVEN
+            "Lower bound", _lower_bound(bounded, *labels), PanelUnit.SHARE, thresholds=_PROVEN
         ),
         TableColumn(
             "Estimate",
             max_by(_bound(bounded, service_metrics.Bound.ESTIMATE), *labels),
             PanelUnit.SHARE,
         ),
-        TableColumn("Upper bound", upper_bound(bounded, *labels), PanelUnit.SHARE),
+        TableColumn("Upper bound", _upper_bound(bounded, *labels), PanelUnit.SHARE),
     )
