@@ -337,6 +337,9 @@ _STOP_EFFECTS: Final = (
     f"{BURN}|MM2ErrorBudgetExhausted|MM2CheckpointStalled|MM2FailoverNotReady|MM2TaskFailed"
 )
 
+# To Alertmanager a missing label equals an empty one, also in `equal`: each rule therefore requires
+# its label, or an alert without it would inhibit every other alert without it (Alertmanager's
+# documentation of inhibit_rules).
 INHIBITIONS: Final = (
     *(
         Inhibition(

@@ -1,4 +1,5 @@
 """Grafana dashboards with thresholds from the objectives, as files.
 
-`dashboard_model` and `boards` know nothing of Grafana's JSON; `grafana` knows nothing of metrics.
+The boards and `dashboard_model` know nothing of Grafana's JSON; `grafana_json` knows nothing of
+metrics.
 """

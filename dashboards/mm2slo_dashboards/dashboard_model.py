@@ -5,8 +5,6 @@ forgotten. States are codes, texts and colours; the most severe has the highest 
 has one meaning on every dashboard, from Okabe and Ito's palette for colour-blind readers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -53,6 +51,25 @@ class PanelUnit(StrEnum):
     BYTE_RATE = "Bps"
     FACTOR = "suffix:x"
     """A multiple, as a burn rate."""
+
+
+class Colour(StrEnum):
+    """What a colour means; the value is the colour."""
+
+    GOOD = "#009E73"
+    """Objective met."""
+    RESTING = "#56B4E9"
+    """Idle: nothing to replicate, nothing wrong."""
+    WARNING = "#E69F00"
+    """Needs a look."""
+    BAD = "#D55E00"
+    """Failed, or an objective is missed."""
+    UNKNOWN = "#999999"
+    """Not known."""
+    PLANNED = "#CC79A7"
+    """Deliberate: maintenance, a paused connector."""
+    NEUTRAL = "#0072B2"
+    """A value that is neither good nor bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,25 +248,6 @@ class Dashboard:
     def panels(self) -> Iterator[Panel]:
         """All panels in their order."""
         return (panel for row in self.rows for panel in row.panels)
-
-
-class Colour(StrEnum):
-    """What a colour means; the value is the colour."""
-
-    GOOD = "#009E73"
-    """Objective met."""
-    RESTING = "#56B4E9"
-    """Idle: nothing to replicate, nothing wrong."""
-    WARNING = "#E69F00"
-    """Needs a look."""
-    BAD = "#D55E00"
-    """Failed, or an objective is missed."""
-    UNKNOWN = "#999999"
-    """Not known."""
-    PLANNED = "#CC79A7"
-    """Deliberate: maintenance, a paused connector."""
-    NEUTRAL = "#0072B2"
-    """A value that is neither good nor bad."""
 
 
 NEUTRAL: Final = PanelThresholds(Colour.NEUTRAL)

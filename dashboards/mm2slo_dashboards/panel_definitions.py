@@ -4,8 +4,6 @@ Limits come from the objectives of the configuration. A dashboard shows any flow
 differ it uses the strictest limit.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +64,55 @@ LEAST_BUDGET: Final = -0.01
 
 FLOW_STATE_CODE: Final = state_code(FLOW_STATE, FLOW_STATES, "flow", matchers=(MATCH_FLOW,))
 """The state code of each selected flow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveLimits:
+    """Times are in seconds, shares of 1.
+
+    `latencies` are the thresholds of the latency SLI.
+    `windows` are those of the objectives, the longest last; `flows` are the configured ones.
+    """
+
+    lag: float
+    latencies: tuple[float, ...]
+    redelivery: int
+    checkpoint_lag: int
+    windows: tuple[float, ...]
+    flows: tuple[str, ...] = ()
+    little_left: float = LOW_BUDGET
+    coverage: float = MIN_COVERAGE
+
+    def alert_burn_rate(self, pair: WindowPair) -> float:
+        """The burn rate at which *pair* alerts; the lowest where windows differ."""
+        return min(pair.factor(window) for window in self.windows)
+
+    @property
+    def flow_colours(self) -> Mapping[str, str]:
+        """The colour of the line of each configured flow, the same on all dashboards."""
+        return dict(zip(self.flows, itertools.cycle(LINES), strict=False))
+
+    @property
+    def page_burn_rate(self) -> float:
+        """The burn rate over an hour that pages."""
+        return self.alert_burn_rate(WINDOW_PAIRS[0])
+
+
+def collect_limits(config: Config | None = None) -> ObjectiveLimits:
+    """The limits of the configured flows; without a configuration, the defaults."""
+    if config is None:
+        flows: Sequence[FlowConfig] = (FlowConfig(flow=Flow("source", "target")),)
+        rules: Sequence[ObjectiveRule] = default_objective_rules()
+    else:
+        flows, rules = config.flows, config.objective_rules
+    return ObjectiveLimits(
+        lag=min(each.threshold for flow in flows for each in flow.freshness),
+        latencies=min(flow.canary.latency_tiers for flow in flows),
+        redelivery=min(flow.readiness.max_redelivery_records for flow in flows),
+        checkpoint_lag=min(flow.readiness.max_checkpoint_lag_records for flow in flows),
+        flows=() if config is None else tuple(str(each.flow) for each in flows),
+        windows=tuple(sorted({rule.window for rule in rules})) or (DEFAULT_WINDOW,),
+    )
 
 
 def budget_thresholds(limits: ObjectiveLimits) -> PanelThresholds:
@@ -146,52 +193,3 @@ AUDIT_ANNOTATION: Final = Annotation(
     value_is_time=True,
 )
 FLOW_ANNOTATIONS: Final = (ALERT_ANNOTATION, EXCLUSION_ANNOTATION, AUDIT_ANNOTATION)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectiveLimits:
-    """Times are in seconds, shares of 1.
-
-    `latencies` are the thresholds of the latency SLI.
-    `windows` are those of the objectives, the longest last; `flows` are the configured ones.
-    """
-
-    lag: float
-    latencies: tuple[float, ...]
-    redelivery: int
-    checkpoint_lag: int
-    windows: tuple[float, ...]
-    flows: tuple[str, ...] = ()
-    little_left: float = LOW_BUDGET
-    coverage: float = MIN_COVERAGE
-
-    def alert_burn_rate(self, pair: WindowPair) -> float:
-        """The burn rate at which *pair* alerts; the lowest where windows differ."""
-        return min(pair.factor(window) for window in self.windows)
-
-    @property
-    def flow_colours(self) -> Mapping[str, str]:
-        """The colour of the line of each configured flow, the same on all dashboards."""
-        return dict(zip(self.flows, itertools.cycle(LINES), strict=False))
-
-    @property
-    def page_burn_rate(self) -> float:
-        """The burn rate over an hour that pages."""
-        return self.alert_burn_rate(WINDOW_PAIRS[0])
-
-
-def collect_limits(config: Config | None = None) -> ObjectiveLimits:
-    """The limits of the configured flows; without a configuration, the defaults."""
-    if config is None:
-        flows: Sequence[FlowConfig] = (FlowConfig(flow=Flow("source", "target")),)
-        rules: Sequence[ObjectiveRule] = default_objective_rules()
-    else:
-        flows, rules = config.flows, config.objective_rules
-    return ObjectiveLimits(
-        lag=min(each.threshold for flow in flows for each in flow.freshness),
-        latencies=min(flow.canary.latency_tiers for flow in flows),
-        redelivery=min(flow.readiness.max_redelivery_records for flow in flows),
-        checkpoint_lag=min(flow.readiness.max_checkpoint_lag_records for flow in flows),
-        flows=() if config is None else tuple(str(each.flow) for each in flows),
-        windows=tuple(sorted({rule.window for rule in rules})) or (DEFAULT_WINDOW,),
-    )
