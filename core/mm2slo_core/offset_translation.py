@@ -1,47 +1,4 @@
-"""Offsets on both sides of a flow: positions, offset translation, bounds between syncs.
-
-`estimate_position`, interpolation: by the newest offset sync (u, d), source record u is target
-record d. From there to the target's end E, each target record is one source record, because
-MirrorMaker 2 writes a new sync whenever source offsets are not consecutive (Kafka's
-`OffsetSyncWriter`). The last replicated source offset is u + (E - 1 - d).
-
-`OffsetSyncStore`, algorithm: Kafka's `OffsetSyncStore` (4.1; variable spacing since KAFKA-15202,
-history kept over a restart since KAFKA-15905). It predicts the next checkpoint; a failover would
-use the newest checkpoint. `SyncRuns` is a more precise map.
-
-For each source partition 64 slots hold syncs, newest first, with growing distances. With up(n) for
-the upstream offset of slot n and slots a < b that hold different syncs:
-
-A  slot 0 holds the newest sync
-B  up(a) <= up(b) + 2^b - 2^a: slots are not too far apart
-C  up(a) >= up(b) + 2^max(a-2, 0): nor too close, so that 64 slots reach far back
-D  slot 63 holds the oldest sync that may be used for translation
-
-A sync whose upstream offset is below slot 0 clears all slots (the source was replayed). C does not
-hold for two syncs of the same upstream offset, which Kafka keeps side by side.
-
-`SyncRuns`, a compact map from all offset syncs of one partition. An offset sync (u, d) says: source
-record u is target record d. Between two syncs the map is bounded by order, and more narrowly if the
-target is *dense* (each of its offsets holds one record of this flow, each record once): of r source
-offsets at most r records were replicated.
-
-    u1 < g < u2, the target position p of the first record at or after g:
-        d1 + 1 <= p <= d2                                  by order
-        d2 - (u2 - g) <= p <= d1 + (g - u1)                dense: exact when d2 - d1 = u2 - u1
-
-Gaps on the source (compaction, transaction markers, aborted records) only make d2 - d1 smaller than
-u2 - u1. If it is larger, a dense target has received records twice.
-
-An *epoch* is a range of the target in which source offsets ascend. A new one starts where they go
-back: MirrorMaker 2 resumed from an older commit after a crash and replays a block, or the source
-was re-created. Each task starts with a sync, so the step back is visible there; it is *hidden* if
-that sync is ahead of the previous one, and only d2 - d1 > u2 - u1 reveals it.
-
-`TransactionalCommits`: with exactly-once support each transaction ends with a marker, which uses
-the offset after the commits. Compaction leaves such gaps too, but not at the end of a partition:
-there only a marker follows the newest commit. Without transactions, commits of one source partition
-are written one after another with nothing but other commits between them.
-"""
+"""Offsets on both sides of a flow: positions, offset translation, bounds between syncs."""
 
 from __future__ import annotations
 
@@ -134,11 +91,19 @@ def estimate_position(
     *high_watermark* for `read_committed` flows. Read them in this order, so that lag is never too
     low: sync and commit, then target end, then source end.
 
-    The position is never clamped: if interpolation contradicts commit, sync or source end, the
-    larger of commit and sync is used, and the quality has the reason. With `source_reset` the next
-    offset is the log start: no record of the current log is known to be replicated, and
-    MirrorMaker 2 restarts there (`auto.offset.reset=earliest`). Otherwise it may be below the log
-    start: the records in between were lost.
+    Interpolation: by the newest offset sync (u, d), source record u is target record d. From there
+    to the target's end E, each target record is one source record, because MirrorMaker 2 writes a
+    new sync whenever source offsets are not consecutive (Kafka's `OffsetSyncWriter`). The last
+    replicated source offset is u + (E - 1 - d).
+
+    Invariants:
+    A. The position is beyond the commit and beyond the sync: what is acknowledged is replicated.
+    B. It is not beyond the source's end.
+    C. It is never clamped: if interpolation contradicts A or B, the larger of commit and sync is
+       used, and the quality has the reason.
+    D. It is the log start if no record of the current log is known to be replicated (`not_started`,
+       `source_reset`): MirrorMaker 2 starts there (`auto.offset.reset=earliest`). Otherwise it may
+       be below the log start: the records in between were lost.
     """
     last = committed
     if sync is not None and (last is None or sync.upstream > last):
@@ -146,6 +111,8 @@ def estimate_position(
     if last is None:
         return Position(log_start, PositionQuality.NOT_STARTED)
     known = last + 1
+    # The commit alone may be a flush interval old (60 s by default): its offset is a lower bound
+    # that only the target's end makes current.
     if known > high_watermark:
         return Position(log_start, PositionQuality.SOURCE_RESET)
     if target_end is None:
@@ -154,6 +121,8 @@ def estimate_position(
     if sync is None:
         return Position(known, PositionQuality.COMMITTED)
     interpolated = sync.upstream + target_end - sync.downstream
+    # The order of the checks is part of the result: a target that ends before the sync says nothing
+    # about its later records, whoever writes them.
     if target_end <= sync.downstream:
         quality = PositionQuality.TARGET_RESET
     elif shared_target:
@@ -173,7 +142,7 @@ SLOTS = 64
 _LAST = SLOTS - 1
 _KEEPS_HISTORY = (3, 7, 1)  # KAFKA-15905
 
-# Bounds between neighbours, from B (with b = a + 1) and C.
+# Distances between neighbours that invariants B (with b = a + 1) and C of `OffsetSyncStore` allow.
 _FARTHEST = tuple(1 << slot for slot in range(SLOTS))
 _CLOSEST = tuple(1 << max(slot - 2, 0) for slot in range(SLOTS))
 
@@ -206,7 +175,22 @@ class SyncPoint(NamedTuple):
 
 
 class OffsetSyncStore:
-    """Syncs of all partitions of one flow.
+    """Syncs of all partitions of one flow, kept and translated as MirrorMaker 2 does.
+
+    Algorithm: Kafka's class of the same name (4.1; variable spacing since KAFKA-15202, history kept
+    over a restart since KAFKA-15905). It predicts the next checkpoint; a failover would use the
+    newest checkpoint. `SyncRuns` is a more precise map.
+
+    For each source partition 64 slots hold syncs, newest first, with growing distances. Invariants,
+    with Kafka's letters, up(n) for the upstream offset of slot n, and slots a < b that hold
+    different syncs:
+    A. Slot 0 holds the newest sync.
+    B. up(a) <= up(b) + 2^b - 2^a: slots are not too far apart.
+    C. up(a) >= up(b) + 2^max(a-2, 0): nor too close, so that 64 slots reach far back.
+    D. Slot 63 holds the oldest sync that may be used for translation.
+
+    A sync whose upstream offset is below slot 0 clears all slots (the source was replayed). C does
+    not hold for two syncs of the same upstream offset, which Kafka keeps side by side.
 
     *latest_only* is MirrorMaker 2 after a restart without checkpoints (and any version before
     3.7.1): of the syncs in the topic at the start, it uses only the newest per partition.
@@ -251,6 +235,8 @@ class OffsetSyncStore:
             return Untranslated.NO_SYNC
         for point in slots:
             if point.upstream <= upstream_offset:
+                # At most one beyond the sync, however far the commit is: records in between may be
+                # missing on the target, and a checkpoint must never skip one (KAFKA-12468).
                 return point.downstream + (point.upstream != upstream_offset)
         return Untranslated.BEHIND_OLDEST_SYNC
 
@@ -260,7 +246,10 @@ class OffsetSyncStore:
 
 
 def _insert(slots: list[SyncPoint], newest: SyncPoint) -> None:
-    """Put *newest* into slot 0 and shift older syncs as far as the invariants require."""
+    """Put *newest* into slot 0 (A) and shift older syncs as far as B and C require.
+
+    Kafka's `updateExistingSyncs`: the oldest sync is the last to be dropped, which keeps D.
+    """
     before = slots.copy()
     slots[0] = carried = newest
     reading = 0
@@ -294,24 +283,6 @@ def _near_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
 
 def _far_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
     return newer is older or newer.upstream >= older.upstream + _CLOSEST[slot]
-
-
-def violated_invariants(slots: Sequence[SyncPoint], newest: SyncPoint) -> list[str]:
-    """Return the invariants that *slots* violate after *newest* was added; for tests."""
-    violated = [] if slots[0] == newest else ["A: slot 0 is not the newest sync"]
-    for near, newer in enumerate(slots):
-        for far in range(near + 1, len(slots)):
-            older = slots[far]
-            distance = newer.upstream - older.upstream
-            if newer is older or distance == 0:
-                continue
-            if distance > (1 << far) - (1 << near):
-                violated.append(f"B: slots {near} and {far} are {distance} apart")
-            if distance < _CLOSEST[near]:
-                violated.append(f"C: slots {near} and {far} are only {distance} apart")
-    if min(slots) != slots[-1]:
-        violated.append("D: the last slot is not the oldest sync")
-    return violated
 
 
 _ONE_EPOCH = (0,)
@@ -350,11 +321,30 @@ class Head(NamedTuple):
 
 
 class SyncRuns:
-    """The corner points of the map; syncs inside a run of equal distance are redundant.
+    """A compact map from all offset syncs of one partition.
 
+    An offset sync (u, d) says: source record u is target record d. Between two syncs the map is
+    bounded by order, and more narrowly if the target is *dense* (each of its offsets holds one
+    record of this flow, each record once): of r source offsets at most r records were replicated.
     *dense* is False for flows with exactly-once (markers on the target) and for shared targets.
-    At most *max_points* are kept; beyond this the older half is thinned and finally dropped, which
-    widens bounds and never makes them wrong.
+
+        u1 < g < u2, the target position p of the first record at or after g:
+            d1 + 1 <= p <= d2                                  by order
+            d2 - (u2 - g) <= p <= d1 + (g - u1)                dense: exact when d2 - d1 = u2 - u1
+
+    Gaps on the source (compaction, transaction markers, aborted records) only make d2 - d1 smaller
+    than u2 - u1. If it is larger, a dense target has received records twice.
+
+    An *epoch* is a range of the target in which source offsets ascend. A new one starts where they
+    go back: MirrorMaker 2 resumed from an older commit after a crash and replays a block, or the
+    source was re-created. Each task starts with a sync, so the step back is visible there; it is
+    *hidden* if that sync is ahead of the previous one, and only d2 - d1 > u2 - u1 reveals it.
+
+    Invariants:
+    A. Downstream offsets ascend over all points, upstream offsets within an epoch.
+    B. Bounds enclose the true offset; a bound that nothing proves is 0 or None.
+    C. Leaving points out (inside a run of equal distance, or to keep at most *max_points*) widens
+       bounds and never makes them wrong: the ends of epochs stay.
     """
 
     __slots__ = ("_dense", "_downs", "_epochs", "_max_points", "_straight", "_ups")
@@ -362,8 +352,7 @@ class SyncRuns:
     def __init__(self, *, dense: bool = True, max_points: int = 256) -> None:
         self._dense = dense
         self._max_points = max(8, max_points)
-        # The upstream and downstream offset of each point. Downstream offsets ascend throughout,
-        # upstream offsets within an epoch; _epochs has the index of each epoch's first point.
+        # The upstream and downstream offset of each point; the index of each epoch's first point.
         self._ups = array("q")
         self._downs = array("q")
         self._epochs: tuple[int, ...] = _ONE_EPOCH
@@ -385,12 +374,13 @@ class SyncRuns:
         run, rise = upstream - ups[-1], downstream - self._downs[-1]
         if run == rise:
             if self._straight and run > 0:
+                # C: the third point of a line says nothing that its neighbours do not.
                 ups[-1], self._downs[-1] = upstream, downstream
                 return
             if run == 0:
                 return
         if rise <= 0:
-            self._restart()
+            self._restart()  # keeps A
         elif run <= 0 or (self._dense and rise > run):
             self._epochs += (len(ups),)
         self._append(upstream, downstream)
@@ -551,7 +541,7 @@ class SyncRuns:
         self._epochs = (0, *(new for new, old in enumerate(keep) if new and old in starts))
 
     def _thinned(self, count: int) -> list[int]:
-        """Drop every other point of the older half, except the ends of epochs."""
+        """Drop every other point of the older half, except the ends of epochs (C)."""
         ends = {at for start in self._epochs for at in (start - 1, start)}
         keep = [0]
         for at in range(1, count):
@@ -562,7 +552,13 @@ class SyncRuns:
 
 
 class TransactionalCommits:
-    """Follows the commits of one connector in the partitions of Connect's offsets topic."""
+    """Follows the commits of one connector in the partitions of Connect's offsets topic.
+
+    With exactly-once support each transaction ends with a marker, which uses the offset after the
+    commits (KIP-618, KIP-98). Compaction leaves such gaps too, but not at the end of a partition:
+    there only a marker follows the newest commit. Without transactions, commits of one source
+    partition are written one after another with nothing but other commits between them.
+    """
 
     __slots__ = ("_newest", "_newest_at", "_runs", "found")
 

@@ -26,7 +26,7 @@ from mm2slo_core.topology import TopicPartition
 VERSION = 1
 
 PARTITIONS_PER_RECORD = 1_500
-"""48 bytes each at most."""
+"""48 bytes each at most: 72 KB, well below a producer's default `max.request.size` of 1 MiB."""
 _KIND = "state"
 _dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -208,8 +208,13 @@ class CertainLoss:
     that a live position passed without copies count as well if the next reading of the log start
     shows that they were removed. Most of the removed ones must be without a copy: in topics with
     transactions that are purged at once, some are without a record.
-    The total never decreases. Compacted offsets and transaction markers count as well: an upper
-    bound in such topics.
+
+    Invariants, where each offset is a record:
+    A. The total never decreases.
+    B. It never exceeds the true loss: what one sample cannot prove does not count yet.
+    C. Each offset is judged once: all below `judged_to` are replicated or counted as lost.
+    D. The loss of a flow that is stopped is complete after two samples.
+    Compacted offsets and transaction markers count as well: an upper bound in such topics.
     """
 
     __slots__ = ("_before", "_judged_to", "_skips", "_total")
@@ -255,15 +260,15 @@ class CertainLoss:
         if before is not None:
             lost = self._confirmed(before, now)
             if lost:
-                self._judged_to = max(self._judged_to, before.log_start)
+                self._judged_to = max(self._judged_to, before.log_start)  # C
             else:
                 self._note_skip(before, now)
         if log_start_read:
             lost += self._removed(log_start)
             self._skips = ()
         self._total += lost
-        # Records below the position are replicated or counted; a position that goes back later
-        # (replay) must not turn them into loss.
+        # C: records below the position are replicated or counted; a position that goes back later
+        # (MM2 resumes from an older commit after a crash) must not turn them into loss.
         self._judged_to = max(self._judged_to, next_offset)
         return lost
 
@@ -302,6 +307,8 @@ class CertainLoss:
         return lost
 
     def _confirmed(self, before: _Sample, now: _Sample) -> int:
+        # B: the log start of the first sample. What retention removed since then, the position may
+        # have passed before.
         first = self._judged_to
         gap = before.log_start - first
         if gap <= 0:

@@ -5,11 +5,11 @@ import struct
 from typing import Any, NamedTuple
 
 import pytest
+from offset_sync_slots import violated_invariants
 
 from mm2slo_core.offset_translation import (
     OffsetSyncStore,
     Untranslated,
-    violated_invariants,
 )
 from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition

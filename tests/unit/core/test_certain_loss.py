@@ -1,3 +1,5 @@
+"""CertainLoss and its invariants, by name."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,7 +110,7 @@ def test_source_recreation_counts_no_loss_and_resets() -> None:
         max_size=60,
     )
 )
-def test_certain_loss_never_exceeds_true_loss_nor_decreases(
+def test_certain_loss_keeps_its_invariants(
     steps: list[tuple[int, int, int, bool]],
 ) -> None:
     """A simulated partition: records are produced, replicated or not, and removed by retention."""
@@ -126,8 +128,10 @@ def test_certain_loss_never_exceeds_true_loss_nor_decreases(
         truly += max(0, reached - max(start, position))
         start = reached
         loss.observe(float(at), position, start, target_end=target)
-        assert before <= loss.total <= truly
+        assert before <= loss.total, "A"
+        assert loss.total <= truly, "B"
+        assert loss.saved.judged_to >= position, "C"
         before = loss.total
     for extra in range(2):  # MM2 stays stopped: everything gets confirmed
         loss.observe(float(len(steps) + extra), position, start, target_end=target)
-    assert loss.total == truly
+    assert loss.total == truly, "D"

@@ -3,12 +3,12 @@
 from itertools import pairwise
 
 import pytest
+from offset_sync_slots import violated_invariants
 
 from mm2slo_core.offset_translation import (
     OffsetSyncStore,
     SyncPoint,
     Untranslated,
-    violated_invariants,
 )
 from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
@@ -74,6 +74,7 @@ def test_add_with_lower_upstream_offset_clears_slots() -> None:
 
 def test_slots_are_spaced_with_growing_distances() -> None:
     store = store_with(*((at, at) for at in range(0, 100_001, 100)))
+    assert not violated_invariants(store.slots(FOO), SyncPoint(100_000, 100_000))
     kept = sorted({point.upstream for point in store.slots(FOO)}, reverse=True)
     distances = [100_000 - upstream for upstream in kept]
     assert len(kept) == 11

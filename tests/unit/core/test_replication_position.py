@@ -91,7 +91,7 @@ offsets = st.integers(0, 2000)
     high_watermark=offsets,
     log_start=offsets,
 )
-def test_position_is_between_commit_and_source_end(
+def test_position_keeps_its_invariants(
     committed: int | None,
     sync: SyncPoint | None,
     target_end: int | None,
@@ -106,8 +106,11 @@ def test_position_is_between_commit_and_source_end(
         log_start=log_start,
     )
     if position.quality in (Q.NOT_STARTED, Q.SOURCE_RESET):
-        assert position.next_offset == log_start
+        assert position.next_offset == log_start, "D"
         return
-    assert position.next_offset <= high_watermark
-    assert committed is None or position.next_offset > committed
-    assert sync is None or position.next_offset > sync.upstream
+    assert committed is None or position.next_offset > committed, "A"
+    assert sync is None or position.next_offset > sync.upstream, "A"
+    assert position.next_offset <= high_watermark, "B"
+    if position.quality is not Q.LIVE:
+        known = (committed, None if sync is None else sync.upstream)
+        assert position.next_offset - 1 in known, "C"
