@@ -8,9 +8,9 @@ configured aliases to get real clusters.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from mm2slo_core.topology import Flow
 
@@ -29,46 +29,9 @@ _REPLICATES_USER_INTERNAL_TOPICS = KafkaVersion(4, 0)
 _CYCLES_BY_SOURCE = KafkaVersion(4, 4)
 
 
-class ReplicationPolicy(Protocol):
-    """How a flow names topics: Kafka's interface of the same name plus the cycle check."""
-
-    def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Return the name on the target of *topic* of the cluster *source_alias*."""
-
-    def topic_source(self, topic: str) -> str | None:
-        """Return the source alias in the name; None for a local topic."""
-
-    def upstream_topic(self, topic: str) -> str | None:
-        """Return the name on the cluster that *topic* was replicated from; None if local."""
-
-    def original_topic(self, topic: str) -> str:
-        """Return the name on the original cluster, any number of hops away."""
-
-    def offset_syncs_topic(self, cluster_alias: str) -> str:
-        """Return the offset syncs topic; *cluster_alias* is the cluster that does not hold it."""
-
-    def checkpoints_topic(self, source_alias: str) -> str:
-        """Return the checkpoints topic on the target of flows from *source_alias*."""
-
-    def is_heartbeats_topic(self, topic: str) -> bool:
-        """Return whether *topic* is `heartbeats` or a copy of it."""
-
-    def is_checkpoints_topic(self, topic: str) -> bool:
-        """Return whether *topic* holds checkpoints."""
-
-    def is_mm2_internal_topic(self, topic: str) -> bool:
-        """Return whether *topic* is one of MirrorMaker 2's own."""
-
-    def is_internal_topic(self, topic: str) -> bool:
-        """Return whether *topic* is never replicated, whatever the filter."""
-
-    def is_cycle(self, topic: str, target_alias: str, source_alias: str | None = None) -> bool:
-        """Return whether *topic* was on *target_alias* before."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DefaultPolicy:
-    """Remote topics are `<alias><separator><topic>`.
+    """How a flow names topics: remote topics are `<alias><separator><topic>`.
 
     *version* is MirrorMaker 2's: it decides which user topics are internal (all `*.internal` and
     `*-internal` before 4.0) and which names are cycles (4.4). *separator* is also part of the
@@ -81,31 +44,40 @@ class DefaultPolicy:
     version: KafkaVersion = DEFAULT_VERSION
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
+        """Return the name on the target of *topic* of the cluster *source_alias*."""
         return f"{source_alias}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
-        """Return the text before the first separator, a known alias or not.
+        """Return the source alias: the text before the first separator, a known alias or not.
 
-        None without two parts, as Java's `split` counts them: `foo.` has one.
+        None for a local topic: without two parts, as Java's `split` counts them (`foo.` has one).
         """
         if not self.separator:
             # With an empty pattern Java splits into single characters.
             return topic[0] if len(topic) > 1 else None
+        # Java's `split` drops empty parts at the end, Python's does not.
         head, *rest = topic.split(self.separator)
         return head if any(rest) else None
 
     def upstream_topic(self, topic: str) -> str | None:
+        """Return the name on the cluster that *topic* was replicated from; None if local."""
         source = self.topic_source(topic)
         return None if source is None else topic[len(source) + len(self.separator) :]
 
     def original_topic(self, topic: str) -> str:
-        return _original_topic(self, topic)
+        """Return the name on the original cluster, any number of hops away."""
+        # A policy that keeps names gives the topic itself as upstream.
+        while (upstream := self.upstream_topic(topic)) is not None and upstream != topic:
+            topic = upstream
+        return topic
 
     def offset_syncs_topic(self, cluster_alias: str) -> str:
+        """Return the offset syncs topic; *cluster_alias* is the cluster that does not hold it."""
         between = self._internal_separator
         return f"mm2-offset-syncs{between}{cluster_alias}{between}internal"
 
     def checkpoints_topic(self, source_alias: str) -> str:
+        """Return the checkpoints topic on the target of flows from *source_alias*."""
         return f"{source_alias}{self._checkpoints_suffix}"
 
     def is_heartbeats_topic(self, topic: str) -> bool:
@@ -138,7 +110,17 @@ class DefaultPolicy:
         origins = {target_alias}
         if source_alias is not None and self.version >= _CYCLES_BY_SOURCE:
             origins.add(source_alias)
-        return _has_origin(self, topic, origins)
+        return self._has_origin(topic, origins)
+
+    def _has_origin(self, topic: str, origins: Collection[str]) -> bool:
+        while (source := self.topic_source(topic)) is not None:
+            if source in origins:
+                return True
+            upstream = self.upstream_topic(topic)
+            if upstream is None or upstream == topic:
+                return False
+            topic = upstream
+        return False
 
     @property
     def _internal_separator(self) -> str:
@@ -149,63 +131,38 @@ class DefaultPolicy:
         return f"{self._internal_separator}checkpoints{self._internal_separator}internal"
 
 
-@dataclass(frozen=True, slots=True)
-class IdentityPolicy:
+@dataclass(frozen=True)
+class IdentityPolicy(DefaultPolicy):
     """Topics keep their names; only names that end in `heartbeats` follow the default policy.
 
     *source_alias* is the source of every topic, as `source.cluster.alias` in MirrorMaker 2; None
     if not known. Names that do not change show no cycles.
     """
 
-    source_alias: str | None
-    separator: str = "."
-    internal_separator_enabled: bool = True
-    version: KafkaVersion = DEFAULT_VERSION
+    source_alias: str | None = field(kw_only=True)
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        if _looks_like_heartbeats(topic):
-            return self._default.remote_topic(source_alias, topic)
-        return topic
+        return super().remote_topic(source_alias, topic) if _is_renamed(topic) else topic
 
     def topic_source(self, topic: str) -> str | None:
-        if _looks_like_heartbeats(topic):
-            return self._default.topic_source(topic)
-        return self.source_alias
+        return super().topic_source(topic) if _is_renamed(topic) else self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
-        if _looks_like_heartbeats(topic):
-            return self._default.upstream_topic(topic)
-        return topic
-
-    def original_topic(self, topic: str) -> str:
-        return _original_topic(self, topic)
-
-    def offset_syncs_topic(self, cluster_alias: str) -> str:
-        return self._default.offset_syncs_topic(cluster_alias)
-
-    def checkpoints_topic(self, source_alias: str) -> str:
-        return self._default.checkpoints_topic(source_alias)
-
-    def is_heartbeats_topic(self, topic: str) -> bool:
-        return self.original_topic(topic) == HEARTBEATS_TOPIC
-
-    def is_checkpoints_topic(self, topic: str) -> bool:
-        return self._default.is_checkpoints_topic(topic)
-
-    def is_mm2_internal_topic(self, topic: str) -> bool:
-        return self._default.is_mm2_internal_topic(topic)
-
-    def is_internal_topic(self, topic: str) -> bool:
-        return self._default.is_internal_topic(topic)
+        return super().upstream_topic(topic) if _is_renamed(topic) else topic
 
     def is_cycle(self, topic: str, target_alias: str, source_alias: str | None = None) -> bool:
         """Return whether a heartbeats topic was on *target_alias* before; others show no cycle."""
         del source_alias  # KAFKA-9914 does not change policies that keep names
-        return _has_origin(self, topic, {target_alias})
+        return self._has_origin(topic, {target_alias})
 
-    @property
-    def _default(self) -> DefaultPolicy:
-        return DefaultPolicy(self.separator, self.internal_separator_enabled, self.version)
+
+def _is_renamed(topic: str) -> bool:
+    # Kafka's `looksLikeHeartbeat`: without the prefix, heartbeats of all sources would be in one
+    # topic.
+    return topic.endswith(HEARTBEATS_TOPIC)
+
+
+ReplicationPolicy: TypeAlias = DefaultPolicy | IdentityPolicy
 
 
 class Lineage(NamedTuple):
@@ -228,27 +185,6 @@ def lineage(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> 
             break
         topic = upstream
     return Lineage(topic, tuple(hops))
-
-
-def _looks_like_heartbeats(topic: str) -> bool:
-    return topic.endswith(HEARTBEATS_TOPIC)
-
-
-def _original_topic(policy: ReplicationPolicy, topic: str) -> str:
-    while (upstream := policy.upstream_topic(topic)) is not None and upstream != topic:
-        topic = upstream
-    return topic
-
-
-def _has_origin(policy: ReplicationPolicy, topic: str, origins: Collection[str]) -> bool:
-    while (source := policy.topic_source(topic)) is not None:
-        if source in origins:
-            return True
-        upstream = policy.upstream_topic(topic)
-        if upstream is None or upstream == topic:
-            return False
-        topic = upstream
-    return False
 
 
 class OffsetSyncsLocation(StrEnum):

@@ -48,7 +48,7 @@ def replication_policy(
     settings = flow.policy
     names = (settings.separator, settings.internal_separator, version)
     if settings.kind is PolicyKind.IDENTITY:
-        return IdentityPolicy(flow.flow.source, *names)
+        return IdentityPolicy(*names, source_alias=flow.flow.source)
     return DefaultPolicy(*names)
 
 

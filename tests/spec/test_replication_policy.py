@@ -69,8 +69,8 @@ def policies() -> list[DefaultPolicy | IdentityPolicy]:
     shapes = list(product((".", "_", "", "--"), (True, False)))
     return [
         *(DefaultPolicy(separator, enabled) for separator, enabled in shapes),
-        *(IdentityPolicy("A", separator, enabled) for separator, enabled in shapes),
-        IdentityPolicy(None),
+        *(IdentityPolicy(separator, enabled, source_alias="A") for separator, enabled in shapes),
+        IdentityPolicy(source_alias=None),
     ]
 
 
@@ -90,7 +90,9 @@ def test_policy_names_equal_kafka(jvm: Any, policy: DefaultPolicy | IdentityPoli
     assert policy.checkpoints_topic("A") == theirs.checkpointsTopic("A")
 
 
-@pytest.mark.parametrize("policy", [DefaultPolicy(), DefaultPolicy("_"), IdentityPolicy("A")])
+@pytest.mark.parametrize(
+    "policy", [DefaultPolicy(), DefaultPolicy("_"), IdentityPolicy(source_alias="A")]
+)
 def test_topic_selection_equals_kafka(
     jvm: Any, probe: Any, policy: DefaultPolicy | IdentityPolicy
 ) -> None:

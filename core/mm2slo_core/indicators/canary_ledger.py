@@ -1,13 +1,4 @@
-"""Outcomes of canaries: records sent on the source and awaited on the target.
-
-Each SLI of a canary is settled once, good and total together:
-- availability and latency on arrival or at the deadline;
-- completeness on evidence only: arrived (good), or not arrived although the replicated position
-  passed it (lost); removed from the source before replication (expired, counted separately);
-- unknown after a restart of the exporter, a failed produce or an unreachable cluster, and settled
-  later if evidence appears.
-A late arrival is bad for availability and good for completeness.
-"""
+"""Outcomes of canaries: records sent on the source and awaited on the target."""
 
 from __future__ import annotations
 
@@ -49,6 +40,18 @@ class _Open:
 
 class CanaryLedger:
     """Settles the canaries of one flow, carrier and instance from timed events.
+
+    Invariants:
+    A. Each SLI of a canary is settled at most once, good and total together; no counter decreases.
+    B. Availability and latency are settled on arrival or at the deadline, whichever is first; they
+       are unknown if the canary is not known to be on the source, or if an unreachable cluster or a
+       stopped exporter explains that it is missing.
+    C. Completeness is settled by evidence only, never by time: it arrived (good), or the replicated
+       position passed it and the target was read beyond (lost), or the source removed it before
+       replication (expired, counted separately).
+    D. All canaries below `floor` are settled; what is not settled yet survives a restart.
+    So a late arrival is bad for availability and good for completeness, and an unknown event is
+    settled later if evidence appears.
 
     Report arrivals before the tick of the same time: `tick(now)` states that the target has been
     read up to *now* or is declared unreachable. Sequences ascend, from 0 or from where the
@@ -149,7 +152,8 @@ class CanaryLedger:
         if canary is not None:
             canary.partition, canary.source_offset = source_partition, source_offset
         elif sequence not in self._closed:
-            # Acknowledged after its deadline: it is on the source and may still arrive.
+            # Acknowledged after its deadline, when B made its times unknown: it is on the source
+            # and may still arrive, so completeness waits for evidence (C).
             self._add_pending(
                 source_partition, PendingCanary(sequence, source_offset, at, Punctuality.UNKNOWN)
             )
@@ -312,7 +316,7 @@ class CanaryLedger:
     def _settle_deadline(self, sequence: int, canary: _Open) -> None:
         """Settle a canary that did not arrive by its deadline."""
         if canary.source_offset is None:
-            # Not known to be on the source; a later arrival is evidence that it was.
+            # B: not known to be on the source; a later arrival is evidence that it was.
             self._counters.count_times_unknown()
             self._counters.count_completeness_unknown()
             return
@@ -334,7 +338,7 @@ class CanaryLedger:
     ) -> None:
         """Settle an arrival after its deadline was settled, or whose deadline was not observed."""
         if sequence in self._closed or self._evidence.clear(sequence):
-            # Settled as lost or expired, or about to be; counters never decrease.
+            # A: settled as lost or expired, or about to be; counters never decrease.
             self._counters.totals.late += 1
             if sequence not in self._closed:
                 self._close_arrived(sequence, None, target_partition)
@@ -528,7 +532,7 @@ class CanaryEvidence:
         self._seen[partition] = (next_offset, log_start)
         found: list[Absence] = []
         if not target_read:
-            return found
+            return found  # C: the canary may be on the target, beyond what was read
 
         def settle(canary: PendingCanary) -> bool:
             offset = canary.source_offset
@@ -539,7 +543,8 @@ class CanaryEvidence:
                 else:
                     found.append(Absence(canary.sequence, expired=False))
                 return True
-            # Removed from the source. One sample cannot distinguish replication from removal first.
+            # Removed from the source. C: one sample cannot distinguish whether it was replicated
+            # before.
             if before is None or not (offset < next_offset or offset < before[1]):
                 return False
             found.append(Absence(canary.sequence, expired=True))

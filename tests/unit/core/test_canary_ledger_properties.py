@@ -1,4 +1,4 @@
-"""Each canary is settled once, for random sequences of events."""
+"""Invariants of CanaryLedger, by name, for random sequences of events."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ OUTCOMES = st.lists(
 
 
 @given(outcomes=OUTCOMES, ticks=st.floats(0.5, 30.0))
-def test_each_canary_is_settled_once_with_its_true_outcome(
+def test_ledger_keeps_its_invariants_and_finds_the_true_outcomes(
     outcomes: list[TrueOutcome], ticks: float
 ) -> None:
     canaries = CanaryLedger(CanaryRules(own_topic=True))
@@ -44,19 +44,25 @@ def test_each_canary_is_settled_once_with_its_true_outcome(
         events.append((at, 2, -1))
         at += ticks
     counted = canaries.counters
+    waiting: set[int] = set()
+    """Known to be on the source, without an arrival yet."""
     for moment, kind, sequence in sorted(events):
         if kind == 0:
             canaries.scheduled(sequence, 0, moment)
             if outcomes[sequence].acknowledged:
                 canaries.produced(sequence, 0, sequence, moment)
+                waiting.add(sequence)
         elif kind == 1:
             canaries.arrived(sequence, 0, moment)
+            waiting.discard(sequence)
         else:
             canaries.tick(moment)
         after = canaries.counters
         for key, count in after.items():
-            assert all(new >= old for new, old in zip(count, counted[key], strict=True))
-            assert 0 <= count.good <= count.total
+            assert all(new >= old for new, old in zip(count, counted[key], strict=True)), "A"
+            assert 0 <= count.good <= count.total, "A"
+        assert canaries.totals.lost == canaries.totals.expired == 0, "C: lost by time alone"
+        assert canaries.floor <= min(waiting, default=len(outcomes)), "D"
         counted = after
     canaries.position(0, len(outcomes), 0, target_read=True)
 
@@ -65,12 +71,12 @@ def test_each_canary_is_settled_once_with_its_true_outcome(
     known = sum(a or outcome.acknowledged for a, outcome in zip(in_time, outcomes, strict=True))
     assert canaries.counters[SliKey(Sli.AVAILABILITY)] == SliCount(
         good, known, len(outcomes) - known
-    )
+    ), "B"
     arrived = sum(bool(outcome.copies) for outcome in outcomes)
     lost = sum(outcome.acknowledged and not outcome.copies for outcome in outcomes)
     completeness = canaries.counters[SliKey(Sli.COMPLETENESS)]
-    assert (completeness.good, completeness.total) == (arrived, arrived + lost)
+    assert (completeness.good, completeness.total) == (arrived, arrived + lost), "A and C"
     totals = canaries.totals
     assert (totals.received, totals.lost) == (arrived, lost)
     assert totals.duplicates == sum(max(len(outcome.copies) - 1, 0) for outcome in outcomes)
-    assert canaries.pending == 0
+    assert (canaries.pending, canaries.floor) == (0, len(outcomes)), "D"

@@ -71,8 +71,12 @@ def test_remote_topic_round_trips(separator: str, alias: str, topic: str) -> Non
             "mm2-offset-syncs.B.internal",
             "A.checkpoints.internal",
         ),
-        (IdentityPolicy("A"), "mm2-offset-syncs.B.internal", "A.checkpoints.internal"),
-        (IdentityPolicy("A", "_"), "mm2-offset-syncs_B_internal", "A_checkpoints_internal"),
+        (IdentityPolicy(source_alias="A"), "mm2-offset-syncs.B.internal", "A.checkpoints.internal"),
+        (
+            IdentityPolicy("_", source_alias="A"),
+            "mm2-offset-syncs_B_internal",
+            "A_checkpoints_internal",
+        ),
     ],
 )
 def test_separator_applies_to_internal_topics_if_enabled(
@@ -105,7 +109,7 @@ def test_user_topics_named_internal_are_replicated_since_4_0(
 ) -> None:
     assert DefaultPolicy(version=V39).is_internal_topic(topic) is before_4_0
     assert DefaultPolicy(version=V40).is_internal_topic(topic) is since_4_0
-    assert IdentityPolicy("A", version=V40).is_internal_topic(topic) is since_4_0
+    assert IdentityPolicy(version=V40, source_alias="A").is_internal_topic(topic) is since_4_0
 
 
 @pytest.mark.parametrize(
@@ -121,15 +125,15 @@ def test_user_topics_named_internal_are_replicated_since_4_0(
 def test_identity_policy_renames_only_heartbeats_topics(
     topic: str, remote: str, source: str | None, upstream: str | None
 ) -> None:
-    policy = IdentityPolicy("A")
+    policy = IdentityPolicy(source_alias="A")
     assert policy.remote_topic("A", topic) == remote
     assert policy.topic_source(topic) == source
     assert policy.upstream_topic(topic) == upstream
 
 
 def test_identity_policy_without_source_alias_has_no_source() -> None:
-    assert IdentityPolicy(None).topic_source("foo") is None
-    assert IdentityPolicy(None).original_topic("foo") == "foo"
+    assert IdentityPolicy(source_alias=None).topic_source("foo") is None
+    assert IdentityPolicy(source_alias=None).original_topic("foo") == "foo"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,7 @@ def test_topic_that_was_on_target_is_cycle(topic: str, *, is_cycle: bool, since_
 
 
 def test_identity_policy_detects_cycles_only_of_heartbeats() -> None:
-    policy = IdentityPolicy("A", version=V44)
+    policy = IdentityPolicy(version=V44, source_alias="A")
     assert not policy.is_cycle("B.foo", "B", "A")
     assert policy.is_cycle("B.heartbeats", "B", "A")
     assert not policy.is_cycle("A.heartbeats", "B", "A")
@@ -172,8 +176,8 @@ def test_lineage_counts_only_known_aliases(topic: str, expected: Lineage) -> Non
 
 
 def test_lineage_with_identity_policy_has_at_most_one_hop() -> None:
-    assert lineage(IdentityPolicy("A"), "foo", {"A", "B"}) == Lineage("foo", ("A",))
-    assert lineage(IdentityPolicy("A"), "foo", {"B"}) == Lineage("foo", ())
+    assert lineage(IdentityPolicy(source_alias="A"), "foo", {"A", "B"}) == Lineage("foo", ("A",))
+    assert lineage(IdentityPolicy(source_alias="A"), "foo", {"B"}) == Lineage("foo", ())
 
 
 def test_internal_topics_are_on_the_expected_clusters() -> None:

@@ -112,7 +112,7 @@ def test_mirrormaker_with_all_features() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "copies"), [(DefaultPolicy("_"), "us_*"), (IdentityPolicy("us"), "*")]
+    ("policy", "copies"), [(DefaultPolicy("_"), "us_*"), (IdentityPolicy(source_alias="us"), "*")]
 )
 def test_all_topics_are_one_pattern_on_each_cluster(policy: ReplicationPolicy, copies: str) -> None:
     made = resources(policy, topics=(".*",))
@@ -133,7 +133,7 @@ def test_offset_syncs_are_read_where_they_are() -> None:
 
 
 def test_other_engines_need_their_topics_only() -> None:
-    assert lines(resources(IdentityPolicy("us"), internal=None), "exporter") == [
+    assert lines(resources(IdentityPolicy(source_alias="us"), internal=None), "exporter") == [
         "eu topic orders Describe+DescribeConfigs",
         "us topic orders DescribeConfigs+Read",
     ]

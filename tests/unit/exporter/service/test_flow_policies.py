@@ -26,7 +26,7 @@ def test_replication_policy_follows_flow_config() -> None:
     other = flow_config(policy={"separator": "_", "internal_separator": False})
     assert replication_policy(other) == DefaultPolicy("_", internal_separator_enabled=False)
     identity = flow_config(policy={"kind": "identity"})
-    assert replication_policy(identity) == IdentityPolicy("us", ".", True)
+    assert replication_policy(identity) == IdentityPolicy(".", True, source_alias="us")
 
 
 def test_plan_is_cached_until_topics_are_read_again() -> None:
