@@ -14,7 +14,6 @@ from mm2slo_core.records.connect_records import (
     ConnectorStatus,
     SourceOffset,
     TaskAssignment,
-    TaskStatus,
     decode_config,
     decode_status,
 )
@@ -153,7 +152,7 @@ def decodes_to(
         (
             "eu",
             "mm2-status.us.internal",
-            decodes_to(decode_status, ConnectorStatus, TaskStatus),
+            decodes_to(decode_status, ConnectorStatus),
         ),
         (
             "eu",

@@ -87,7 +87,7 @@ SAFE_SETTINGS = frozenset(
 """Settings that are decoded; none is a credential."""
 
 
-class ConfigKey(NamedTuple):
+class ConnectorKey(NamedTuple):
     """A connector, or one of its tasks; *task* is None for the connector itself."""
 
     connector: str
@@ -127,7 +127,7 @@ class TaskFencing:
 
 def decode_config(
     key: bytes | None, value: bytes | None
-) -> ConnectorConfig | TaskAssignment | TaskFencing | Tombstone[ConfigKey] | None:
+) -> ConnectorConfig | TaskAssignment | TaskFencing | Tombstone[ConnectorKey] | None:
     """Decode a record of the configuration topic. Raises DecodeError.
 
     None for records that are not used: commits, target states, session keys.
@@ -135,7 +135,7 @@ def decode_config(
     text = decode_text(_CONFIGURATION_KIND, require_key(_CONFIGURATION_KIND, key))
     if text.startswith(_FENCING_PREFIX):
         return TaskFencing(text.removeprefix(_FENCING_PREFIX)) if value is not None else None
-    config_key = _decode_config_key(text)
+    config_key = _decode_connector_key(_CONFIGURATION_KIND, text)
     if config_key is None:
         return None
     if value is None:
@@ -159,6 +159,17 @@ def decode_config(
     )
 
 
+def _decode_connector_key(kind: str, text: str) -> ConnectorKey | None:
+    if text.startswith(_CONNECTOR_PREFIX):
+        return ConnectorKey(text.removeprefix(_CONNECTOR_PREFIX), None)
+    if text.startswith(_TASK_PREFIX):
+        task = split_numbered_name(text.removeprefix(_TASK_PREFIX))
+        if task is None:
+            raise unexpected_shape(kind, "a task key without a task number")
+        return ConnectorKey(*task)
+    return None
+
+
 def _entries(text: object) -> list[str]:
     return [entry for entry in text.split(",") if entry] if isinstance(text, str) else []
 
@@ -172,20 +183,8 @@ def _partition(text: str) -> TopicPartition:
     return shared_partition(*found)
 
 
-def _decode_config_key(text: str) -> ConfigKey | None:
-    if text.startswith(_CONNECTOR_PREFIX):
-        return ConfigKey(text.removeprefix(_CONNECTOR_PREFIX), None)
-    if text.startswith(_TASK_PREFIX):
-        task = split_numbered_name(text.removeprefix(_TASK_PREFIX))
-        if task is None:
-            raise unexpected_shape(_CONFIGURATION_KIND, "a task key without a task number")
-        return ConfigKey(*task)
-    return None
-
-
 _STATUS_KIND = "status"
-_CONNECTOR_STATUS_PREFIX = "status-connector-"
-_TASK_STATUS_PREFIX = "status-task-"
+_STATUS_PREFIX = "status-"
 
 
 class ConnectState(StrEnum):
@@ -200,34 +199,16 @@ class ConnectState(StrEnum):
     STOPPED = "STOPPED"
 
 
-class StatusKey(NamedTuple):
-    """A connector, or one of its tasks; *task* is None for the connector itself."""
-
-    connector: str
-    task: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
-    """State of a connector on the worker *worker_id*.
+    """State of a connector, or of one of its tasks, on the worker *worker_id*.
 
     *generation* is the group generation of the writer; *trace* is the stack trace of a failure,
     omitted from the repr because it may contain secrets.
     """
 
     connector: str
-    state: ConnectState
-    worker_id: str
-    generation: int
-    trace: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class TaskStatus:
-    """State of one task; fields as in ConnectorStatus."""
-
-    connector: str
-    task: int
+    task: int | None
     state: ConnectState
     worker_id: str
     generation: int
@@ -236,12 +217,15 @@ class TaskStatus:
 
 def decode_status(
     key: bytes | None, value: bytes | None
-) -> ConnectorStatus | TaskStatus | Tombstone[StatusKey] | None:
+) -> ConnectorStatus | Tombstone[ConnectorKey] | None:
     """Decode a record of the status topic. Raises DecodeError.
 
     None for a record without a state: the topics that a connector has used.
     """
-    status_key = _decode_status_key(require_key(_STATUS_KIND, key))
+    text = decode_text(_STATUS_KIND, require_key(_STATUS_KIND, key))
+    if not text.startswith(_STATUS_PREFIX):
+        return None
+    status_key = _decode_connector_key(_STATUS_KIND, text.removeprefix(_STATUS_PREFIX))
     if status_key is None:
         return None
     if value is None:
@@ -251,9 +235,7 @@ def decode_status(
     worker = get_field(_STATUS_KIND, status, "worker_id", str)
     generation = get_field(_STATUS_KIND, status, "generation", int)
     trace = None if status.get("trace") is None else get_field(_STATUS_KIND, status, "trace", str)
-    if status_key.task is None:
-        return ConnectorStatus(status_key.connector, state, worker, generation, trace)
-    return TaskStatus(status_key.connector, status_key.task, state, worker, generation, trace)
+    return ConnectorStatus(*status_key, state, worker, generation, trace)
 
 
 def _state(status: dict[str, Any]) -> ConnectState:
@@ -262,18 +244,6 @@ def _state(status: dict[str, Any]) -> ConnectState:
         return ConnectState(name)
     except ValueError:
         raise unexpected_shape(_STATUS_KIND, f"unknown state {name[:40]!r}") from None
-
-
-def _decode_status_key(key: bytes) -> StatusKey | None:
-    text = decode_text(_STATUS_KIND, key)
-    if text.startswith(_CONNECTOR_STATUS_PREFIX):
-        return StatusKey(text.removeprefix(_CONNECTOR_STATUS_PREFIX), None)
-    if text.startswith(_TASK_STATUS_PREFIX):
-        task = split_numbered_name(text.removeprefix(_TASK_STATUS_PREFIX))
-        if task is None:
-            raise unexpected_shape(_STATUS_KIND, "a task key without a task number")
-        return StatusKey(*task)
-    return None
 
 
 _SOURCE_OFFSET_KIND = "source offset"
@@ -311,6 +281,7 @@ class SourceOffset(NamedTuple):
         if offset_key is None:
             return None
         if value is None:
+            # Connect's REST API resets offsets so (KIP-875): the task starts as without a commit.
             return Tombstone(offset_key)
         offset = get_field(
             _SOURCE_OFFSET_KIND, decode_object(_SOURCE_OFFSET_KIND, value), "offset", int
@@ -327,7 +298,10 @@ class SourceOffset(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """The first offset that a task would read after a restart."""
+        """The first offset that a task would read after a restart.
+
+        `MirrorSourceTask.initializeConsumer` seeks to the committed offset + 1.
+        """
         return self.offset + 1
 
     def encode_key(self) -> bytes:

@@ -24,7 +24,6 @@ from mm2slo_core.offset_translation import (
 from mm2slo_core.records.connect_records import (
     ConnectState,
     SourceOffset,
-    TaskStatus,
     decode_status,
 )
 from mm2slo_core.records.mirror_records import Checkpoint, DecodeError, OffsetSync, Tombstone
@@ -224,7 +223,7 @@ class InternalsStore:
         if isinstance(found, Tombstone):
             self._states.pop((found.key.connector, found.key.task), None)
         elif found.connector in self._connectors:
-            task = found.task if isinstance(found, TaskStatus) else None
+            task = found.task
             self._states[found.connector, task] = found.state
             is_task_start = task is not None and found.state is ConnectState.RUNNING
             if is_task_start and found.connector == self._forgetful_connector:

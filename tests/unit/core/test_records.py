@@ -9,16 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.records.connect_records import (
-    ConfigKey,
     ConnectorConfig,
+    ConnectorKey,
     ConnectorStatus,
     ConnectState,
     SourceOffset,
     SourceOffsetKey,
-    StatusKey,
     TaskAssignment,
     TaskFencing,
-    TaskStatus,
     decode_config,
     decode_status,
 )
@@ -103,8 +101,8 @@ def test_null_value_decodes_to_tombstone_with_key() -> None:
     assert SourceOffset.decode(source_offset.encode_key(), None) == Tombstone(
         SourceOffsetKey("c", "A", FOO)
     )
-    assert decode_status(b"status-task-c-0", None) == Tombstone(StatusKey("c", 0))
-    assert decode_config(b"connector-c", None) == Tombstone(ConfigKey("c", None))
+    assert decode_status(b"status-task-c-0", None) == Tombstone(ConnectorKey("c", 0))
+    assert decode_config(b"connector-c", None) == Tombstone(ConnectorKey("c", None))
 
 
 DECODERS: tuple[Callable[[bytes | None, bytes | None], Any], ...] = (
@@ -231,9 +229,9 @@ def test_connector_and_task_status_decode() -> None:
     connector = decode_status(b"status-connector-MirrorSourceConnector", value)
     task = decode_status(b"status-task-A->B.MirrorSourceConnector-12", value)
     assert connector == ConnectorStatus(
-        "MirrorSourceConnector", ConnectState.FAILED, "A->B", 7, "Boom\n at x"
+        "MirrorSourceConnector", None, ConnectState.FAILED, "A->B", 7, "Boom\n at x"
     )
-    assert task == TaskStatus(
+    assert task == ConnectorStatus(
         "A->B.MirrorSourceConnector", 12, ConnectState.FAILED, "A->B", 7, "Boom\n at x"
     )
     assert "Boom" not in repr(connector)
