@@ -87,7 +87,6 @@ from mm2slo_core.audit.unit_outcome import (
     ReplayEvent,
     UnitOutcome,
     Verdict,
-    cap_evidence,
     latency_bucket,
     pool_key_cells,
 )
@@ -436,3 +435,17 @@ class _Cells:
 
     def frozen(self) -> LatencyCells:
         return LatencyCells(dict(self._cells), self._negative, self._total_upper, self._total_lower)
+
+
+def cap_evidence(evidence: Iterable[Evidence], cap: int | None) -> tuple[Evidence, ...]:
+    """Return *evidence* in order, at most *cap* per verdict."""
+    rank = {verdict: place for place, verdict in enumerate(Verdict)}
+    taken: Counter[Verdict] = Counter()
+    kept = []
+    for each in sorted(
+        evidence, key=lambda one: (rank[one.verdict], one.flow, one.partition, one.offset)
+    ):
+        taken[each.verdict] += 1
+        if cap is None or taken[each.verdict] <= cap:
+            kept.append(each)
+    return tuple(kept)

@@ -16,7 +16,7 @@ sqrt(2n)). Beyond a limit, keys with similar numbers share a cell, and a resampl
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -30,7 +30,16 @@ EVIDENCE_CAP: Final = 100
 
 
 class Verdict(StrEnum):
-    """One per source record, and one per surplus target record."""
+    """One per source record, and one per surplus target record.
+
+    Invariants of matching:
+    A. Each source record of the window has exactly one verdict besides those of `ADDITIONAL`.
+    B. Each target record is the copy of at most one source record; the rest is surplus, with one
+       verdict of `SURPLUS`, or unauditable.
+    C. A record without a copy is lost only below the position, and pending only from there on.
+       Offsets are read in the order position, target end, source end (`audit_scope`), so a copy
+       that was written after the position was read is no reason for a fault.
+    """
 
     MATCHED = "matched"
     """The source record has its copy in the expected partition."""
@@ -62,9 +71,6 @@ class Verdict(StrEnum):
     """A copy that precedes the copy of an earlier record of its source partition."""
 
 
-_RANK: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One anomaly by place and verdict, without payload."""
@@ -84,19 +90,6 @@ class Evidence:
     other_offset: int | None = None
     block: int | None = None
     """Replay: the target offset at which its block starts."""
-
-
-def cap_evidence(evidence: Iterable[Evidence], cap: int | None) -> tuple[Evidence, ...]:
-    """Return *evidence* in order, at most *cap* per verdict."""
-    taken: Counter[Verdict] = Counter()
-    kept = []
-    for each in sorted(
-        evidence, key=lambda one: (_RANK[one.verdict], one.flow, one.partition, one.offset)
-    ):
-        taken[each.verdict] += 1
-        if cap is None or taken[each.verdict] <= cap:
-            kept.append(each)
-    return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +141,17 @@ class KeyCell:
     """Source records whose copy precedes that of an earlier record of their key."""
 
 
+def merge_key_cells(cells: Collection[KeyCell]) -> KeyCell:
+    """One cell with the totals of *cells*."""
+    return KeyCell(
+        keys=sum(each.keys for each in cells),
+        records=sum(each.records for each in cells),
+        copies=sum(each.copies for each in cells),
+        moved=sum(each.moved for each in cells),
+        overtook=sum(each.overtook for each in cells),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class AffinityOutcome:
     """Affinity and order of the keys in the key stratum."""
@@ -167,13 +171,7 @@ class AffinityOutcome:
     @property
     def total(self) -> KeyCell:
         """All cells merged into one."""
-        return KeyCell(
-            keys=sum(each.keys for each in self.cells),
-            records=sum(each.records for each in self.cells),
-            copies=sum(each.copies for each in self.cells),
-            moved=sum(each.moved for each in self.cells),
-            overtook=sum(each.overtook for each in self.cells),
-        )
+        return merge_key_cells(self.cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,15 +274,6 @@ class LatencyBracket:
     upper: float
 
 
-@dataclass(frozen=True, slots=True)
-class GoodRecords:
-    """The good records of *total*: at least and at most."""
-
-    good_min: int
-    good_max: int
-    total: int
-
-
 def percentile_name(q: float) -> str:
     """Format as `p99`, `p99.9`."""
     return f"p{q * 100:.3f}".rstrip("0").rstrip(".")
@@ -336,25 +325,6 @@ def average_latency(latency: LatencyCells) -> LatencyBracket | None:
     return LatencyBracket(latency.total_lower_ms / n, latency.total_upper_ms / n)
 
 
-def records_within(
-    latency: LatencyCells, threshold_ms: int, *, bad: int = 0, unknown: int = 0
-) -> GoodRecords:
-    """Return the share of records that arrived within *threshold_ms*.
-
-    *bad* records did not arrive (lost, overdue) and are never good. *unknown* records arrived at a
-    time that the timeline does not cover and count in `good_max` only, as do records with
-    inconsistent clocks (`negative`) and buckets that contain the threshold.
-    """
-    good_min = good_max = 0
-    for (lower, upper), count in latency.cells.items():
-        if upper_bound_ms(upper) <= threshold_ms:
-            good_min += count
-        if lower is None or lower_bound_ms(lower) <= threshold_ms:
-            good_max += count
-    undecided = unknown + latency.negative
-    return GoodRecords(good_min, good_max + undecided, count_latencies(latency) + undecided + bad)
-
-
 def _at_rank(cells: Iterable[tuple[int | None, int]], rank: int | None) -> int | None:
     """Return the bucket of the rank-th smallest record; unknown ones are the smallest."""
     if rank is None:
@@ -398,16 +368,7 @@ def _merged(cells: Iterable[KeyCell], trait: Callable[[KeyCell], _PerKey]) -> li
     groups: defaultdict[_PerKey, list[KeyCell]] = defaultdict(list)
     for cell in cells:
         groups[trait(cell)].append(cell)
-    return [
-        KeyCell(
-            keys=sum(each.keys for each in alike),
-            records=sum(each.records for each in alike),
-            copies=sum(each.copies for each in alike),
-            moved=sum(each.moved for each in alike),
-            overtook=sum(each.overtook for each in alike),
-        )
-        for alike in groups.values()
-    ]
+    return [merge_key_cells(alike) for alike in groups.values()]
 
 
 def _mean_of_cell(cell: KeyCell) -> _PerKey:

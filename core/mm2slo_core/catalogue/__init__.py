@@ -38,11 +38,3 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
 ALL: tuple[Metric, ...] = tuple(metric for group in GROUPS.values() for metric in group)
 """All metrics, in the order of the exposition."""
 BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in ALL})
-
-
-def metric_named(name: str) -> Metric:
-    """The metric *name*. Raises KeyError if the catalogue does not contain it."""
-    try:
-        return BY_NAME[name]
-    except KeyError:
-        raise KeyError(f"{name!r} is not in the catalogue of metrics") from None

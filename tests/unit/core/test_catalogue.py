@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mm2slo_core import catalogue
-from mm2slo_core.catalogue import ALL, BY_NAME, GROUPS, metric_named
+from mm2slo_core.catalogue import ALL, BY_NAME, GROUPS
 from mm2slo_core.catalogue.flow_metrics import (
     FLOW_STATE,
     PARTITION_STALLED,
@@ -144,12 +144,6 @@ def test_parse_granularity() -> None:
     assert Granularity.FLOW.coarser is None
     with pytest.raises(ValueError, match="unknown granularity 'broker'"):
         Granularity.parse("broker")
-
-
-def test_metric_named_of_unknown_name_raises() -> None:
-    assert metric_named("mm2_flow_state") is FLOW_STATE
-    with pytest.raises(KeyError, match="'mm2_lag' is not in the catalogue"):
-        metric_named("mm2_lag")
 
 
 SOUND: dict[str, Any] = {"name": "mm2_a_seconds", "type": MetricType.GAUGE, "help": "A."}

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from mm2slo_core.audit.unit_outcome import (
     PERCENTILES,
-    GoodRecords,
     LatencyBracket,
     LatencyCells,
     average_latency,
@@ -20,7 +19,6 @@ from mm2slo_core.audit.unit_outcome import (
     merge_latencies,
     minimum_n,
     percentile_name,
-    records_within,
     upper_bound_ms,
 )
 
@@ -126,28 +124,6 @@ def test_percentile_of_sample_encloses_quantile_of_all_records() -> None:
 def test_percentile_of_small_sample_is_none() -> None:
     assert latency_percentile(cells_of([(5, 9)] * 367), 0.99, sampled=True) is None
     assert latency_percentile(cells_of([(5, 9)] * 368), 0.99, sampled=True) == LatencyBracket(5, 9)
-
-
-def test_within_counts_certain_and_possible_good_records() -> None:
-    latency = LatencyCells(
-        {
-            (latency_bucket(5), latency_bucket(9)): 10,
-            (latency_bucket(8), latency_bucket(20)): 3,
-            (None, 80): 2,
-        }
-    )
-    assert records_within(latency, 10) == GoodRecords(10, 15, 15)
-    assert records_within(latency, 7) == GoodRecords(0, 12, 15)
-    assert records_within(latency, 10, bad=4, unknown=5) == GoodRecords(10, 20, 24)
-    skewed = LatencyCells({(0, 0): 1}, negative=2)
-    assert records_within(skewed, 10) == GoodRecords(1, 3, 3)
-
-
-def test_within_counts_bucket_around_threshold_as_possibly_good() -> None:
-    latency = LatencyCells({(latency_bucket(1000), latency_bucket(1000)): 1})  # 981 to 1024 ms
-    assert records_within(latency, 1000) == GoodRecords(0, 1, 1)
-    assert records_within(latency, 1024) == GoodRecords(1, 1, 1)
-    assert records_within(latency, 980) == GoodRecords(0, 0, 1)
 
 
 def test_merge_adds_histograms() -> None:

@@ -11,6 +11,7 @@ from reference_audit import judge
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import (
+    ADDITIONAL,
     FAULTS,
     SURPLUS,
     AffinityOutcome,
@@ -78,6 +79,36 @@ def compare(made: Injected, found: UnitOutcome) -> None:
     compare_affinity(made, found)
     compare_replays(made, found)
     compare_latency(made, found)
+    check_invariants(made, found)
+
+
+def check_invariants(made: Injected, found: UnitOutcome) -> None:
+    """Those of `Verdict`, by name, from nothing but the records of both sides."""
+    sources = [each for each in made.records if each.side is Side.SOURCE]
+    in_window = sum(made.scope.window.contains(each.timestamp) for each in sources)
+    own = frozenset(Verdict) - ADDITIONAL - SURPLUS - {Verdict.EXPIRED}
+    judged = Counter[Verdict]()
+    for each in found.partitions:
+        if each.flow is not None:
+            judged.update(each.counts)
+    assert sum(judged[verdict] for verdict in own) == in_window, "A"
+
+    copied = sum(judged[each] for each in (Verdict.MATCHED, Verdict.MOVED, Verdict.ALTERED))
+    surplus = sum(found.counts.get(verdict, 0) for verdict in SURPLUS)
+    assert copied + surplus <= len(made.records) - len(sources), "B"
+
+    positions = {
+        (flow, each.partition): each.next_offset
+        for flow, scope in enumerate(made.scope.flows)
+        for each in scope.partitions
+    }
+    for anomaly in found.evidence:
+        position = positions.get((anomaly.flow, anomaly.partition))
+        if anomaly.verdict is Verdict.LOST:
+            assert position is not None, "C"
+            assert anomaly.offset < position, "C"
+        if anomaly.verdict is Verdict.PENDING and position is not None:
+            assert anomaly.offset >= position, "C"
 
 
 def place_of(record: object) -> Place:
