@@ -103,6 +103,7 @@ _SMALLEST: Final = 1 / (1 << 20)
 def parse_share(value: object) -> float:
     """The share of a sample; raises InvalidValueError."""
     share = _parse_ratio(value)
+    # Below one step of the hash a sample would be empty, and look like a clean audit.
     if not _SMALLEST <= share <= 1:
         raise InvalidValueError("is out of range", expected="a percentage from 0.0001% to 100%")
     return share

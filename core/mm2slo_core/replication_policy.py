@@ -90,7 +90,7 @@ class DefaultPolicy:
     def is_mm2_internal_topic(self, topic: str) -> bool:
         """Return whether *topic* is MirrorMaker 2's; before 4.0 the suffix alone decides."""
         suffixed = topic.endswith(f"{self._internal_separator}internal")
-        if self.version < _REPLICATES_USER_INTERNAL_TOPICS:
+        if self.version < _REPLICATES_USER_INTERNAL_TOPICS:  # KIP-1074
             return suffixed
         return (suffixed and topic.startswith("mm2")) or self.is_checkpoints_topic(topic)
 
@@ -218,7 +218,8 @@ class InternalTopics:
     connect_status: PlacedTopic
     connect_configs: PlacedTopic
     heartbeat_configs: PlacedTopic
-    """That of the opposite flow, whose heartbeats this flow replicates."""
+    """Connect's configurations of the opposite flow, whose herder writes the heartbeats that this
+    flow replicates (KIP-382)."""
 
 
 def internal_topics(
@@ -246,5 +247,8 @@ def internal_topics(
 
 
 def connect_topic(kind: str, source_alias: str) -> str:
-    """Return `mm2-<kind>.<alias>.internal`; separator settings do not change these names."""
+    """Return `mm2-<kind>.<alias>.internal`; separator settings do not change these names.
+
+    Source: `MirrorMakerConfig.workerConfig`, where they are defaults of the worker's settings.
+    """
     return f"mm2-{kind}.{source_alias}.internal"

@@ -51,6 +51,8 @@ class StateKey(NamedTuple):
     def decode(cls, key: bytes | None) -> Self:
         """Raises DecodeError for another key."""
         try:
+            # Slugs and names of topics have no slash; a group may have any characters, so the rest
+            # is its name.
             flow, kind, name = (key or b"").decode().split("/", 2)
             return cls(flow, StateKind(kind), name)
         except ValueError:
@@ -166,7 +168,14 @@ def _verdict(group: str, found: dict[str, Any]) -> GroupVerdict:
     checkpoint_at, commits_at = found["t"]
     records, seconds = found["u"]
     readiness = GroupReadiness(
-        group, not blocked, blocked, found["c"], lower, upper, (), (least, most)
+        group=group,
+        ready=not blocked,
+        blocked=blocked,
+        checkpoint_lag=found["c"],
+        redelivery_lower=lower,
+        redelivery_upper=upper,
+        partitions=(),
+        skipped=(least, most),
     )
     return GroupVerdict(readiness, checkpoint_at, commits_at, (records, seconds))
 

@@ -89,6 +89,8 @@ def replicated_topics(
         pairs.append(TopicPair(topic, name or "", role, may_drop))
     if not transforms.names:
         return tuple(pairs)
+    # A router may give several topics one name (KIP-66, `RegexRouter`). Then nothing on the target
+    # says which topic a record came from, so positions and audits of these topics are impossible.
     copies = Counter(pair.target for pair in pairs)
     return tuple(pair if copies[pair.target] == 1 else replace(pair, target="") for pair in pairs)
 

@@ -136,6 +136,7 @@ def percent(rate: float, *, up: bool = False) -> str:
         return "0%"
     digits = 2 - math.floor(math.log10(percent))
     if up:
+        # Rounded to nearest, an upper bound could claim more than the sample shows.
         percent = min(100.0, math.ceil(percent * 10.0**digits - 1e-9) / 10.0**digits)
     text = f"{percent:.{max(0, digits)}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
@@ -169,6 +170,7 @@ def _upper(events: int, n: int, error: float) -> float:
     if events == n:
         return 1.0
     if events == 0:
+        # (1 - p)^n = error, solved for p; about 3 / n for 95 % (rule of three).
         return -math.expm1(math.log(error) / n)
     return _bisect(lambda p: _cdf(events, n, p) < error, 1.0)
 
@@ -193,6 +195,7 @@ def _cdf(k: int, n: int, p: float) -> float:
         return 0.0
     if k >= n:
         return 1.0
+    # Always the smaller tail: its terms decrease from the first on, and 1 - x loses no digits.
     if k > n * p:
         return 1.0 - _tail_up(k + 1, n, p)
     return _tail_down(k, n, p)

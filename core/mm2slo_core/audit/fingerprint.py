@@ -75,6 +75,7 @@ def fingerprint(
     timestamp_ms: int,
 ) -> int:
     """Hash the parts that *identity* covers; signed 64 bits. The module docstring has the bytes."""
+    # Header order is part of the record in Kafka (KIP-82), and MirrorMaker 2 keeps it.
     kept = [h for h in headers or () if h[0] not in identity.ignored_headers]
     if identity.hmac_key is not None:
         message = b"".join(_keyed_parts(identity, key, value, kept, timestamp_ms))
@@ -291,6 +292,7 @@ class Sample:
 
     def keeps_record(self, fingerprint: int) -> bool:
         """Return whether a record with this *fingerprint* is in the record stratum."""
+        # Python's % is Spark's `pmod`, never negative; Spark's own % has the sign of the dividend.
         return self.census or chained(self.salt, fingerprint) % STEPS < self.record_threshold
 
     def keeps_key(self, key_hash: int | None) -> bool:
@@ -300,6 +302,7 @@ class Sample:
         """
         if self.census:
             return True
+        # Order and affinity are properties of keys; records without one are no cluster to draw.
         if key_hash is None:
             return False
         return chained(self.salt, key_hash) % STEPS < self.key_threshold

@@ -95,14 +95,14 @@ class Differences:
         names = Counter(self.header_names)
         names.update(other.header_names)
         return Differences(
-            self.compared + other.compared,
-            self.key + other.key,
-            self.value + other.value,
-            self.headers + other.headers,
-            self.timestamp + other.timestamp,
-            names,
-            self.reordered_headers + other.reordered_headers,
-            self.unmatched + other.unmatched,
+            compared=self.compared + other.compared,
+            key=self.key + other.key,
+            value=self.value + other.value,
+            headers=self.headers + other.headers,
+            timestamp=self.timestamp + other.timestamp,
+            header_names=names,
+            reordered_headers=self.reordered_headers + other.reordered_headers,
+            unmatched=self.unmatched + other.unmatched,
         )
 
 

@@ -14,6 +14,8 @@ from itertools import pairwise
 FLOW_LABELS = ("flow", "source", "target")
 """The first labels of all series of a flow, in this order."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
+# Set by the exposition format (`le`, `quantile`) and by Prometheus when it scrapes (`job`,
+# `instance`); one of these in the exposition becomes `exported_job`.
 _RESERVED_LABELS = frozenset({"le", "quantile", "job", "instance"})
 
 

@@ -39,6 +39,7 @@ WINDOW_SECONDS: Final[Mapping[str, float]] = MappingProxyType(
     }
 )
 """Seconds by window name."""
+# level:metric:operations, as Prometheus recommends for recording rules.
 _NAME = re.compile(r"[a-z]+:[a-z][a-z0-9_]*:[a-z][a-z0-9_]*\Z")
 
 

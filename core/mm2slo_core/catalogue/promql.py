@@ -118,6 +118,7 @@ def over(
     A *window* of text is used unchanged, as in Grafana's `$__rate_interval`. Raises ValueError for
     a counter function on a series that is no counter.
     """
+    # On a gauge these functions take each decrease for a reset, and give a wrong, plausible number.
     is_counter = isinstance(series, Metric) and (series.type is MetricType.COUNTER or bool(part))
     if function in _COUNTER_FUNCTIONS and not is_counter:
         raise ValueError(f"{function}() needs a counter; {series.name} is not a counter")

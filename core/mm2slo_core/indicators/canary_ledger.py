@@ -167,9 +167,11 @@ class CanaryLedger:
         behind, *not_before* is the time up to which it had read before. Sequences that were
         neither scheduled nor restored are ignored.
         """
+        # MM2 replicates the canaries of all exporters and earlier runs on this topic, too.
         if not self._is_tracked(sequence):
             return
         if self.has_arrived(sequence):
+            # MM2 delivers at least once without exactly-once support (KIP-618).
             self._counters.count_duplicate()
             return
         self._counters.count_arrival()

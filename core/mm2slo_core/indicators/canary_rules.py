@@ -1,24 +1,4 @@
-"""Rules for canaries, their record, those pending and those of earlier runs.
-
-Headers (UTF-8 decimal numbers but for the instance):
-    mm2slo-instance   exporter that sent it; other exporters ignore it
-    mm2slo-flow       flow it measures: every flow from a source replicates all canaries there
-    mm2slo-sequence   sequence number, ascending by one
-    mm2slo-sent       send time, epoch milliseconds of the sender
-    mm2slo-partition  source partition it was sent to
-    mm2slo-floor      all lower sequences were settled at send time (absent: not known)
-    mm2slo-arrived    newest sequence that had arrived at send time (absent: none, or not known)
-    mm2slo-settled    deadlines up to this time, epoch milliseconds, were settled (absent: unknown)
-
-The last three are what was settled in the newest scraped counters: what was not scraped is lost
-with its process, and counted by the next one.
-
-On MM2's heartbeats topic, key and value are a valid heartbeat (Kafka's Heartbeat, version 0). Its
-key has an alias of mm2slo, so that it never replaces MM2's heartbeats on compaction. On mm2slo's
-own topic the key is instance, flow and partition, and the value the sequence, as text.
-
-While MM2 is stopped for hours, tens of canaries per second accumulate here, at 25 bytes each.
-"""
+"""Rules for canaries, their record, those pending and those of earlier runs."""
 
 from __future__ import annotations
 
@@ -144,6 +124,28 @@ Headers = list[tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class CanaryRecord:
+    """A canary as a Kafka record.
+
+    Headers (UTF-8 decimal numbers but for the instance and the flow):
+
+        mm2slo-instance   exporter that sent it; other exporters ignore it
+        mm2slo-flow       flow it measures: every flow from a source replicates all canaries there
+        mm2slo-sequence   sequence number, ascending by one
+        mm2slo-sent       send time, epoch milliseconds of the sender
+        mm2slo-partition  source partition it was sent to
+        mm2slo-floor      all lower sequences were settled at send time (absent: not known)
+        mm2slo-arrived    newest sequence that had arrived at send time (absent: none, or not known)
+        mm2slo-settled    deadlines up to this time, epoch milliseconds, were settled (absent:
+                          unknown)
+
+    The last three are what was settled in the newest scraped counters: what was not scraped is lost
+    with its process, and counted by the next one.
+
+    On MM2's heartbeats topic, key and value are a valid heartbeat (Kafka's Heartbeat, version 0).
+    Its key has an alias of mm2slo, so that it never replaces MM2's heartbeats on compaction. On
+    mm2slo's own topic the key is instance, flow and partition, and the value the sequence, as text.
+    """
+
     instance: str
     flow: str
     sequence: int
@@ -175,6 +177,7 @@ class CanaryRecord:
 
     def heartbeat(self, target_alias: str) -> tuple[bytes, bytes]:
         """Return key and value for the heartbeats topic of the cluster *target_alias*."""
+        # Valid for all readers of the topic, which decode every record there.
         beat = Heartbeat(ALIAS_PREFIX + self._sender, target_alias, self.sent_ms)
         return beat.encode_key(), beat.encode_value()
 
@@ -357,7 +360,10 @@ class PendingCanary(NamedTuple):
 
 
 class PendingInPartition:
-    """The pending canaries of one source partition, in send order."""
+    """The pending canaries of one source partition, in send order.
+
+    While MM2 is stopped for hours, tens of canaries per second accumulate here, at 25 bytes each.
+    """
 
     __slots__ = ("_head", "_live", "_offset", "_punctuality", "_sent", "_sequence")
 

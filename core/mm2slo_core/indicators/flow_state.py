@@ -175,6 +175,8 @@ def _stopped_reason(
         return StateReason.BACKLOG_STALLED
     if _reaches(evidence.canary_silence, timeouts.canaries):
         return StateReason.CANARIES_SILENT
+    # Last, and only without arrivals: a status is what some worker wrote last. Connect's topic may
+    # still have one of an earlier generation, and a worker that was killed writes none.
     if evidence.connector_running is False and proof is None:
         return StateReason.CONNECTOR_NOT_RUNNING
     return None

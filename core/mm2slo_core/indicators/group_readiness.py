@@ -143,14 +143,28 @@ def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float)
     blocked = _worst_of_each(found)
     least, most = (sum(each.skipped[bound] for each in partitions) for bound in (0, 1))
     return GroupReadiness(
-        evidence.group, not blocked, blocked, lag, lower, upper, partitions, (least, most)
+        group=evidence.group,
+        ready=not blocked,
+        blocked=blocked,
+        checkpoint_lag=lag,
+        redelivery_lower=lower,
+        redelivery_upper=upper,
+        partitions=partitions,
+        skipped=(least, most),
     )
 
 
 def uncarried_without_commits(group: str) -> GroupReadiness:
     """The readiness of a group without commits that MM2 does not list: a share group has none."""
-    blocked = (Blocked(BlockReason.NOT_REPLICATED_SHARE),)
-    return GroupReadiness(group, False, blocked, None, None, None, ())
+    return GroupReadiness(
+        group=group,
+        ready=False,
+        blocked=(Blocked(BlockReason.NOT_REPLICATED_SHARE),),
+        checkpoint_lag=None,
+        redelivery_lower=None,
+        redelivery_upper=None,
+        partitions=(),
+    )
 
 
 def _evaluate_partition(
@@ -167,6 +181,7 @@ def _evaluate_partition(
     found: list[Blocked] = []
     if evidence.target_group_active and part.target_commit is not None:
         # Its members commit what they read there, whatever the group has read on the source.
+        # `MirrorCheckpointTask` syncs empty groups only, and no commit that would go back.
         behind = 0 if checkpoint is None else checkpoint.downstream - start
         first, last = sorted((start, start + behind))
         redelivery = (
@@ -190,6 +205,8 @@ def _resume_offset(part: PartitionEvidence, evidence: GroupEvidence) -> int | No
     """Return where a consumer on the target would resume; None if its reset policy decides."""
     if part.target_commit is not None:
         return part.target_commit
+    # MirrorMaker 2 has yet to sync: until then the consumer finds no commit and applies
+    # `auto.offset.reset`, whatever the checkpoint says (KIP-545).
     if evidence.syncs_group_offsets or not evidence.target_commits_readable:
         return None
     return None if part.checkpoint is None else part.checkpoint.downstream

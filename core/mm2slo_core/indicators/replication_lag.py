@@ -39,6 +39,7 @@ def record_lag(high_watermark: int, next_offset: int, log_start: int | None = No
     before the end offset, else a moving partition seems to be ahead of its source. A lag is never
     clamped to 0.
     """
+    # Clamped to 0, a truncated source would look caught up for as long as it takes to fill again.
     if next_offset > high_watermark:
         return RecordLag(None)
     if log_start is not None and log_start > next_offset:
@@ -50,6 +51,7 @@ def record_lag(high_watermark: int, next_offset: int, log_start: int | None = No
 
 def open_transaction_records(high_watermark: int, last_stable_offset: int) -> int | None:
     """Return the offsets held back by open transactions; None if read in the wrong order."""
+    # The last stable offset is read first: it can only be below a later high watermark (KIP-98).
     held = high_watermark - last_stable_offset
     return held if held >= 0 else None
 
@@ -350,7 +352,7 @@ def _first_seen(at: float) -> tuple[None, float]:
     return None, at
 
 
-_UNLIMITED = "-1"
+_UNLIMITED = "-1"  # of `retention.ms` and `retention.bytes`; Kafka's topic configurations
 
 HEADROOM_LEAST: Final = 15 * 60.0
 """Seconds of headroom below which the next interruption of a flow loses records."""
@@ -388,6 +390,7 @@ class RetentionPolicy:
         A topic that is only compacted has no limit. Raises KeyError if one of the three is
         missing (brokers always return them) and ValueError if one is not a number.
         """
+        # Only the policy `delete` applies the two limits; with `compact` alone Kafka ignores them.
         policies = {policy.strip() for policy in config["cleanup.policy"].split(",")}
         if "delete" not in policies:
             return cls(None, None)

@@ -137,6 +137,8 @@ class SliceClock:
         return DueSlices(1, missed, ended - 1 - missed)
 
 
+# MM2 writes a heartbeat a second (`emit.heartbeats.interval.seconds`); a rebalance of Connect takes
+# some of these.
 DEFAULT_HEARTBEAT_AGE = 30.0
 
 DEFAULT_SYNC_SPACING = 100
@@ -272,6 +274,7 @@ class CheckpointFreshness:
                 found = self._find_uncovered(now, offsets, copies, found)
                 if before is not None and _has_moved(before.commits, offsets.commits, copies):
                     moved.add(group)
+                    # One interval passes until the next checkpoint; a lost round is no fault yet.
                     timeout = 3 * self.checkpoint_interval
                     good += not any(now - each.since > timeout for each in found.values())
             if found:

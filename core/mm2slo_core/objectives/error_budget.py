@@ -81,6 +81,7 @@ def evaluate_status(
     remaining = budget.remaining
     if remaining is None:
         return _without_events(budget, unknown)
+    # Before the burn rates: an exhausted budget stays breached when nothing burns any more.
     if remaining <= 0:
         return StatusResult(Status.BREACHED, Reason.EXHAUSTED)
     burning, recovering = ("", "") if finished else _pairs(objective, burns)
@@ -108,6 +109,8 @@ def _pairs(
     for pair in live_pairs(objective):
         factor = pair.factor(objective.window)
         long, short = (burns.get(length) or 0.0 for length in (pair.long, pair.short))
+        # Strictly above, as the alert rules compare; both windows, so that the verdict ends soon
+        # after the fault (SRE Workbook, chapter 5).
         if long > factor < short:
             burning = burning or pair.name
         elif long > factor:

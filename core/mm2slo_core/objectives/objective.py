@@ -26,7 +26,8 @@ from typing import Final, NamedTuple
 from mm2slo_core.indicators.sli_counters import ALL, Sli, SliKey
 from mm2slo_core.topology import Flow
 
-DAY = 86_400.0
+HOUR: Final = 3_600.0
+DAY: Final = 24 * HOUR
 """Seconds."""
 
 DEFAULT_WINDOW = 28 * DAY
@@ -150,6 +151,8 @@ def default_objective(key: SliKey, indicators: Sequence[PublishedIndicator]) -> 
     """The default objective for *key*, one of *indicators*; latency tiers are ascending."""
     if key.sli is not Sli.LATENCY:
         return DEFAULT_OBJECTIVES[key.sli]
+    # The loosest tier is close to availability, so it may page; a page for the fastest one would
+    # fire for restarts and rebalances.
     tiers = [each.key.tier for each in indicators if each.key.sli is Sli.LATENCY]
     if key.tier == tiers[0]:
         return FASTEST_TIER
@@ -223,7 +226,6 @@ def _position(key: SliKey) -> int:
 
 
 _MINUTE = 60.0
-_HOUR = 3_600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +262,7 @@ WINDOW_PAIRS = (
         name="fast",
         severity=Severity.PAGE,
         share=0.02,
-        long=_HOUR,
+        long=HOUR,
         short=5 * _MINUTE,
         hold=_MINUTE,
         keep=5 * _MINUTE,
@@ -269,7 +271,7 @@ WINDOW_PAIRS = (
         name="steady",
         severity=Severity.PAGE,
         share=0.05,
-        long=6 * _HOUR,
+        long=6 * HOUR,
         short=5 * _MINUTE,
         hold=5 * _MINUTE,
         keep=5 * _MINUTE,
@@ -279,7 +281,7 @@ WINDOW_PAIRS = (
         severity=Severity.TICKET,
         share=0.10,
         long=DAY,
-        short=2 * _HOUR,
+        short=2 * HOUR,
         hold=15 * _MINUTE,
     ),
     WindowPair(
@@ -287,7 +289,7 @@ WINDOW_PAIRS = (
         severity=Severity.TICKET,
         share=0.10,
         long=3 * DAY,
-        short=6 * _HOUR,
+        short=6 * HOUR,
         hold=30 * _MINUTE,
     ),
 )
@@ -298,11 +300,7 @@ MIN_WINDOW: Final = SLOWEST_PAIR.long
 
 MIN_FACTOR: Final = SLOWEST_PAIR.share * DEFAULT_WINDOW / SLOWEST_PAIR.long
 """The factor of the slowest pair for four weeks, and the lower limit for shorter windows: a flow
-well
-within its objective also spends a tenth of a week's budget within three days."""
-
-HOUR: Final = 3_600.0
-"""Seconds."""
+well within its objective also spends a tenth of a week's budget within three days."""
 
 COMMON_TARGETS: Final = (0.9999, 0.9995, 0.999, 0.995, 0.99, 0.95, 0.9)
 """Common targets, strictest first."""

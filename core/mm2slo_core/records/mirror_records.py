@@ -59,6 +59,8 @@ class Checkpoint(NamedTuple):
         except struct.error:
             raise _too_short(value) from None
         check_version(_CHECKPOINT_KIND, version)
+        # `MirrorCheckpointTask` leaves out what it cannot translate (-1), so a negative offset is
+        # damage.
         if upstream < 0 or downstream < 0:
             raise negative_offset(_CHECKPOINT_KIND, upstream, downstream)
         if value[_HEAD.size :] == _EMPTY_METADATA:

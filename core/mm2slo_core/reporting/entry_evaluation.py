@@ -94,6 +94,8 @@ class _Evaluation:
         taken = {name: self._counted(whole) for name, whole in wholes.items()}
         counts, excluded = taken[WINDOW]
         budget = self._budget(window.whole, counts)
+        # As the recording rules do (`LONG_WINDOWS`): a long window counts as far as it was
+        # measured, so that the first minutes of a flow cannot page; the short one ends the alert.
         burns = {
             name: self._budget(wholes[name], taken[name][0]).consumed
             if name in LONG_WINDOWS

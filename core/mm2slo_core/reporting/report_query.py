@@ -113,6 +113,7 @@ def clip_spans(parts: Iterable[Span], whole: Span) -> tuple[Span, ...]:
     """The *parts* (in order, without overlaps) within *whole*, extended to whole steps."""
     widened: list[Span] = []
     for each in parts:
+        # Counters say how much a step increased, not when within it, so a step cannot be divided.
         start, end = (each.start // STEP_MS * STEP_MS, -(-each.end // STEP_MS) * STEP_MS)
         start, end = max(start, whole.start), min(end, whole.end)
         if widened:

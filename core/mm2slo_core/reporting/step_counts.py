@@ -81,6 +81,7 @@ class SpanCounts:
             good=self.good - part.good,
             total=self.total - part.total,
             unknown=self.unknown - part.unknown,
+            # What the source left out itself is not in the other fields, so it stays.
             excluded=self.excluded,
             minutes=self.minutes - part.minutes,
         )
@@ -118,7 +119,14 @@ def step_ending_at(
 ) -> StepCounts:
     """The step that ends at *end* (epoch ms), from the start of *span* on."""
     start = max(end - STEP_MS, span.start)
-    return StepCounts(start, good, total, unknown, end - start, STEP_MS // MINUTE_MS)
+    return StepCounts(
+        at=start,
+        good=good,
+        total=total,
+        unknown=unknown,
+        length=end - start,
+        minutes=STEP_MS // MINUTE_MS,
+    )
 
 
 def count_span(steps: Sequence[StepCounts], span: Span) -> SpanCounts:
