@@ -5,6 +5,7 @@ not, the newest known position is used, with the quality `stale`. Only losses in
 are published: without a record there, a restarted process would count them a second time.
 """
 
+from mm2slo_core.indicators.certain_loss import CertainLoss, SavedLoss
 from mm2slo_core.indicators.flow_state import DroppedTail, PartitionProgress, StallWatch
 from mm2slo_core.indicators.replication_lag import (
     NO_LAG,
@@ -22,7 +23,6 @@ from mm2slo_core.indicators.replication_lag import (
 )
 from mm2slo_core.offset_translation import Position, PositionQuality
 from mm2slo_core.records.timeline_record import PollTimes
-from mm2slo_core.state_record import CertainLoss, SavedLoss
 from mm2slo_exporter.state.flow_report import PartitionState
 from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 from mm2slo_exporter.state.position_tracker import NOTHING_REPLICATED, PositionTracker

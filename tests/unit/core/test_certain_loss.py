@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.state_record import CertainLoss, SavedLoss
+from mm2slo_core.indicators.certain_loss import CertainLoss, SavedLoss
 
 
 def losses(*samples: tuple[float, int, int]) -> list[int]:

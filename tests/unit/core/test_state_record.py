@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.indicators.certain_loss import SavedLoss
 from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, GroupReadiness
 from mm2slo_core.records.mirror_records import DecodeError
 from mm2slo_core.state_record import (
     GroupVerdict,
     RecoveryPoint,
-    SavedLoss,
     State,
     StateKey,
     StateKind,

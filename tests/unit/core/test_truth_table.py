@@ -22,6 +22,7 @@ from mm2slo_core.indicators.canary_rules import (
     SentCanary,
     UnobservableCause,
 )
+from mm2slo_core.indicators.certain_loss import CertainLoss
 from mm2slo_core.indicators.flow_state import (
     DroppedTail,
     FlowEvidence,
@@ -46,7 +47,6 @@ from mm2slo_core.indicators.sli_counters import (
     SliKey,
     data_freshness,
 )
-from mm2slo_core.state_record import CertainLoss
 from mm2slo_core.topic_selection import TopicEpochs
 
 FAULT, COUNTED_FROM, END = 300, 420, 600

@@ -6,8 +6,9 @@ import pytest
 from flow_observations import Scene, flow_config, lost_records
 
 from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.certain_loss import SavedLoss
 from mm2slo_core.indicators.replication_lag import Headroom, RetentionLimit
-from mm2slo_core.state_record import SavedLoss, TopicLosses
+from mm2slo_core.state_record import TopicLosses
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_messages import Arrived, Produced, RestoreFinished, Scheduled
 from mm2slo_exporter.flow_observation import NewestSync, TailProbe

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mm2slo_core.indicators.certain_loss import SavedLoss
 from mm2slo_core.indicators.flow_state import PartitionProgress
 from mm2slo_core.indicators.replication_lag import (
     Headroom,
@@ -13,7 +14,6 @@ from mm2slo_core.indicators.replication_lag import (
     RetentionPolicy,
 )
 from mm2slo_core.offset_translation import PositionQuality
-from mm2slo_core.state_record import SavedLoss
 from mm2slo_exporter.flow_observation import NewestSync, TailProbe
 from mm2slo_exporter.state.flow_report import PartitionState
 from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading

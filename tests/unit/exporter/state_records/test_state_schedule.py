@@ -6,8 +6,9 @@ from dataclasses import replace
 from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.indicators.certain_loss import SavedLoss
 from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, GroupReadiness
-from mm2slo_core.state_record import SavedLoss, StateKey, TopicLosses, decode_state
+from mm2slo_core.state_record import StateKey, TopicLosses, decode_state
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.state.flow_report import GroupState
 from mm2slo_exporter.state.flow_tracker import FlowTracker
