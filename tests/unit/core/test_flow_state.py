@@ -1,10 +1,19 @@
+"""Flow states, stalls and topic activity."""
+
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.indicators.flow_state import FlowEvidence, FlowStateName, StateTimeouts, flow_state
+from mm2slo_core.indicators.flow_state import (
+    FlowEvidence,
+    FlowStateName,
+    StallWatch,
+    StateTimeouts,
+    TopicActivityWatch,
+    flow_state,
+)
 
 TIMEOUTS = StateTimeouts(stall_after=30.0, canary_deadline=60.0, heartbeat_age=30.0)
 IDLE = FlowEvidence(
@@ -156,3 +165,97 @@ def test_flow_state_while_unobservable_is_never_stopped_or_idle(evidence: FlowEv
         assert found in {FlowStateName.UNKNOWN, FlowStateName.RUNNING}
     if not evidence.target_readable or not evidence.ready:
         assert found is FlowStateName.UNKNOWN
+
+
+STALL = 30.0
+
+
+def watch(samples: list[tuple[float, int | None, int | None]], period: float = 0.0) -> list[str]:
+    watched = StallWatch()
+    return [watched.observe(at, lag, pos, STALL, period).value for at, lag, pos in samples]
+
+
+def test_backlog_without_advance_is_stalled_after_stall_after() -> None:
+    assert watch([(0, 5, 10), (29.9, 6, 10), (30, 6, 10), (60, 9, 10)]) == [
+        "moving",
+        "moving",
+        "stalled",
+        "stalled",
+    ]
+
+
+def test_advance_ends_stall_and_restarts_clock() -> None:
+    assert watch([(0, 5, 10), (40, 5, 10), (45, 5, 11), (70, 5, 11), (75, 5, 11)]) == [
+        "moving",
+        "stalled",
+        "moving",
+        "moving",
+        "stalled",
+    ]
+
+
+def test_first_record_after_idle_hours_is_not_stalled() -> None:
+    assert watch([(0, 0, 10), (7200, 0, 10), (7205, 3, 10), (7235, 3, 10)]) == [
+        "idle",
+        "idle",
+        "moving",
+        "stalled",
+    ]
+
+
+def test_missing_samples_neither_start_nor_stop_stall_clock() -> None:
+    assert watch([(0, 5, 10), (20, None, None), (40, 5, 10)]) == ["moving", "unknown", "stalled"]
+
+
+def test_position_going_back_restarts_stall_clock() -> None:
+    assert watch([(0, 5, 10), (25, 9, 6), (50, 9, 6), (55, 9, 6)]) == [
+        "moving",
+        "moving",
+        "moving",
+        "stalled",
+    ]
+
+
+def test_committed_position_allows_flush_interval() -> None:
+    assert watch([(0, 5, 10), (89, 5, 10), (90, 5, 10)], period=60.0) == [
+        "moving",
+        "moving",
+        "stalled",
+    ]
+
+
+def test_progress_at_is_last_advance_or_last_sample_without_backlog() -> None:
+    watched = StallWatch()
+    seen: list[float | None] = [watched.progress_at]
+    for at, lag, position in ((0.0, 5, 10), (5.0, 4, 11), (10.0, 9, 8), (15.0, 0, 17)):
+        watched.observe(at, lag, position, STALL)
+        seen.append(watched.progress_at)
+    assert seen == [None, None, 5.0, 5.0, 15.0]
+
+
+# (at, records appended to the source, to the target): start of the backlog.
+Rounds = list[tuple[float, int, int]]
+
+
+@pytest.mark.parametrize(
+    ("case", "rounds", "backlog_since", "moved_at"),
+    [
+        ("both grow", [(0, 0, 0), (10, 5, 5), (50, 9, 9)], None, 50),
+        ("neither grows", [(0, 0, 0), (100, 0, 0)], None, None),
+        ("the target grows first", [(0, 0, 0), (10, 0, 5), (20, 5, 5), (90, 5, 5)], None, 10),
+        ("the target grows later", [(0, 0, 0), (31, 5, 0), (40, 5, 5)], None, 40),
+        ("the target stops growing", [(0, 0, 0), (10, 5, 5), (41, 9, 5), (80, 10, 5)], 41, 10),
+        ("within the grace period", [(0, 0, 0), (10, 5, 5), (40, 9, 5)], None, 10),
+        ("from the start on", [(0, 0, 0), (10, 5, 0), (31, 6, 0)], 31, None),
+        ("until it grows", [(0, 0, 0), (31, 5, 0), (60, 6, 1)], None, 60),
+        ("an idle source after", [(0, 0, 0), (31, 5, 0), (99, 5, 0)], 31, None),
+        ("always fewer on the target", [(0, 0, 0), (60, 90, 30), (120, 180, 60)], None, 120),
+    ],
+)
+def test_backlog_starts_when_source_grows_after_grace_period(
+    case: str, rounds: Rounds, backlog_since: float | None, moved_at: float | None
+) -> None:
+    watch = TopicActivityWatch(grace=30.0)
+    for at, source, target in rounds:
+        watch.observe(at, source, target)
+    assert (watch.backlog_since, watch.moved_at) == (backlog_since, moved_at), case

@@ -1,31 +1,37 @@
-"""Report entries from counts."""
+"""Evaluation of report entries: status, coverage, burning pairs, confirmation by audits."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from minute_history import DAY, DAY_MS, Minutes, indicator, objective
 
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.error_budget import Reason, Status
-from mm2slo_core.objectives.exclusion import Exclusion
+from mm2slo_core.objectives.exclusion import Exclusion, Span
 from mm2slo_core.objectives.objective import Objective
 from mm2slo_core.reporting.entry_evaluation import (
     AuditedUnit,
     IndicatorData,
+    burning_since,
     confirmation,
     evaluate_entries,
 )
 from mm2slo_core.reporting.report_entry import (
     Confirmation,
     Entry,
+    PairReading,
     PairState,
     count_by_status,
     worst_first,
 )
 from mm2slo_core.reporting.report_query import ReportQuery, parse_period
-from mm2slo_core.reporting.step_counts import MINUTE_MS
+from mm2slo_core.reporting.step_counts import MINUTE_MS, StepCounts
 
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 START = NOW - 28 * DAY_MS
@@ -436,3 +442,165 @@ def test_entries_are_sorted_worst_first() -> None:
         Status.MET: 1,
         Status.IDLE: 0,
     }
+
+
+TARGET = 0.99
+MINUTES = 120
+SPAN = Span(0, MINUTES * MINUTE_MS)
+
+
+def pair(factor: float = 10.0, long: int = 20, short: int = 5) -> PairReading:
+    """A pair that burns if more than a tenth of the events of both windows are bad."""
+    return PairReading(
+        name="fast",
+        severity="page",
+        long_seconds=long * 60.0,
+        short_seconds=short * 60.0,
+        long=None,
+        short=None,
+        factor=factor,
+        state=PairState.BURNING,
+    )
+
+
+def minutes(*bad: range) -> list[StepCounts]:
+    """Minutes with ten events each, which are bad in *bad*."""
+    return [
+        StepCounts(at * MINUTE_MS, 0.0 if any(at in each for each in bad) else 10.0, 10.0, 0.0)
+        for at in range(MINUTES)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "since"),
+    [
+        # More than a tenth of 20 minutes takes 3 bad ones; the short window has 3 of 5 then.
+        ((range(100, 120),), 103),
+        # Good minutes in between do not end it while both windows exceed.
+        ((range(100, 104), range(107, 120)), 103),
+        # Five good minutes end it, and it starts again.
+        ((range(80, 90), range(100, 120)), 101),
+        ((range(120),), None),
+        # The time before the first complete long window is not evaluated.
+        ((range(10, 120),), None),
+    ],
+)
+def test_burning_since_is_the_start_of_uninterrupted_burning(
+    bad: tuple[range, ...], since: int | None
+) -> None:
+    found = burning_since(pair(), TARGET, minutes(*bad), SPAN)
+    assert found == (None if since is None else since * MINUTE_MS)
+
+
+def test_burning_since_ignores_minutes_without_sample() -> None:
+    some = [each for each in minutes(range(100, 120)) if each.at // MINUTE_MS % 2]
+    # 101, 103, 105: three of ten are bad, in half of the window.
+    assert burning_since(pair(), TARGET, some, SPAN) == 106 * MINUTE_MS
+    assert burning_since(pair(), TARGET, [], SPAN) == SPAN.end
+
+
+@given(
+    st.lists(st.booleans(), min_size=MINUTES, max_size=MINUTES),
+    st.sampled_from([2.0, 10.0, 40.0]),
+)
+def test_burning_since_equals_evaluation_of_each_minute(lost: list[bool], factor: float) -> None:
+    counted = [
+        StepCounts(at * MINUTE_MS, 0.0 if bad else 10.0, 10.0, 0.0) for at, bad in enumerate(lost)
+    ]
+
+    def burns(end: int) -> bool:
+        shares = (sum(lost[end - length : end]) / length for length in (20, 5))
+        return all(share / (1 - TARGET) > factor + 1e-9 for share in shares)
+
+    expected = None
+    for end in range(MINUTES, 19, -1):
+        if not burns(end):
+            expected = min(end + 1, MINUTES) * MINUTE_MS
+            break
+    found = burning_since(pair(factor), TARGET, counted, SPAN)
+    assert found == expected
+
+
+def at(clock: str) -> int:
+    hour, minute = map(int, clock.split(":"))
+    return int(datetime(2026, 7, 14, hour, minute, tzinfo=UTC).timestamp() * 1000)
+
+
+MORNING = AuditedUnit(
+    run_id="a",
+    started_at=at("10:45"),
+    window=Window(at("09:45"), at("10:45")),
+    complete_up_to=at("10:45"),
+    counts={Verdict.MATCHED: 1_000},
+)
+STOPPED = AuditedUnit(
+    run_id="b",
+    started_at=at("11:45"),
+    window=Window(at("10:45"), at("11:45")),
+    complete_up_to=at("11:26"),
+    counts={Verdict.MATCHED: 900, Verdict.OVERDUE: 28, Verdict.PENDING: 5},
+    oldest_open=at("11:26"),
+    overdue_since=at("11:31"),
+)
+ARRIVED = AuditedUnit(
+    run_id="c",
+    started_at=at("12:00"),
+    window=Window(at("11:26"), at("12:00")),
+    complete_up_to=at("12:00"),
+    counts={Verdict.MATCHED: 500, Verdict.LATE: 28},
+)
+
+
+def test_overdue_records_count_from_their_due_time() -> None:
+    found = confirmation([MORNING, STOPPED])
+    assert found is not None
+    assert found.faults == {"overdue": 28}
+    assert found.audited_up_to == at("11:26")
+    assert found.sentence == (
+        "audited up to 2026-07-14 11:26 UTC: 28 overdue since 2026-07-14 11:31 UTC of 1,928"
+    )
+    # A period that ended before they were due has no fault.
+    before = confirmation([MORNING, STOPPED], until=at("11:31"))
+    assert before is not None
+    assert (before.faults, before.records) == ({}, 1_900)
+
+
+def test_later_audit_that_finds_overdue_records_clears_the_finding() -> None:
+    found = confirmation([ARRIVED, MORNING, STOPPED])
+    assert found is not None
+    assert found.faults == {}
+    assert found.sentence == "audited up to 2026-07-14 12:00 UTC: 0 lost of 2,428"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"window": Window(at("11:27"), at("12:00"))},  # leaves out the oldest one
+        {"window": Window(at("11:26"), at("11:40"))},
+        {"sample": Sample(0.01)},
+        {"topic": "other"},
+        {"started_at": at("11:40")},
+    ],
+)
+def test_audit_that_did_not_judge_all_overdue_records_again_clears_nothing(
+    later: dict[str, object],
+) -> None:
+    values = {name: getattr(ARRIVED, name) for name in ARRIVED.__slots__} | later
+    found = confirmation([STOPPED, AuditedUnit(**values)])
+    assert found is not None
+    assert found.faults == {"overdue": 28}
+    assert found.audited_up_to == at("11:26")
+
+
+def test_lost_records_count_until_their_whole_window_is_audited_again() -> None:
+    values = {name: getattr(STOPPED, name) for name in STOPPED.__slots__}
+    values["counts"] = {Verdict.LOST: 2, Verdict.OVERDUE: 28}
+    lossy = AuditedUnit(**values)
+    found = confirmation([lossy, ARRIVED])
+    assert found is not None
+    assert found.faults == {"lost": 2}
+    whole = {name: getattr(ARRIVED, name) for name in ARRIVED.__slots__}
+    again = AuditedUnit(**(whole | {"window": Window(at("10:45"), at("12:00"))}))
+    found = confirmation([lossy, again])
+    assert found is not None
+    assert (found.faults, found.records) == ({}, 528)

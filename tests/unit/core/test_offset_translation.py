@@ -1,5 +1,4 @@
-"""SyncRuns and its invariants A, B and C, against a target log that is written down record by
-record."""
+"""Positions and offset translation, with invariants by name; tests/spec compares with Kafka."""
 
 import random
 import sys
@@ -7,8 +6,205 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offset_sync_slots import violated_invariants
 
-from mm2slo_core.offset_translation import Bounds, Head, SyncRuns
+from mm2slo_core.offset_translation import (
+    Bounds,
+    Head,
+    OffsetSyncStore,
+    Position,
+    PositionQuality,
+    SyncPoint,
+    SyncRuns,
+    TransactionalCommits,
+    Untranslated,
+    estimate_position,
+)
+from mm2slo_core.records.mirror_records import OffsetSync
+from mm2slo_core.topology import TopicPartition
+
+Q = PositionQuality
+
+
+@pytest.mark.parametrize(
+    ("case", "committed", "sync", "target_end", "high_watermark", "expected"),
+    [
+        ("caught up", 480, (500, 300), 351, 551, Position(551, Q.LIVE)),
+        ("20 behind", 480, (500, 300), 351, 571, Position(551, Q.LIVE)),
+        ("nothing after the sync", 480, (500, 300), 301, 900, Position(501, Q.LIVE)),
+        ("no commit yet", None, (0, 0), 10, 12, Position(10, Q.LIVE)),
+        ("no sync", 480, None, 351, 551, Position(481, Q.COMMITTED)),
+        ("commit ahead of target", 560, (500, 300), 351, 900, Position(561, Q.COMMITTED)),
+        ("nothing known", None, None, 351, 551, Position(7, Q.NOT_STARTED)),
+        ("nothing known, target down", None, None, None, 551, Position(7, Q.NOT_STARTED)),
+        ("target down", 480, (500, 300), None, 551, Position(501, Q.STALE)),
+        ("target down, commit ahead", 520, (500, 300), None, 551, Position(521, Q.STALE)),
+        ("target down, no sync", 480, None, None, 551, Position(481, Q.STALE)),
+        ("one record too many", 480, (500, 300), 352, 551, Position(501, Q.FOREIGN_WRITER)),
+        ("target emptied", 480, (500, 300), 0, 551, Position(501, Q.TARGET_RESET)),
+        ("target lost its newest record", 480, (500, 300), 300, 551, Position(501, Q.TARGET_RESET)),
+        ("source lost the commit", 480, None, 351, 480, Position(7, Q.SOURCE_RESET)),
+        ("source lost the synced record", 480, (500, 300), 351, 500, Position(7, Q.SOURCE_RESET)),
+        ("source ends right after", 480, (500, 300), 301, 501, Position(501, Q.LIVE)),
+    ],
+)  # fmt: skip
+def test_position_quality_per_situation(
+    case: str,
+    *,
+    committed: int | None,
+    sync: tuple[int, int] | None,
+    target_end: int | None,
+    high_watermark: int,
+    expected: Position,
+) -> None:
+    position = estimate_position(
+        committed=committed,
+        sync=None if sync is None else SyncPoint(*sync),
+        target_end=target_end,
+        high_watermark=high_watermark,
+        log_start=7,
+    )
+    assert position == expected, case
+
+
+@pytest.mark.parametrize(
+    ("shared_target", "exactly_once", "quality"),
+    [(True, False, Q.SHARED_TARGET), (False, True, Q.EXACTLY_ONCE), (True, True, Q.SHARED_TARGET)],
+)
+def test_position_without_usable_target_offsets_is_commit(
+    *, shared_target: bool, exactly_once: bool, quality: PositionQuality
+) -> None:
+    position = estimate_position(
+        committed=520,
+        sync=SyncPoint(500, 300),
+        target_end=400,
+        high_watermark=600,
+        log_start=0,
+        shared_target=shared_target,
+        exactly_once=exactly_once,
+    )
+    assert position == Position(521, quality)
+
+
+def test_position_of_stopped_flow_with_foreign_writer_is_not_caught_up() -> None:
+    position = estimate_position(
+        committed=499, sync=SyncPoint(499, 499), target_end=2000, high_watermark=900, log_start=0
+    )
+    assert position == Position(500, Q.FOREIGN_WRITER)
+
+
+offsets = st.integers(0, 2000)
+
+
+@given(
+    committed=st.none() | offsets,
+    sync=st.none() | st.builds(SyncPoint, offsets, offsets),
+    target_end=st.none() | offsets,
+    high_watermark=offsets,
+    log_start=offsets,
+)
+def test_position_keeps_its_invariants(
+    committed: int | None,
+    sync: SyncPoint | None,
+    target_end: int | None,
+    high_watermark: int,
+    log_start: int,
+) -> None:
+    position = estimate_position(
+        committed=committed,
+        sync=sync,
+        target_end=target_end,
+        high_watermark=high_watermark,
+        log_start=log_start,
+    )
+    if position.quality in (Q.NOT_STARTED, Q.SOURCE_RESET):
+        assert position.next_offset == log_start, "D"
+        return
+    assert committed is None or position.next_offset > committed, "A"
+    assert sync is None or position.next_offset > sync.upstream, "A"
+    assert position.next_offset <= high_watermark, "B"
+    if position.quality is not Q.LIVE:
+        known = (committed, None if sync is None else sync.upstream)
+        assert position.next_offset - 1 in known, "C"
+
+
+FOO = TopicPartition("foo", 0)
+
+
+def store_with(*syncs: tuple[int, int], latest_only: bool = False) -> OffsetSyncStore:
+    store = OffsetSyncStore(latest_only=latest_only)
+    for sync in syncs:
+        store.add(OffsetSync(FOO, *sync))
+    store.finish_initial_read()
+    return store
+
+
+def test_translation_before_initial_read_is_not_read_yet() -> None:
+    store = OffsetSyncStore()
+    store.add(OffsetSync(FOO, 100, 200))
+    assert store.translate_downstream(FOO, 100) is Untranslated.NOT_READ_YET
+    store.finish_initial_read()
+    assert store.translate_downstream(FOO, 100) == 200
+
+
+@pytest.mark.parametrize(
+    ("committed", "expected"),
+    [
+        (99, Untranslated.BEHIND_OLDEST_SYNC),
+        (100, 200),
+        (101, 201),
+        (150, 201),
+        (151, 260),
+        (10_000, 261),
+    ],
+)
+def test_translation_is_at_most_one_past_its_sync(
+    committed: int, expected: int | Untranslated
+) -> None:
+    assert store_with((100, 200), (151, 260)).translate_downstream(FOO, committed) == expected
+
+
+def test_translation_of_unknown_partition_is_no_sync() -> None:
+    assert store_with().translate_downstream(FOO, 5) is Untranslated.NO_SYNC
+    store = store_with((1, 1))
+    store.remove(FOO)
+    assert store.translate_downstream(FOO, 5) is Untranslated.NO_SYNC
+
+
+def test_latest_only_uses_newest_sync_of_initial_read() -> None:
+    syncs = ((0, 0), (100, 100), (200, 200))
+    assert store_with(*syncs).translate_downstream(FOO, 50) == 1
+    latest = store_with(*syncs, latest_only=True)
+    assert latest.translate_downstream(FOO, 150) is Untranslated.BEHIND_OLDEST_SYNC
+    latest.add(OffsetSync(FOO, 300, 300))
+    assert latest.translate_downstream(FOO, 250) == 201
+
+
+def test_add_with_lower_upstream_offset_clears_slots() -> None:
+    store = store_with((0, 0), (1000, 1000), (400, 1100))
+    assert store.translate_downstream(FOO, 399) is Untranslated.BEHIND_OLDEST_SYNC
+    assert store.translate_downstream(FOO, 1000) == 1101
+    assert set(store.slots(FOO)) == {(400, 1100)}
+
+
+def test_slots_are_spaced_with_growing_distances() -> None:
+    store = store_with(*((at, at) for at in range(0, 100_001, 100)))
+    assert not violated_invariants(store.slots(FOO), SyncPoint(100_000, 100_000))
+    kept = sorted({point.upstream for point in store.slots(FOO)}, reverse=True)
+    distances = [100_000 - upstream for upstream in kept]
+    assert len(kept) == 11
+    assert all(far <= 4 * near for near, far in pairwise(distances[1:]))
+
+
+def test_violated_invariants_are_named() -> None:
+    good = [SyncPoint(10, 10)] + [SyncPoint(9, 9)] * 63
+    assert not violated_invariants(good, SyncPoint(10, 10))
+    assert violated_invariants(good, SyncPoint(11, 11)) == ["A: slot 0 is not the newest sync"]
+    far = [SyncPoint(10, 10)] + [SyncPoint(2, 2)] * 63
+    assert violated_invariants(far, far[0])[0] == "B: slots 0 and 1 are 8 apart"
+
 
 MARKER = -1
 
@@ -262,3 +458,53 @@ def test_assume_sparse_gives_the_bounds_of_a_map_that_never_was_dense(seed: int)
     expected = runs_of(replication, dense=False)
     for upstream in range(0, max(replication.log), 7):
         assert runs.target_bounds(upstream) == expected.target_bounds(upstream), upstream
+
+
+def commits(*written: tuple[int, str], partition: int = 0) -> TransactionalCommits:
+    found = TransactionalCommits()
+    for offset, committed in written:
+        found.add(partition, offset, float(offset), committed)
+    return found
+
+
+def test_marker_after_newest_commit_shows_transactions() -> None:
+    found = commits((0, "orders-0"), (1, "orders-1"))
+    found.read_up_to({0: 2})
+    assert found.found is None  # the marker may follow
+    found.read_up_to({0: 3})
+    assert found.found is True
+
+
+def test_commits_of_one_partition_without_marker_between_show_none() -> None:
+    found = commits((7, "orders-0"), (8, "orders-1"), (9, "orders-0"))
+    assert found.found is False
+
+
+def test_gaps_of_compaction_between_commits_show_nothing() -> None:
+    found = commits((7, "orders-0"), (9, "orders-1"), (42, "orders-0"))
+    found.read_up_to({0: 43})
+    assert found.found is None
+
+
+def test_marker_in_another_partition_than_the_newest_commit_is_old() -> None:
+    """Exactly-once support was switched off: partitions that no longer move keep their markers."""
+    found = commits((0, "idle-0"))
+    found.add(1, 10, 100.0, "orders-0")
+    found.read_up_to({0: 2, 1: 11})
+    assert found.found is None
+
+
+def test_transactions_are_found_again_after_a_worker_without_them() -> None:
+    found = commits((0, "orders-0"), (1, "orders-0"))
+    assert found.found is False
+    found.add(0, 2, 3.0, "orders-0")
+    found.read_up_to({0: 4})
+    assert found.found is True
+
+
+def test_clear_forgets_what_was_found() -> None:
+    found = commits((0, "orders-0"))
+    found.read_up_to({0: 2})
+    found.clear()
+    found.read_up_to({0: 2})
+    assert found.found is None
