@@ -1,23 +1,31 @@
 """Posts as a bot, whose messages can be updated, or through an incoming webhook.
 
-Posts are retried wherever that cannot post them twice; Slack's error codes become advice.
+slack-sdk retries, but only what cannot post a message twice; Slack's error codes become advice.
 Source: Slack's references of chat.postMessage, chat.update and of incoming webhooks' errors.
 """
-
-from __future__ import annotations
 
 import http.client
 import logging
 import re
 import socket
 import ssl
-import time
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
 from urllib.error import URLError
 
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
+from slack_sdk.http_retry import (
+    BackoffRetryIntervalCalculator,
+    ConnectionErrorRetryHandler,
+    HttpRequest,
+    HttpResponse,
+    RateLimitErrorRetryHandler,
+    RetryHandler,
+    RetryState,
+)
+from slack_sdk.http_retry.builtin_handlers import ServerErrorRetryHandler
 from slack_sdk.web import SlackResponse
 from slack_sdk.webhook import WebhookClient
 
@@ -37,219 +45,191 @@ class BotPoster:
     Raises UserError for a channel's name: Slack updates messages by channel id only.
     """
 
-    def __init__(
-        self,
-        token: Secret,
-        channel: str,
-        *,
-        base_url: str = WebClient.BASE_URL,
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
+    def __init__(self, token: Secret, channel: str, *, base_url: str = WebClient.BASE_URL) -> None:
         if not _ID.fullmatch(channel):
             raise UserError(
                 f"--channel {channel!r} is not the id of a Slack channel; a bot needs "
                 "an id such as C0123456789 (at the end of the channel's details)"
             )
         self.channel = channel
-        self._sleep = sleep
-        self._client = WebClient(
-            token.reveal(), base_url, timeout=TIMEOUT_S, logger=_silent_logger(), retry_handlers=[]
-        )
+        self._client = WebClient(token.reveal(), base_url, **_client_options())
 
     def post(self, message: Message) -> str:
         """Post *message*; returns its `ts`."""
-        return self._post_with_retries(
-            lambda: self._client.chat_postMessage(
-                channel=self.channel,
-                text=message.text,
-                blocks=[dict(block) for block in message.blocks],
-                unfurl_links=False,
-                unfurl_media=False,
-            )
-        )
+        return _ts(self._client.chat_postMessage, channel=self.channel, **_new_message(message))
 
     def update(self, message: Message, ts: str) -> str:
         """Update the message *ts*."""
-        return self._post_with_retries(
-            lambda: self._client.chat_update(
-                channel=self.channel,
-                ts=ts,
-                text=message.text,
-                blocks=[dict(block) for block in message.blocks],
-            )
-        )
-
-    def _post_with_retries(self, call: Callable[[], SlackResponse]) -> str:
-        return post_with_retries(lambda: _call_slack(call), self._sleep)
+        return _ts(self._client.chat_update, channel=self.channel, ts=ts, **_content(message))
 
 
 class WebhookPoster:
     """Posts to the webhook *url*; *channel* is its name in the store."""
 
-    def __init__(
-        self, url: Secret, channel: str, *, sleep: Callable[[float], object] = time.sleep
-    ) -> None:
+    def __init__(self, url: Secret, channel: str) -> None:
         self.channel = channel
-        self._sleep = sleep
-        self._client = WebhookClient(
-            url.reveal(), timeout=TIMEOUT_S, logger=_silent_logger(), retry_handlers=[]
-        )
+        self._client = WebhookClient(url.reveal(), **_client_options())
 
     def post(self, message: Message) -> str:
         """Post *message*; returns an empty text."""
-        return post_with_retries(lambda: self._send(message), self._sleep)
+        with _failures_as_errors():
+            answer = self._client.send(**_new_message(message))
+        # slack-sdk raises for no status, and Slack sends some errors with status 200.
+        if answer.status_code != _OK or answer.body != "ok":
+            raise _refusal(answer.status_code, answer.body or "no text", answer.headers)
+        return ""
 
     def update(self, message: Message, ts: str) -> str:
         """Always raises MessageGoneError: webhooks cannot update messages."""
         raise MessageGoneError("a webhook cannot update a message")
 
-    def _send(self, message: Message) -> SlackReply:
-        answer = self._client.send(
-            text=message.text,
-            blocks=[dict(block) for block in message.blocks],
-            unfurl_links=False,
-            unfurl_media=False,
-        )
-        # slack-sdk raises for no status, and Slack sends some errors with status 200.
-        if answer.status_code == _OK and answer.body == "ok":
-            return SlackReply(answer.status_code)
-        return SlackReply(
-            answer.status_code, answer.body or "no text", _retry_after(dict(answer.headers))
-        )
+
+def _ts(call: Callable[..., SlackResponse], **message: Any) -> str:
+    """The id of the message that *call* posted or updated."""
+    with _failures_as_errors():
+        try:
+            return str(call(**message).get("ts") or "")
+        except SlackApiError as error:
+            answer = error.response
+    code = answer.get("error") if isinstance(answer.data, dict) else None
+    raise _refusal(answer.status_code, str(code or "no text"), answer.headers)
 
 
-def _call_slack(call: Callable[[], SlackResponse]) -> SlackReply:
-    try:
-        answer = call()
-    except SlackApiError as error:
-        response = error.response
-        code = response.get("error") if isinstance(response.data, dict) else None
-        return SlackReply(
-            response.status_code, str(code or "no text"), _retry_after(dict(response.headers))
-        )
-    return SlackReply(answer.status_code, ts=str(answer.get("ts") or ""))
+def _content(message: Message) -> dict[str, Any]:
+    return {"text": message.text, "blocks": [dict(block) for block in message.blocks]}
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds of the Retry-After header; None if it is missing or not a number."""
-    value = {name.lower(): text for name, text in headers.items()}.get("retry-after")
-    try:
-        return None if value is None else float(value)
-    except (TypeError, ValueError):
-        return None
+def _new_message(message: Message) -> dict[str, Any]:
+    return {**_content(message), "unfurl_links": False, "unfurl_media": False}
 
 
-def _silent_logger() -> logging.Logger:
-    """A logger that writes nothing: lines of slack-sdk would show a webhook's secret URL."""
-    found = logging.Logger("slack_sdk", level=logging.CRITICAL)  # noqa: LOG001 - the root's handlers must not get its lines
-    found.addHandler(logging.NullHandler())
-    return found
+def _client_options() -> dict[str, Any]:
+    # Lines of slack-sdk would show a webhook's secret URL, so its logger writes nothing.
+    silent = logging.Logger("slack_sdk", level=logging.CRITICAL)  # noqa: LOG001 - the root's handlers must not get its lines
+    silent.addHandler(logging.NullHandler())
+    return {"timeout": TIMEOUT_S, "logger": silent, "retry_handlers": retry_handlers()}
 
 
-_ATTEMPTS: Final = 4
-_FIRST_WAIT_S: Final = 1.0
+_RETRIES: Final = 3
 
-_LONGEST_WAIT_S: Final = 60.0
+_LONGEST_WAIT_S: Final = 60
 """Slack usually asks for a few seconds; longer waits are refused."""
 _TOO_MANY: Final = 429
-
-_BROKEN: Final = frozenset({500, 503})
-"""Slack reports that it failed."""
 
 _NO_ANSWER: Final = frozenset({502, 504})
 """A gateway forwarded the request, but got no valid response."""
 _AFTER_CONNECTING: Final = (ConnectionResetError, BrokenPipeError)
 
-
-class SlackReply(NamedTuple):
-    """Slack's response to one attempt; `error` is empty on success."""
-
-    status: int
-    error: str = ""
-    retry_after: float | None = None
-    ts: str = ""
+GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+"""The message cannot be updated, but a new one can be posted."""
 
 
-def post_with_retries(attempt: Callable[[], SlackReply], sleep: Callable[[float], object]) -> str:
-    """Call *attempt* at most 4 times; returns the message's id.
+def retry_handlers() -> list[RetryHandler]:
+    """Wait as Slack asks on rate limits, else about 1, 2 and 4 s; at most 3 retries in all.
 
-    Waits as long as Slack asks on rate limits, and 1, 2 and 4 s if Slack fails or is unreachable.
-    Does not retry what may have been posted. Raises PostRefusedError, MessageGoneError,
-    PostUnconfirmedError.
+    A status of 500 or 503 is Slack's own report that it failed. chat.postMessage has no key that
+    makes it idempotent, so whatever may have been posted is not retried: no 502 or 504, no timeout.
     """
-    for retry in (*range(1, _ATTEMPTS), None):
-        try:
-            reply = attempt()
-        except (ValueError, LookupError) as error:
-            # A response in an unknown encoding, such as a proxy's page.
-            raise PostUnconfirmedError(
-                f"the response cannot be decoded ({_describe_failure(error)}), so the message may "
-                "have "
-                "been posted: check the channel, and post it with --again if it is missing"
-            ) from None
-        except (OSError, http.client.HTTPException) as error:
-            if not _is_before_sending(error):
-                raise PostUnconfirmedError(
-                    f"Slack did not respond ({_describe_failure(error)}), so the message may have "
-                    "been "
-                    "posted: check the channel, and post it with --again if it is missing"
-                ) from None
-            if retry is None or not _is_transient(error):
-                raise PostRefusedError(
-                    f"Slack is unreachable ({_describe_failure(error)}), nothing was posted: "
-                    "check the "
-                    "network and its proxy, then run the command again"
-                ) from None
-            wait = _backoff(retry)
-        else:
-            if not reply.error:
-                return reply.ts
-            wait = _wait(reply, retry)
-        sleep(wait)
-    raise AssertionError("the last attempt ends above")
+    backoff = BackoffRetryIntervalCalculator(backoff_factor=1.0)
+    return [
+        _ShortRateLimits(_RETRIES),
+        ServerErrorRetryHandler(_RETRIES, backoff),
+        _BeforeSending(_RETRIES, backoff),
+    ]
 
 
-def _wait(reply: SlackReply, retry: int | None) -> float:
-    """Seconds until the next attempt. Raises if there should be none."""
-    if reply.status == _TOO_MANY:
-        wait = _FIRST_WAIT_S if reply.retry_after is None else max(reply.retry_after, 0.0)
-        if retry is None or wait > _LONGEST_WAIT_S:
-            raise PostRefusedError(
-                f"Slack's rate limit allows no message for {wait:.0f} s, nothing was posted: "
-                "run the command again after that"
-            )
-        return wait
-    if reply.status in _NO_ANSWER:
-        raise PostUnconfirmedError(
-            f"a gateway returned HTTP {reply.status} instead of Slack's response, so the message "
-            "may have been posted: check the channel, and post it with --again if it is missing"
+class _ShortRateLimits(RateLimitErrorRetryHandler):
+    def _can_retry(
+        self,
+        *,
+        state: RetryState,
+        request: HttpRequest,
+        response: HttpResponse | None = None,
+        error: Exception | None = None,
+    ) -> bool:
+        if response is None or response.status_code != _TOO_MANY:
+            return False
+        values = {name.lower(): each for name, each in response.headers.items()}
+        # slack-sdk waits a second without the header, and fails on one that is not a whole number.
+        wait = values.get("retry-after", ["1"])[0]
+        return wait.isdecimal() and int(wait) <= _LONGEST_WAIT_S
+
+
+class _BeforeSending(ConnectionErrorRetryHandler):
+    """Retries what cannot have reached Slack, unless it will not change within seconds."""
+
+    def _can_retry(
+        self,
+        *,
+        state: RetryState,
+        request: HttpRequest,
+        response: HttpResponse | None = None,
+        error: Exception | None = None,
+    ) -> bool:
+        if response is not None or not isinstance(error, URLError) or not _is_unsent(error):
+            return False
+        # An untrusted certificate stays untrusted, and a timeout has waited long enough.
+        return isinstance(error.reason, ConnectionRefusedError | socket.gaierror) or (
+            isinstance(error.reason, OSError)
+            and not isinstance(error.reason, ssl.SSLError | TimeoutError)
         )
-    if reply.status in _BROKEN and retry is not None:
-        return _backoff(retry)
-    kind = MessageGoneError if reply.error in GONE else PostRefusedError
-    raise kind(f"Slack refused the digest: {describe_error(reply.error, reply.status)}")
 
 
-def _backoff(retry: int) -> float:
-    return _FIRST_WAIT_S * 2.0 ** (retry - 1)
-
-
-def _is_before_sending(error: BaseException) -> bool:
+def _is_unsent(error: BaseException) -> bool:
     """Whether the request cannot have reached Slack.
 
-    urllib wraps errors until the request is sent, and none after that.
+    urllib (`AbstractHTTPHandler.do_open`) wraps errors until the request is sent, none after that.
     """
-    if not isinstance(error, URLError):
-        return False
-    return not isinstance(error.reason, _AFTER_CONNECTING)
+    return isinstance(error, URLError) and not isinstance(error.reason, _AFTER_CONNECTING)
 
 
-def _is_transient(error: BaseException) -> bool:
-    """Whether another attempt may succeed soon; it does not with an untrusted certificate."""
-    reason = error.reason if isinstance(error, URLError) else error
-    return isinstance(reason, ConnectionRefusedError | socket.gaierror) or (
-        isinstance(reason, OSError) and not isinstance(reason, ssl.SSLError | TimeoutError)
-    )
+@contextmanager
+def _failures_as_errors() -> Iterator[None]:
+    """Raise PostRefusedError or PostUnconfirmedError for a call that got no answer of Slack."""
+    check = "check the channel, and post it with --again if it is missing"
+    try:
+        yield
+    except (ValueError, LookupError) as error:
+        # A response in an unknown encoding, such as a proxy's page.
+        raise PostUnconfirmedError(
+            f"the response cannot be decoded ({_describe_failure(error)}), so the message may "
+            f"have been posted: {check}"
+        ) from None
+    except (OSError, http.client.HTTPException) as error:
+        if not _is_unsent(error):
+            raise PostUnconfirmedError(
+                f"Slack did not respond ({_describe_failure(error)}), so the message may have "
+                f"been posted: {check}"
+            ) from None
+        raise PostRefusedError(
+            f"Slack is unreachable ({_describe_failure(error)}), nothing was posted: "
+            "check the network and its proxy, then run the command again"
+        ) from None
+
+
+def _refusal(status: int, error: str, headers: Mapping[str, str]) -> UserError:
+    """The error of Slack's answer with *status* and the code *error*."""
+    if status == _TOO_MANY:
+        return PostRefusedError(
+            f"Slack's rate limit allows no message for {_retry_after(headers):.0f} s, nothing was "
+            "posted: run the command again after that"
+        )
+    if status in _NO_ANSWER:
+        return PostUnconfirmedError(
+            f"a gateway returned HTTP {status} instead of Slack's response, so the message "
+            "may have been posted: check the channel, and post it with --again if it is missing"
+        )
+    kind = MessageGoneError if error in GONE else PostRefusedError
+    return kind(f"Slack refused the digest: {describe_error(error, status)}")
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds of the Retry-After header; 1 if it is missing or not a number."""
+    value = {name.lower(): text for name, text in headers.items()}.get("retry-after", "")
+    try:
+        return max(float(value), 0.0)
+    except ValueError:
+        return 1.0
 
 
 def _describe_failure(error: BaseException) -> str:
@@ -265,9 +245,6 @@ _TOKEN: Final = "write a valid bot token (xoxb-...) to the token file"
 _WEBHOOK: Final = "create a new incoming webhook in Slack and write its URL to the webhook file"
 _BUG: Final = "this is a bug in mm2slo: report it with the output of --dry-run --json"
 _ADMIN: Final = "ask an administrator of the Slack workspace for permission"
-
-GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
-"""The message cannot be updated, but a new one can be posted."""
 
 _ADVICE: Final = {
     "channel_not_found": (

@@ -1,17 +1,21 @@
 """The webhook and bot posters against Slack's documented behaviour."""
 
+import http.client
 import logging
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import URLError
 
 import pytest
 from digest_samples import entry, report
 from fake_slack import FakeSlackApi, FakeSlackWebhook
 from fake_slack.slack_web_api import TOKEN
+from slack_sdk import http_retry
 
 from mm2slo_core.config.field_types import Secret
 from mm2slo_core.topology import Flow
@@ -35,18 +39,21 @@ MESSAGE = build_message(
 
 
 class FakeSleep:
-    """Records sleeps without sleeping."""
+    """Records the waits of slack-sdk without sleeping, without its jitter of up to a second."""
 
     def __init__(self) -> None:
-        self.slept: list[float] = []
+        self.slept: list[int] = []
 
-    def __call__(self, seconds: float) -> None:
-        self.slept.append(seconds)
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(int(seconds))
 
 
 @pytest.fixture
-def clock() -> FakeSleep:
-    return FakeSleep()
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeSleep:
+    found = FakeSleep()
+    for module in (http_retry.handler, http_retry.builtin_handlers):
+        monkeypatch.setattr(module, "time", found)
+    return found
 
 
 @pytest.fixture
@@ -61,14 +68,12 @@ def api() -> Iterator[FakeSlackApi]:
         yield found
 
 
-def hook(receiver: FakeSlackWebhook, clock: FakeSleep) -> WebhookPoster:
-    return WebhookPoster(Secret(receiver.url), "ops", sleep=clock)
+def hook(receiver: FakeSlackWebhook) -> WebhookPoster:
+    return WebhookPoster(Secret(receiver.url), "ops")
 
 
-def bot(
-    api: FakeSlackApi, clock: FakeSleep, *, token: str = TOKEN, channel: str = CHANNEL
-) -> BotPoster:
-    return BotPoster(Secret(token), channel, base_url=api.base_url, sleep=clock)
+def bot(api: FakeSlackApi, *, token: str = TOKEN, channel: str = CHANNEL) -> BotPoster:
+    return BotPoster(Secret(token), channel, base_url=api.base_url)
 
 
 @dataclass
@@ -113,7 +118,7 @@ def closed_port_url() -> str:
 
 
 def test_webhook_post_sends_text_and_blocks(receiver: FakeSlackWebhook, clock: FakeSleep) -> None:
-    assert hook(receiver, clock).post(MESSAGE) == ""
+    assert hook(receiver).post(MESSAGE) == ""
     assert receiver.refusals == []
     [taken] = receiver.messages
     assert taken.payload == {
@@ -126,25 +131,25 @@ def test_webhook_post_sends_text_and_blocks(receiver: FakeSlackWebhook, clock: F
 
 def test_webhook_post_rate_limited_waits_for_retry_after(clock: FakeSleep) -> None:
     with FakeSlackWebhook(burst=1, rate=0.05) as receiver:
-        poster = hook(receiver, clock)
+        poster = hook(receiver)
         poster.post(MESSAGE)
         with pytest.raises(PostRefusedError, match="allows no message for 20 s"):
             poster.post(MESSAGE)
-    assert clock.slept == [20.0, 20.0, 20.0]
+    assert clock.slept == [20, 20, 20]
     assert len(receiver.messages) == 1
 
 
 def test_bot_post_retry_after_of_an_hour_is_refused(api: FakeSlackApi, clock: FakeSleep) -> None:
     api.fail(429, '{"ok": false, "error": "ratelimited"}', retry_after="3600")
     with pytest.raises(PostRefusedError, match="for 3600 s, nothing was posted"):
-        bot(api, clock).post(MESSAGE)
+        bot(api).post(MESSAGE)
     assert clock.slept == []
 
 
 def test_bot_post_after_rate_limit_posts_once(api: FakeSlackApi, clock: FakeSleep) -> None:
     api.fail(429, '{"ok": false, "error": "ratelimited"}', retry_after="7", times=2)
-    assert bot(api, clock).post(MESSAGE) == "1784530800.000000"
-    assert clock.slept == [7.0, 7.0]
+    assert bot(api).post(MESSAGE) == "1784530800.000000"
+    assert clock.slept == [7, 7]
     assert len(api.messages) == 1
 
 
@@ -152,20 +157,20 @@ def test_webhook_post_server_error_is_tried_four_times(
     receiver: FakeSlackWebhook, clock: FakeSleep
 ) -> None:
     receiver.fail(status=503, body="", times=3)
-    hook(receiver, clock).post(MESSAGE)
-    assert clock.slept == [1.0, 2.0, 4.0]
+    hook(receiver).post(MESSAGE)
+    assert clock.slept == [1, 2, 4]
     receiver.fail(status=500, body="rollup_error", times=4)
     with pytest.raises(PostRefusedError, match=r"rollup_error \(HTTP 500\)"):
-        hook(receiver, clock).post(MESSAGE)
+        hook(receiver).post(MESSAGE)
     assert len(receiver.messages) == 1
 
 
 def test_post_connection_closed_without_response_is_not_retried(clock: FakeSleep) -> None:
     with hanging_up() as slack:
         with pytest.raises(PostUnconfirmedError, match=r"check the channel, and .* --again"):
-            WebhookPoster(Secret(slack.url), "ops", sleep=clock).post(MESSAGE)
+            WebhookPoster(Secret(slack.url), "ops").post(MESSAGE)
         with pytest.raises(PostUnconfirmedError, match=r"RemoteDisconnected|ConnectionReset"):
-            BotPoster(Secret(TOKEN), CHANNEL, base_url=slack.url, sleep=clock).post(MESSAGE)
+            BotPoster(Secret(TOKEN), CHANNEL, base_url=slack.url).post(MESSAGE)
     assert slack.requests == 2
     assert clock.slept == []
 
@@ -176,8 +181,98 @@ def test_webhook_post_timeout_is_not_retried(
     assert webhook_module.TIMEOUT_S == 10
     monkeypatch.setattr(webhook_module, "TIMEOUT_S", 0.05)
     with unresponsive_server() as url, pytest.raises(PostUnconfirmedError, match="TimeoutError"):
-        WebhookPoster(Secret(url), "ops", sleep=clock).post(MESSAGE)
+        WebhookPoster(Secret(url), "ops").post(MESSAGE)
     assert clock.slept == []
+
+
+def raise_on_send(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
+    def raise_it(*_: object, **__: object) -> None:
+        raise failure
+
+    for module in ("slack_sdk.webhook.client", "slack_sdk.web.base_client"):
+        monkeypatch.setattr(f"{module}.urlopen", raise_it)
+
+
+def check_failing_post(then: type[Exception]) -> None:
+    """Both posters raise *then*."""
+    with pytest.raises(then):
+        WebhookPoster(Secret("https://slack.example/"), "ops").post(MESSAGE)
+    with pytest.raises(then):
+        BotPoster(Secret(TOKEN), CHANNEL).post(MESSAGE)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        socket.gaierror(-2, "Name or service not known"),
+        OSError(113, "No route to host"),
+    ],
+)
+def test_unreachable_server_is_tried_four_times(
+    clock: FakeSleep, monkeypatch: pytest.MonkeyPatch, reason: OSError
+) -> None:
+    raise_on_send(monkeypatch, URLError(reason))
+    check_failing_post(PostRefusedError)
+    assert clock.slept == [1, 2, 4, 1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [ssl.SSLCertVerificationError(1, "certificate verify failed"), TimeoutError("timed out")],
+)
+def test_permanent_connection_error_is_not_retried(
+    clock: FakeSleep, monkeypatch: pytest.MonkeyPatch, reason: OSError
+) -> None:
+    raise_on_send(monkeypatch, URLError(reason))
+    check_failing_post(PostRefusedError)
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        URLError(ConnectionResetError(104, "reset while it was sent")),
+        URLError(BrokenPipeError(32, "broken while it was sent")),
+        ConnectionResetError(104, "reset"),
+        http.client.RemoteDisconnected("no answer"),
+        http.client.IncompleteRead(b"o"),
+        TimeoutError("timed out"),
+        UnicodeDecodeError("utf-8", b"\xe9", 0, 1, "invalid"),
+        LookupError("unknown encoding: x-proxy"),
+    ],
+)
+def test_error_after_sending_is_not_retried(
+    clock: FakeSleep, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    raise_on_send(monkeypatch, failure)
+    check_failing_post(PostUnconfirmedError)
+    assert clock.slept == []
+
+
+def test_post_succeeds_after_server_error_and_rate_limit(
+    api: FakeSlackApi, clock: FakeSleep
+) -> None:
+    api.fail(503, "down")
+    api.fail(429, '{"ok": false, "error": "ratelimited"}', retry_after="3")
+    assert bot(api).post(MESSAGE) == "1784530800.000000"
+    assert clock.slept == [1, 3]
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "1.5"])
+def test_retry_after_that_is_no_whole_number_is_refused(
+    api: FakeSlackApi, clock: FakeSleep, value: str
+) -> None:
+    api.fail(429, '{"ok": false, "error": "ratelimited"}', retry_after=value)
+    with pytest.raises(PostRefusedError, match=r"for \d s, nothing was posted"):
+        bot(api).post(MESSAGE)
+    assert clock.slept == []
+
+
+def test_rate_limit_without_retry_after_waits_a_second(api: FakeSlackApi, clock: FakeSleep) -> None:
+    api.fail(429, '{"ok": false, "error": "ratelimited"}')
+    bot(api).post(MESSAGE)
+    assert clock.slept == [1]
 
 
 @pytest.mark.parametrize("status", [502, 504])
@@ -186,7 +281,7 @@ def test_webhook_post_gateway_error_is_not_retried(
 ) -> None:
     receiver.fail(status=status, body="<html>", times=1)
     with pytest.raises(PostUnconfirmedError, match=f"HTTP {status}"):
-        hook(receiver, clock).post(MESSAGE)
+        hook(receiver).post(MESSAGE)
     assert clock.slept == []
 
 
@@ -194,8 +289,8 @@ def test_webhook_post_connection_refused_is_retried(clock: FakeSleep) -> None:
     with pytest.raises(
         PostRefusedError, match=r"unreachable \(ConnectionRefusedError: .*nothing was"
     ):
-        WebhookPoster(Secret(closed_port_url()), "ops", sleep=clock).post(MESSAGE)
-    assert clock.slept == [1.0, 2.0, 4.0]
+        WebhookPoster(Secret(closed_port_url()), "ops").post(MESSAGE)
+    assert clock.slept == [1, 2, 4]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +305,7 @@ def test_bot_post_refused_error_shows_the_fix(
     api: FakeSlackApi, clock: FakeSleep, token: str, channel: str, expected: str
 ) -> None:
     with pytest.raises(PostRefusedError, match=expected):
-        bot(api, clock, token=token, channel=channel).post(MESSAGE)
+        bot(api, token=token, channel=channel).post(MESSAGE)
     assert clock.slept == []
 
 
@@ -219,7 +314,7 @@ def test_bot_post_unknown_error_is_shown_verbatim(api: FakeSlackApi, clock: Fake
     with pytest.raises(
         PostRefusedError, match=r"brand_new_error \(HTTP 200\): look up this error in Slack's"
     ):
-        bot(api, clock).post(MESSAGE)
+        bot(api).post(MESSAGE)
 
 
 def test_webhook_post_proxy_page_is_refused(receiver: FakeSlackWebhook, clock: FakeSleep) -> None:
@@ -227,11 +322,11 @@ def test_webhook_post_proxy_page_is_refused(receiver: FakeSlackWebhook, clock: F
     with pytest.raises(
         PostRefusedError, match=r"HTTP 200, '<html>log in</html>' is not a response of Slack"
     ):
-        hook(receiver, clock).post(MESSAGE)
+        hook(receiver).post(MESSAGE)
 
 
 def test_bot_update_replaces_the_message(api: FakeSlackApi, clock: FakeSleep) -> None:
-    poster = bot(api, clock)
+    poster = bot(api)
     ts = poster.post(MESSAGE)
     other = build_message(report([]), [], ReportLinks())
     assert poster.update(other, ts) == ts
@@ -242,12 +337,12 @@ def test_bot_update_replaces_the_message(api: FakeSlackApi, clock: FakeSleep) ->
 
 def test_webhook_update_raises_message_gone(receiver: FakeSlackWebhook, clock: FakeSleep) -> None:
     with pytest.raises(MessageGoneError):
-        hook(receiver, clock).update(MESSAGE, "1.0")
+        hook(receiver).update(MESSAGE, "1.0")
 
 
 def test_bot_poster_channel_name_is_refused(api: FakeSlackApi, clock: FakeSleep) -> None:
     with pytest.raises(UserError, match=r"'#ops' is not the id of a Slack channel.*C0123456789"):
-        bot(api, clock, channel="#ops")
+        bot(api, channel="#ops")
 
 
 def test_posters_never_log_secrets(
@@ -259,11 +354,11 @@ def test_posters_never_log_secrets(
     caplog.set_level(logging.DEBUG)
     receiver.fail(status=400, body="invalid_payload")
     with pytest.raises(PostRefusedError) as refused:
-        hook(receiver, clock).post(MESSAGE)
-    hook(receiver, clock).post(MESSAGE)
-    bot(api, clock).post(MESSAGE)
+        hook(receiver).post(MESSAGE)
+    hook(receiver).post(MESSAGE)
+    bot(api).post(MESSAGE)
     with pytest.raises(PostRefusedError) as unreached:
-        WebhookPoster(Secret(closed_port_url() + "T0/SECRET"), "ops", sleep=clock).post(MESSAGE)
+        WebhookPoster(Secret(closed_port_url() + "T0/SECRET"), "ops").post(MESSAGE)
     text = caplog.text + str(refused.value) + str(unreached.value)
     assert "XXXX" not in text
     assert TOKEN not in text
