@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
 from mm2slo_core.catalogue.prometheus_series import WINDOW_SECONDS
 from mm2slo_core.quantity_text import share_text
 from mm2slo_core.reporting.report_entry import Entry
@@ -192,6 +194,7 @@ _INCIDENT: Final = {
     "incident_consumed_ratio": "consumed_ratio",
     "incident_equivalent_minutes": "equivalent_minutes",
 }
+_INCIDENTS: Final = TypeAdapter(ObjectiveIncident)
 _IDENTITY: Final = frozenset({"id", "flow", "sli", "tier"})
 
 COLUMNS: Final = (*_PATHS, "record", *_INCIDENT)
@@ -215,7 +218,7 @@ def as_csv(report: Report, costs: Sequence[Cost] = ()) -> str:
         row = [_cell(_at(document, path)) for path in _PATHS.values()]
         writer.writerow([*row, "objective", *("" for _ in _INCIDENT)])
     for cost in costs:
-        document = ObjectiveIncident.of(cost).model_dump(mode="json")
+        document = _INCIDENTS.dump_python(ObjectiveIncident.of(cost), mode="json")
         found = {name: _cell(value) for name, value in document.items()}
         row = [found[name] if name in _IDENTITY else "" for name in _PATHS]
         incident = [found[name] for name in _INCIDENT.values()]

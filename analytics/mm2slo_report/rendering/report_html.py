@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_core.audit.unit_outcome import percentile_name
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.quantity_text import share_text, signed_share_text
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.reporting.report_entry import Entry, count_by_status, worst_first
 from mm2slo_core.reporting.slo_report import Cost, EntryDetail, Report, costliest
 from mm2slo_core.topology import Flow
@@ -208,7 +209,7 @@ def _environment() -> Environment:
         "px": "{:.1f}".format,
         "with_entry": lambda found, entry: [(entry, each) for each in found],
         "plain": report_text.every_digit,
-        "utc": report_text.utc_text,
+        "utc": utc_text,
         "moment": report_text.moment_text,
         "end_text": report_charts.end_text,
         "part_name": report_charts.part_name,

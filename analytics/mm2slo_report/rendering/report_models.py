@@ -6,7 +6,7 @@ applicable, never zero.
 
 import hashlib
 import json
-from decimal import Decimal
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Final, Self
 
@@ -14,13 +14,23 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.error_budget import Reason, Status
-from mm2slo_core.objectives.objective import Objective, Severity, slo_id
+from mm2slo_core.objectives.objective import Objective, slo_id
 from mm2slo_core.quantity_text import decimal_text as plain_share
 from mm2slo_core.reporting import report_entry, slo_report
-from mm2slo_core.reporting.report_entry import PairState, WindowKind, headline
+from mm2slo_core.reporting.json_values import Count, Figure, Instant, MaybeInstant, json_part
+from mm2slo_core.reporting.report_entry import (
+    BudgetPart,
+    BudgetReading,
+    Confirmation,
+    Coverage,
+    Incident,
+    PairReading,
+    PeriodComparison,
+    ReportWindow,
+    headline,
+)
 from mm2slo_core.reporting.slo_report import Cost
 from mm2slo_report.rendering import report_text
-from mm2slo_report.rendering.report_text import finite_or_none, int_if_whole, utc_text
 from mm2slo_report.service_settings import References
 
 
@@ -35,49 +45,14 @@ class ResponseModel(BaseModel):
         extra="forbid",
         from_attributes=True,
         validate_by_name=True,
+        serialize_by_alias=True,
         json_schema_serialization_defaults_required=True,
     )
 
 
-def _time_text(at: int | str | None) -> str | None:
-    return utc_text(at) if isinstance(at, int) else at
-
-
-_AsText = BeforeValidator(_time_text)
-_DateTime = Field(json_schema_extra={"format": "date-time"})
-
-Instant = Annotated[str, _AsText, _DateTime]
-"""From epoch ms."""
-
-
-def _finite_or_same(value: float | None) -> float | None:
-    return finite_or_none(value) if isinstance(value, float) else value
-
-
-Figure = Annotated[float | None, BeforeValidator(_finite_or_same)]
-"""Null for NaN and infinities."""
-
-
-def _whole_or_same(value: float | None) -> float | int | None:
-    return int_if_whole(value) if isinstance(value, float) else value
-
-
-Count = Annotated[int | float | None, BeforeValidator(_whole_or_same)]
-"""A number of events or records; a fraction comes from averaged replicas."""
-
-
-class BudgetIncident(ResponseModel):
-    start: Instant
-    end: Instant
-    duration_seconds: float
-    bad_events: Annotated[Count, Field(validation_alias="bad")]
-    consumed_ratio: Annotated[
-        Figure, Field(validation_alias="consumed", description="Of the budget.")
-    ]
-    equivalent_minutes: Annotated[Figure, Field(description="Of total outage that cost as much.")]
-
-
-class ObjectiveIncident(BudgetIncident):
+@json_part
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveIncident(Incident):
     """An incident in a list of several objectives."""
 
     id: str
@@ -87,23 +62,14 @@ class ObjectiveIncident(BudgetIncident):
 
     @classmethod
     def of(cls, cost: Cost) -> Self:
-        objective = cost.entry.objective
+        objective, incident = cost.entry.objective, cost.incident
         return cls(
             id=cost.entry.id,
             flow=objective.flow.label,
             sli=objective.key.sli,
             tier=objective.key.tier,
-            **BudgetIncident.model_validate(cost.incident).model_dump(),
+            **{each.name: getattr(incident, each.name) for each in fields(Incident) if each.init},
         )
-
-
-class BudgetDay(ResponseModel):
-    """A part of the window; shorter than a day with less than two days of data."""
-
-    start: Instant
-    end: Instant
-    bad_events: Annotated[Count, Field(validation_alias="bad")]
-    consumed_ratio: Annotated[Figure, Field(validation_alias="consumed")]
 
 
 NO_REFERENCES: Final = References()
@@ -137,88 +103,12 @@ class EntrySli(ResponseModel):
         )
 
 
-class SloWindow(ResponseModel):
-    name: str
-    kind: WindowKind
-    duration_seconds: Annotated[
-        float,
-        Field(
-            validation_alias="seconds",
-            description="Nominal: of the whole month in a running month.",
-        ),
-    ]
-    start: Instant
-    end: Instant
-
-
 class Events(ResponseModel):
     good: Count
     bad: Count
     total: Count
     unknown: Count
     excluded: Count
-
-
-class EntryBudget(ResponseModel):
-    """The error budget of the whole window."""
-
-    allowed_error_ratio: float
-    consumed_ratio: Figure
-    remaining_ratio: Annotated[Figure, Field(description="Negative if overspent.")]
-    total_events: Count
-    remaining_events: Count
-    total_seconds: Annotated[float, Field(description="Of total outage.")]
-    remaining_seconds: Figure
-    is_estimate: Annotated[bool, Field(description="Whether the seconds are estimated.")]
-
-
-MaybeInstant = Annotated[str | None, _AsText]
-
-
-class BurnRatePair(ResponseModel):
-    """A pair burns if both windows burn faster than the threshold."""
-
-    name: str
-    severity: Severity
-    long_seconds: float
-    short_seconds: float
-    long_burn_rate: Annotated[Figure, Field(validation_alias="long")]
-    short_burn_rate: Annotated[Figure, Field(validation_alias="short")]
-    threshold: Annotated[float, Field(validation_alias="factor", description="A burn rate.")]
-    state: PairState
-    since: MaybeInstant
-
-
-class EntryCoverage(ResponseModel):
-    ratio: Annotated[Figure, Field(validation_alias="window")]
-    last_hour_ratio: Annotated[Figure, Field(validation_alias="hour")]
-    expected_samples: Annotated[int, Field(validation_alias="expected_minutes")]
-    samples: Annotated[int, Field(validation_alias="minutes")]
-    known_since: MaybeInstant
-
-
-class Trend(ResponseModel):
-    """The previous window, and the change since."""
-
-    start: Instant
-    end: Instant
-    sli_ratio: Figure
-    sli_ratio_change: Figure
-    remaining_ratio: Figure
-    coverage_ratio: Figure
-
-
-class EntryAudit(ResponseModel):
-    """Audits of the flow in the window."""
-
-    audited_up_to: MaybeInstant
-    records: int
-    faults: dict[str, int]
-    loss_below_ratio: Annotated[
-        Figure, Field(validation_alias="loss_below", description="With 95 % confidence.")
-    ]
-    sentence: str
-    run_ids: tuple[str, ...]
 
 
 class EntryLinks(ResponseModel):
@@ -239,7 +129,7 @@ class ObjectiveEntry(ResponseModel):
     flow: FlowNames
     sli: EntrySli
     objective_ratio: float
-    window: SloWindow
+    window: ReportWindow
     as_of: Instant
     status: Status
     status_reason: Reason
@@ -248,14 +138,14 @@ class ObjectiveEntry(ResponseModel):
     stale_since: MaybeInstant
     sli_ratio: Figure
     events: Events
-    budget: EntryBudget
+    budget: BudgetReading
     burn_rate: Annotated[dict[str, Figure], Field(description="By window.")]
     time_to_exhaustion_seconds: Figure
     projected_remaining_ratio: Annotated[Figure, Field(description="At the end of the window.")]
-    alerts: tuple[BurnRatePair, ...]
-    coverage: EntryCoverage
-    trend_vs_previous_window: Trend | None
-    audit: EntryAudit | None
+    alerts: tuple[PairReading, ...]
+    coverage: Coverage
+    trend_vs_previous_window: PeriodComparison | None
+    audit: Confirmation | None
     owner: MaybeText
     links: EntryLinks
     spec_hash: Annotated[str, Field(description="Equal for equal objectives.")]
@@ -285,13 +175,13 @@ class ObjectiveEntry(ResponseModel):
                     **{name: getattr(entry.counts, name) for name in counts},
                     "excluded": entry.excluded.total,
                 },
-                "budget": _budget(entry),
+                "budget": entry.budget,
                 "burn_rate": dict(entry.burn_rates),
                 "time_to_exhaustion_seconds": entry.exhaustion_seconds,
                 "projected_remaining_ratio": entry.projected_remaining,
                 "alerts": entry.pairs,
                 "coverage": entry.coverage,
-                "trend_vs_previous_window": _trend(entry, entry.before),
+                "trend_vs_previous_window": entry.before,
                 "audit": entry.confirmation,
                 "owner": objective.owner,
                 "links": {
@@ -312,8 +202,8 @@ class ObjectiveDetail(ResponseModel):
     """One entry, with the budget spent by each day and incident."""
 
     entry: ObjectiveEntry
-    days: tuple[BudgetDay, ...]
-    incidents: tuple[BudgetIncident, ...]
+    days: tuple[BudgetPart, ...]
+    incidents: tuple[Incident, ...]
 
     @classmethod
     def of(cls, detail: slo_report.EntryDetail, references: References = NO_REFERENCES) -> Self:
@@ -345,7 +235,7 @@ class ObjectiveList(ResponseModel):
     source: str
     time_zone: str
     window: Annotated[
-        SloWindow | None, Field(description="Null: each objective has its own window.")
+        ReportWindow | None, Field(description="Null: each objective has its own window.")
     ]
     headline: Headline
     warnings: tuple[str, ...]
@@ -438,41 +328,10 @@ class ObjectiveAlerts(ResponseModel):
     status_pair: str | None
     burn_rate: dict[str, Figure]
     errors: tuple[str, ...]
-    pairs: Annotated[tuple[BurnRatePair, ...], Field(validation_alias="alerts")]
+    pairs: Annotated[tuple[PairReading, ...], Field(validation_alias="alerts")]
 
 
 _DIGEST: Final = 12
-
-
-def _budget(entry: report_entry.Entry) -> dict[str, Any]:
-    budget, remaining = entry.budget, entry.budget.remaining_minutes
-    # Decimal gives 0.001 where floats give 0.0010000000000000009.
-    exact = 1 - Decimal(repr(entry.objective.target))
-    return {
-        "allowed_error_ratio": float(exact),
-        "consumed_ratio": budget.consumed,
-        "remaining_ratio": budget.remaining,
-        "total_events": budget.total_events,
-        "remaining_events": budget.remaining_events,
-        "total_seconds": float(exact * Decimal(repr(budget.seconds))),
-        "remaining_seconds": None if remaining is None else remaining * 60,
-        "is_estimate": budget.minutes_are_estimate,
-    }
-
-
-def _trend(
-    entry: report_entry.Entry, before: report_entry.PeriodComparison | None
-) -> dict[str, Any] | None:
-    if before is None:
-        return None
-    return {
-        "start": before.start,
-        "end": before.end,
-        "sli_ratio": before.ratio,
-        "sli_ratio_change": None if entry.ratio is None else entry.ratio - before.ratio,
-        "remaining_ratio": before.remaining,
-        "coverage_ratio": before.coverage,
-    }
 
 
 @lru_cache(maxsize=4096)

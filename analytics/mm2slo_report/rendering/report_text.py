@@ -6,7 +6,6 @@ Shared by HTML, Markdown and the digest. Values are never rounded to a better on
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from functools import lru_cache
 from math import isfinite
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -272,14 +271,6 @@ DEFINITIONS: Final = (
 UNKNOWN: Final = "n/a"
 
 
-@lru_cache(maxsize=4096)
-def utc_text(at: int) -> str:
-    """*at* (epoch ms) as RFC 3339 in UTC: `2026-07-14T10:30:00Z`, with ms if not zero."""
-    moment = datetime.fromtimestamp(at / 1000, UTC).replace(tzinfo=None)
-    precision = "milliseconds" if at % 1000 else "seconds"
-    return f"{moment.isoformat(timespec=precision)}Z"
-
-
 def zone_of(name: str) -> tzinfo:
     """The time zone with the IANA *name*."""
     return UTC if name == "UTC" else ZoneInfo(name)
@@ -348,18 +339,6 @@ def every_digit(value: float | None) -> str:
     if isinstance(value, int):
         return str(value)
     return f"{Decimal(repr(value)):f}"
-
-
-def int_if_whole(value: float | None) -> float | int | None:
-    """*value*, as an int if whole; None for NaN and infinities."""
-    if value is None or not isfinite(value):
-        return None
-    return int(value) if value == int(value) else value
-
-
-def finite_or_none(value: float | None) -> float | None:
-    """*value*; None for NaN and infinities."""
-    return None if value is None or not isfinite(value) else value
 
 
 def _tenths(value: Decimal, up: bool) -> str:

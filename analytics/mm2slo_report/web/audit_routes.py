@@ -17,8 +17,9 @@ from mm2slo_core.audit.unit_outcome import (
 )
 from mm2slo_core.config.config_document import suggest
 from mm2slo_core.records.timeline_record import Side
+from mm2slo_core.reporting.json_values import Instant, MaybeInstant
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.report_models import Instant, MaybeInstant, ResponseModel
+from mm2slo_report.rendering.report_models import ResponseModel
 from mm2slo_report.web import http_responses, request_checks
 from mm2slo_report.web.http_responses import (
     ResponseBody,

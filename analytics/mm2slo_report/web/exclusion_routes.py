@@ -23,9 +23,9 @@ from mm2slo_core.objectives.exclusion import (
     find_overlap,
     matching_flows,
 )
+from mm2slo_core.reporting.json_values import Instant, MaybeInstant
 from mm2slo_report.access_tokens import AccessToken
-from mm2slo_report.rendering.report_models import Instant, MaybeInstant, ResponseModel
-from mm2slo_report.rendering.report_text import utc_text
+from mm2slo_report.rendering.report_models import ResponseModel
 from mm2slo_report.web import http_responses, request_checks
 from mm2slo_report.web.http_responses import (
     ProblemError,
@@ -105,7 +105,7 @@ class ExclusionResponse(ResponseModel):
     @classmethod
     def of(cls, found: exclusion.Exclusion, now: int, **more: Any) -> Self:
         """*more* are fields of a subclass."""
-        return cls.model_validate({**exclusion_document(found, now, utc_text), **more})
+        return cls.model_validate({**exclusion_document(found, now, lambda at: at), **more})
 
 
 class ExclusionList(ResponseModel):

@@ -9,20 +9,17 @@ from pydantic import Field
 from mm2slo_core.config.config_document import suggest
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.reporting import report_entry
+from mm2slo_core.reporting.json_values import Count, Figure, Instant
 from mm2slo_core.reporting.report_entry import count_by_status, headline
 from mm2slo_core.topology import Flow
 from mm2slo_report.flow_audit_figures import AuditFigures
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, ThroughputView
 from mm2slo_report.rendering.report_models import (
-    Count,
-    Figure,
     FlowNames,
     Headline,
-    Instant,
     ObjectiveEntry,
     ResponseModel,
 )
-from mm2slo_report.rendering.report_text import utc_text
 from mm2slo_report.sli_source import SliSourceError
 from mm2slo_report.web import http_responses
 from mm2slo_report.web.http_responses import (
@@ -77,7 +74,7 @@ def flows(request: Request, at: At = None) -> Response:
             FlowSummary.of(flow, [each for each in report.entries if each.objective.flow == flow])
             for flow in service.flows
         ]
-        return ResponseBody.json(FlowList(as_of=utc_text(as_of), flows=tuple(found)))
+        return ResponseBody.json(FlowList(as_of=as_of, flows=tuple(found)))
 
     return respond_cached(
         request, (as_of,), make, service.freshness(at, as_of), charged=at is not None
@@ -169,7 +166,7 @@ def one(request: Request, slug: Slug, at: At = None) -> Response:
         references = service.settings.references
         return ResponseBody.json(
             FlowDetail(
-                as_of=utc_text(as_of),
+                as_of=as_of,
                 source=report.source,
                 flow=FlowSummary.of(flow, entries),
                 now=_current_state(service, flow),

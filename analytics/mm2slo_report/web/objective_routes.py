@@ -14,6 +14,7 @@ from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting import slo_report
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.reporting.report_entry import Entry, headline
 from mm2slo_core.reporting.report_query import ACCEPTED
 from mm2slo_core.reporting.slo_report import Report
@@ -26,7 +27,6 @@ from mm2slo_report.rendering.report_models import (
     ObjectiveHistory,
     ObjectivePage,
 )
-from mm2slo_report.rendering.report_text import utc_text
 from mm2slo_report.web import request_checks
 from mm2slo_report.web.http_responses import (
     YAML,

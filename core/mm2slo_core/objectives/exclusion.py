@@ -181,7 +181,7 @@ def matching_flows(patterns: tuple[str, ...], flows: Iterable[Flow]) -> tuple[Fl
 
 
 def exclusion_document(
-    exclusion: Exclusion, now: int, moment: Callable[[int], str]
+    exclusion: Exclusion, now: int, moment: Callable[[int], int | str]
 ) -> dict[str, Any]:
     """*exclusion* at *now* as JSON types; *moment* formats times."""
     mark, removed = exclusion.mark, exclusion.removed_at

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import accumulate
 from typing import Final
 
@@ -20,7 +21,6 @@ from mm2slo_core.objectives.error_budget import (
     Reason,
     Status,
     StatusResult,
-    allowed_ratio,
     burn_rate,
     evaluate_status,
 )
@@ -93,6 +93,7 @@ class _Evaluation:
         wholes = self.query.spans_by_name(self.objective)
         taken = {name: self._counted(whole) for name, whole in wholes.items()}
         counts, excluded = taken[WINDOW]
+        ratio = counts.good / counts.total if counts.total > 0 else None
         budget = self._budget(window.whole, counts)
         # As the recording rules do (`LONG_WINDOWS`): a long window counts as far as it was
         # measured, so that the first minutes of a flow cannot page; the short one ends the alert.
@@ -122,14 +123,14 @@ class _Evaluation:
             stale_since=self._stale_since(window, taken[RECENT][0]),
             counts=counts,
             excluded=excluded,
-            ratio=counts.good / counts.total if counts.total > 0 else None,
+            ratio=ratio,
             budget=_reading(budget, estimate=self.objective.key.sli not in _SLICED),
             burn_rates=burns,
             exhaustion_seconds=_exhaustion(budget, window, burns["1h"]),
             projected_remaining=self._projected(budget, window, burns["1h"]),
             pairs=self._pairs(burns),
             coverage=cover,
-            before=self._before(wholes[BEFORE], taken[BEFORE][0]),
+            before=self._before(wholes[BEFORE], taken[BEFORE][0], ratio),
             confirmation=self.data.confirmation,
             warnings=tuple(self._warnings(window, cover, counted)),
             errors=(self.data.problem,) if self.data.problem else (),
@@ -213,7 +214,7 @@ class _Evaluation:
             found.append(
                 PairReading(
                     name=pair.name,
-                    severity=pair.severity.value,
+                    severity=pair.severity,
                     long_seconds=pair.long,
                     short_seconds=pair.short,
                     long=long,
@@ -224,14 +225,18 @@ class _Evaluation:
             )
         return tuple(found)
 
-    def _before(self, span: Span, counts: SpanCounts) -> PeriodComparison | None:
+    def _before(
+        self, span: Span, counts: SpanCounts, ratio: float | None
+    ) -> PeriodComparison | None:
         remaining = self._budget(span, counts).remaining
         if remaining is None:
             return None
+        earlier = counts.good / counts.total
         return PeriodComparison(
             start=span.start,
             end=span.end,
-            ratio=counts.good / counts.total,
+            ratio=earlier,
+            ratio_change=None if ratio is None else ratio - earlier,
             remaining=remaining,
             coverage=coverage(counts, self._expected(span)),
         )
@@ -261,11 +266,14 @@ class _Evaluation:
 
 
 def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
+    # Decimal gives 0.001 where floats give 0.0010000000000000009.
+    allowed = 1 - Decimal(repr(budget.target))
     return BudgetReading(
-        total=allowed_ratio(budget.target),
+        total=float(allowed),
         consumed=budget.consumed,
         remaining=budget.remaining,
         seconds=budget.window,
+        total_seconds=float(allowed * Decimal(repr(budget.window))),
         total_events=budget.total_events,
         remaining_events=budget.total_events - budget.counts.bad,
         total_minutes=budget.total_minutes,

@@ -6,13 +6,25 @@ lengths seconds.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from mm2slo_core.objectives.error_budget import MIN_COVERAGE, Reason, Status
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.objectives.objective import Objective
+from mm2slo_core.objectives.objective import Objective, Severity
+from mm2slo_core.reporting.json_values import (
+    Figure,
+    Instant,
+    KnownCount,
+    KnownFigure,
+    MaybeInstant,
+    Minutes,
+    Seconds,
+    json_part,
+)
 from mm2slo_core.reporting.step_counts import SpanCounts
 
 
@@ -23,19 +35,25 @@ class WindowKind(StrEnum):
     CALENDAR = "calendar"
 
 
+@json_part
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportWindow:
-    """The time [start, end) of an entry; `end` is not after the instant of the report.
+    """The time [start, end) of an entry, as requested: `28d`, `2026-07`, `2026-Q3`.
 
-    `seconds` is the nominal length, for a running month that of the whole month. `name` is the
-    requested period: `28d`, `2026-07`, `2026-Q3`.
+    `end` is not after the instant of the report.
     """
 
-    kind: WindowKind
     name: str
-    start: int
-    end: int
-    seconds: float
+    kind: WindowKind
+    seconds: Annotated[
+        Seconds,
+        Field(
+            serialization_alias="duration_seconds",
+            description="Nominal: of the whole month in a running month.",
+        ),
+    ]
+    start: Instant
+    end: Instant
 
     @property
     def is_finished(self) -> bool:
@@ -57,102 +75,126 @@ class PairState(StrEnum):
     BURNING = "burning"
 
 
+@json_part
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairReading:
-    """The burn rates of a window pair, None without events."""
+    """A pair burns if both windows burn faster than the threshold."""
 
     name: str
-    severity: str
-    long_seconds: float
-    short_seconds: float
-    long: float | None
-    short: float | None
-    factor: float
+    severity: Severity
+    long_seconds: Seconds
+    short_seconds: Seconds
+    long: Annotated[Figure, Field(serialization_alias="long_burn_rate")]
+    """None without events, as `short`."""
+    short: Annotated[Figure, Field(serialization_alias="short_burn_rate")]
+    factor: Annotated[Seconds, Field(serialization_alias="threshold", description="A burn rate.")]
     state: PairState
-    since: int | None = None
+    since: MaybeInstant = None
     """Start of uninterrupted burning; None if it does not burn or was not computed."""
 
 
+@json_part
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetReading:
-    """The error budget as a share of itself, in events, and in minutes of total outage."""
+    """The error budget of the whole window."""
 
-    total: float
-    consumed: float | None
-    remaining: float | None
-    seconds: float
+    total: Annotated[Seconds, Field(serialization_alias="allowed_error_ratio")]
+    consumed: Annotated[Figure, Field(serialization_alias="consumed_ratio")]
+    remaining: Annotated[
+        Figure,
+        Field(serialization_alias="remaining_ratio", description="Negative if overspent."),
+    ]
+    total_events: KnownCount
+    remaining_events: KnownCount
+    total_seconds: Annotated[Seconds, Field(description="Of total outage.")]
+    remaining_minutes: Annotated[Minutes, Field(serialization_alias="remaining_seconds")]
+    """Of total outage, as `total_minutes`."""
+    minutes_are_estimate: Annotated[
+        bool,
+        Field(serialization_alias="is_estimate", description="Whether the seconds are estimated."),
+    ]
+    seconds: Annotated[float, Field(exclude=True)]
     """Length of the whole window without planned maintenance."""
-    total_events: float
-    remaining_events: float
-    total_minutes: float
-    remaining_minutes: float | None
-    minutes_are_estimate: bool
+    total_minutes: Annotated[float, Field(exclude=True)]
 
 
+@json_part
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
     """Coverage of the window and of the last hour, without the time before the first sample."""
 
-    window: float | None
-    hour: float | None
-    minutes: int
+    window: Annotated[Figure, Field(serialization_alias="ratio")]
+    hour: Annotated[Figure, Field(serialization_alias="last_hour_ratio")]
+    expected_minutes: Annotated[int, Field(serialization_alias="expected_samples")]
+    minutes: Annotated[int, Field(serialization_alias="samples")]
     """Minutes with a sample, of `expected_minutes`."""
-    expected_minutes: int
-    known_since: int | None
+    known_since: MaybeInstant
     """Time of the first sample; None without samples."""
 
 
+@json_part
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """Summary of the audits of the same flow and window."""
+    """Audits of the flow in the window."""
 
-    audited_up_to: int | None
+    audited_up_to: MaybeInstant
     records: int = 0
     """Audited source records."""
     faults: Mapping[str, int]
     """By verdict, without zeros."""
-    loss_below: float | None = None
-    """With 95 % confidence; None for a census or if unknown."""
+    loss_below: Annotated[
+        Figure,
+        Field(serialization_alias="loss_below_ratio", description="With 95 % confidence."),
+    ] = None
+    """None for a census or if unknown."""
     sentence: str = ""
     run_ids: tuple[str, ...] = ()
 
 
-class BudgetPart(NamedTuple):
-    """The budget spent by the part [start, end) of a window, usually a day."""
+@json_part
+@dataclass(frozen=True, slots=True)
+class BudgetPart:
+    """A part of the window; shorter than a day with less than two days of data."""
 
-    start: int
-    end: int
-    bad: float
-    consumed: float | None
+    start: Instant
+    end: Instant
+    bad: Annotated[KnownCount, Field(serialization_alias="bad_events")]
+    consumed: Annotated[Figure, Field(serialization_alias="consumed_ratio")]
     """Share of the window's budget; None without events."""
 
 
+@json_part
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
     """A run of minutes or steps with bad events, with gaps of up to 5 minutes."""
 
-    start: int
-    end: int
-    bad: float
-    consumed: float
-    """Share of the window's budget."""
-    equivalent_minutes: float
-    """Minutes of total outage that cost as much."""
+    start: Instant
+    end: Instant
+    duration_seconds: Seconds = field(init=False, default=0.0)
+    bad: Annotated[KnownCount, Field(serialization_alias="bad_events")]
+    consumed: Annotated[
+        KnownFigure, Field(serialization_alias="consumed_ratio", description="Of the budget.")
+    ]
+    equivalent_minutes: Annotated[
+        KnownFigure, Field(description="Of total outage that cost as much.")
+    ]
 
-    @property
-    def duration_seconds(self) -> float:
-        return (self.end - self.start) / 1000
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "duration_seconds", (self.end - self.start) / 1000)
 
 
+@json_part
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodComparison:
-    """The period before: of the same length if rolling, or the previous calendar period."""
+    """The previous window, of the same length if rolling, and the change since."""
 
-    start: int
-    end: int
-    ratio: float
-    remaining: float
-    coverage: float | None
+    start: Instant
+    end: Instant
+    ratio: Annotated[KnownFigure, Field(serialization_alias="sli_ratio")]
+    ratio_change: Annotated[Figure, Field(serialization_alias="sli_ratio_change")] = None
+    """Of the entry, since; None if it has no ratio."""
+    remaining: Annotated[KnownFigure, Field(serialization_alias="remaining_ratio")]
+    coverage: Annotated[Figure, Field(serialization_alias="coverage_ratio")]
     """None if all of it was planned maintenance."""
 
     @property

@@ -100,6 +100,7 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test sets
             seconds=over.seconds,
             total_events=(1 - target) * total,
             remaining_events=(1 - target) * total - bad,
+            total_seconds=0.0,
             total_minutes=0.0,
             remaining_minutes=None,
             minutes_are_estimate=True,

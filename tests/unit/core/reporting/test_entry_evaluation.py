@@ -14,7 +14,7 @@ from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.error_budget import Reason, Status
 from mm2slo_core.objectives.exclusion import Exclusion, Span
-from mm2slo_core.objectives.objective import Objective
+from mm2slo_core.objectives.objective import Objective, Severity
 from mm2slo_core.reporting.entry_evaluation import (
     AuditedUnit,
     IndicatorData,
@@ -453,7 +453,7 @@ def pair(factor: float = 10.0, long: int = 20, short: int = 5) -> PairReading:
     """A pair that burns if more than a tenth of the events of both windows are bad."""
     return PairReading(
         name="fast",
-        severity="page",
+        severity=Severity.PAGE,
         long_seconds=long * 60.0,
         short_seconds=short * 60.0,
         long=None,

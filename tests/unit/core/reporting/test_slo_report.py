@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.objectives.objective import DAY
-from mm2slo_core.reporting.report_entry import BudgetReading, Incident
+from mm2slo_core.reporting.report_entry import BudgetPart, BudgetReading, Incident
 from mm2slo_core.reporting.report_query import day_spans, parse_period
 from mm2slo_core.reporting.slo_report import (
     MAX_STEPS,
@@ -162,7 +162,7 @@ def budget(events: float) -> BudgetReading:
     """A budget of *events*, and of 40 minutes."""
     return BudgetReading(
         total=0.001, consumed=0.0, remaining=1.0, seconds=DAY, total_events=events,
-        remaining_events=events, total_minutes=40.0, remaining_minutes=40.0,
+        remaining_events=events, total_seconds=2400.0, total_minutes=40.0, remaining_minutes=40.0,
         minutes_are_estimate=False,
     )  # fmt: skip
 
@@ -227,8 +227,8 @@ def test_incidents_contain_each_bad_event_once(bad: list[int]) -> None:
 def test_by_day_returns_the_budget_spent() -> None:
     first, second = Span(0, 10), Span(10, 20)
     counts = {first: SpanCounts(good=5, total=10), second: SpanCounts(good=10, total=10)}
-    assert [tuple(each) for each in by_day([first, second], counts, allowed=20)] == [
-        (0, 10, 5, 0.25),
-        (10, 20, 0, 0.0),
-    ]
+    assert by_day([first, second], counts, allowed=20) == (
+        BudgetPart(0, 10, 5, 0.25),
+        BudgetPart(10, 20, 0, 0.0),
+    )
     assert by_day([first], counts, allowed=0)[0].consumed is None

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_report.rendering import report_text
 
 
@@ -73,8 +74,8 @@ def test_burn_rate_text(rate: float | None, text: str) -> None:
 
 def test_instants_as_text() -> None:
     at = 1_784_025_000_000
-    assert report_text.utc_text(at) == "2026-07-14T10:30:00Z"
-    assert report_text.utc_text(at + 41) == "2026-07-14T10:30:00.041Z"
+    assert utc_text(at) == "2026-07-14T10:30:00Z"
+    assert utc_text(at + 41) == "2026-07-14T10:30:00.041Z"
     assert report_text.moment_text(at, UTC) == "2026-07-14 10:30 UTC"
     assert report_text.moment_text(at, ZoneInfo("Asia/Tokyo")) == "2026-07-14 19:30 JST"
     assert report_text.day_text(at, UTC) == "14 Jul"

@@ -27,12 +27,12 @@ from store_specs.sample_results import (
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.objectives.exclusion import Exclusion
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.access_tokens import Scope, parse_tokens
 from mm2slo_report.recording.recorder_history import RecorderHealth, TargetHealth
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
-from mm2slo_report.rendering.report_text import utc_text
 from mm2slo_report.sli_source import SliSourceError
 from mm2slo_report.web.report_service import HIDDEN_NAME, HIDDEN_VERDICT
 from mm2slo_store.store import Store
