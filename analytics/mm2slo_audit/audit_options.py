@@ -15,6 +15,7 @@ from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.quantity_text import parse_duration
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.audit_document import format_utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,6 @@ def override_max_pending(config: Config, seconds: float) -> Config:
 
 FIRST_LOOKBACK_MS: Final = 3_600_000
 """Window length of the first incremental run."""
-
-
-def format_utc(epoch_ms: int) -> str:
-    """Epoch ms as ISO 8601 in UTC; milliseconds only if not zero."""
-    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
-    text = moment.isoformat(timespec="milliseconds" if epoch_ms % 1000 else "seconds")
-    return text.replace("+00:00", "Z")
 
 
 def _parse_since(text: str) -> int:

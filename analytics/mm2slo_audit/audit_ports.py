@@ -3,41 +3,22 @@
 The store is `mm2slo_store.Store` itself: tests use a SQLite file.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
+from mm2slo_audit.run_progress import RunProgress
+from mm2slo_audit.scope.scope_assembly import RunScope
 from mm2slo_core.audit.audit_conclusion import Conclusion
 from mm2slo_core.audit.audit_scope import NotAudited, UnitScope, Window
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store.audit_rows import RunDirectory, StatedBound
-
-if TYPE_CHECKING:
-    from mm2slo_audit.run_progress import RunProgress
-    from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_store.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class RunScope:
-    """Scopes that can be judged, and topics that cannot."""
-
-    scopes: tuple[UnitScope, ...]
-    not_audited: tuple[NotAudited, ...] = ()
-    detail: Any = None
-    """Opaque data for the engine."""
-    restarting_completion: Collection[int] = ()
-    """Indexes of scopes whose sources have no records before the window any more."""
-    complete_up_to: int | None = None
-    """Of an incremental run: up to when all topics were complete before it."""
-    notes: tuple[str, ...] = ()
-    """Sentences on running connectors that differ from the configuration."""
+from mm2slo_store.audit_rows import RunDirectory, RunHeader, StatedBound
+from mm2slo_store.store import Store
 
 
 class ScopeReader(Protocol):
@@ -59,28 +40,32 @@ class ScopeReader(Protocol):
         Raises UserError for an unknown topic, and if a cluster does not answer.
         """
 
-    def without(self, scoped: RunScope, indexes: Collection[int]) -> RunScope:
-        """*scoped* without the scopes *indexes*; the others may get new indexes."""
 
+class LandedRecords(Protocol):
+    """Landed records of a run, and the verdicts on them."""
 
-@dataclass(frozen=True, slots=True)
-class LandedRecords:
-    """Landed records that can be judged."""
+    @property
+    def scopes(self) -> Sequence[UnitScope]:
+        """Scopes with the offsets actually read: retention may have moved log starts."""
 
-    scopes: tuple[UnitScope, ...]
-    """With the offsets actually read: retention may have moved log starts."""
-    data: Any = None
-    """Opaque data of the engine."""
-    failed: tuple[NotAudited, ...] = ()
-    """Topics that could not be read."""
-    directories: Mapping[int, tuple[RunDirectory, ...]] = field(default_factory=dict)
-    """Directories of landed records by index of the unit."""
-    bytes_read: int = 0
-    """Of keys and values on both sides; in a sample estimated from its records."""
+    @property
+    def failed(self) -> Sequence[NotAudited]:
+        """Topics that could not be read."""
+
+    @property
+    def directories(self) -> Mapping[int, RunDirectory]:
+        """Directories of landed records by index of the unit; units may share one."""
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of keys and values on both sides; in a sample estimated from its records."""
+
+    def judge(self, scopes: Sequence[UnitScope], sample: Sample) -> Sequence[UnitOutcome]:
+        """Judge *scopes* of these records. Raises AuditEngineError."""
 
 
 class AuditEngine(Protocol):
-    """Reads and judges records; Spark, or the reference implementation in tests."""
+    """Reads records; Spark, or the reference implementation in tests."""
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -93,11 +78,6 @@ class AuditEngine(Protocol):
 
         *on_read* gets the number of records read so far. Raises UserError if nothing can be read.
         """
-
-    def judge(
-        self, landed: LandedRecords, scopes: Sequence[UnitScope], sample: Sample
-    ) -> Sequence[UnitOutcome]:
-        """Judge *scopes* of the landed records. Raises AuditEngineError."""
 
     def discard(self, run_id: str, window: Window) -> None:
         """Delete the landed records of a run, if any."""
@@ -147,21 +127,16 @@ class UnitReport:
 class RunReport:
     """The result of a finished run. Times in epoch ms."""
 
-    run_id: str
-    flows: tuple[Flow, ...]
-    window: Window
+    header: RunHeader
     sample: Sample
-    started_at: int
     finished_at: int
     conclusion: Conclusion
     units: tuple[UnitReport, ...] = ()
     not_audited: tuple[NotAudited, ...] = ()
-    config_hash: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """As in `RunScope`."""
+    """Sentences on running connectors that differ from the configuration."""
     bytes_read: int = 0
-    """As in `Landed`."""
+    """Of keys and values on both sides; in a sample estimated from its records."""
 
     @property
     def exit_code(self) -> int:

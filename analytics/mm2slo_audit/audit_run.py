@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from mm2slo_audit.audit_options import (
     AuditOptions,
     TimeSpan,
-    format_utc,
     hash_options,
     select_flows,
 )
@@ -23,10 +22,10 @@ from mm2slo_audit.audit_ports import (
     AuditPorts,
     LandedRecords,
     RunReport,
-    RunScope,
     UnitReport,
 )
 from mm2slo_audit.run_progress import RunStage
+from mm2slo_audit.scope.scope_assembly import RunScope
 from mm2slo_core.audit.audit_conclusion import (
     ABSENT,
     KeyRate,
@@ -44,6 +43,7 @@ from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.audit_document import format_utc
 from mm2slo_store.audit_rows import (
     AuditRun,
     JudgedUnit,
@@ -142,7 +142,7 @@ def _run_announced(
         ports.progress.expect(_offsets(scoped.scopes))
         landed = engine.land(scoped, sample, header.id, ports.progress.read)
         ports.progress.stage(RunStage.JUDGING)
-        units, failed = _judge(landed, engine, sample, ports.store)
+        units, failed = _judge(landed, sample, ports.store)
         scoped = replace(scoped, not_audited=(*scoped.not_audited, *landed.failed, *failed))
         report = _report(header, units, scoped, options, ports, bytes_read=landed.bytes_read)
         superseded = _publish(report, header, scoped.restarting_completion, ports)
@@ -208,12 +208,12 @@ def _lease(
             taken[scope.index] = _not_audited(scope, NotAuditedReason.LEASED, str(held))
     if not taken:
         return scoped
-    kept = ports.scope_reader.without(scoped, taken.keys())
+    kept = scoped.without(taken)
     return replace(kept, not_audited=(*kept.not_audited, *taken.values()))
 
 
 def _judge(
-    landed: LandedRecords, engine: AuditEngine, sample: Sample, store: Store
+    landed: LandedRecords, sample: Sample, store: Store
 ) -> tuple[tuple[UnitReport, ...], tuple[NotAudited, ...]]:
     outcomes: list[UnitOutcome] = []
     failed: list[NotAudited] = []
@@ -222,27 +222,27 @@ def _judge(
         for each in landed.scopes
     ]
     try:
-        outcomes += engine.judge(landed, scopes, sample)
+        outcomes += landed.judge(scopes, sample)
     except AuditEngineError:
         if len(scopes) == 1:
             raise
         # Find the failing topic, so that the others are judged.
         for scope in scopes:
             try:
-                outcomes += engine.judge(landed, [scope], sample)
+                outcomes += landed.judge([scope], sample)
             except AuditEngineError as problem:
                 failed.append(_not_audited(scope, NotAuditedReason.FAILED, str(problem)))
         if not outcomes:
             raise
-    return tuple(_unit_report(outcome, landed, sample) for outcome in outcomes), tuple(failed)
-
-
-def _unit_report(outcome: UnitOutcome, landed: LandedRecords, sample: Sample) -> UnitReport:
-    return UnitReport(
-        outcome,
-        compute_stated_bounds(outcome, sample),
-        landed.directories.get(outcome.scope.index, ()),
+    units = tuple(
+        UnitReport(
+            outcome,
+            compute_stated_bounds(outcome, sample),
+            (landed.directories[outcome.scope.index],),
+        )
+        for outcome in outcomes
     )
+    return units, tuple(failed)
 
 
 def _report(
@@ -255,11 +255,8 @@ def _report(
     bytes_read: int = 0,
 ) -> RunReport:
     return RunReport(
-        run_id=header.id,
-        flows=header.flows,
-        window=header.window,
+        header=header,
         sample=options.sample,
-        started_at=header.started_at,
         finished_at=ports.clock(),
         conclusion=conclude(
             [unit.outcome for unit in units],
@@ -270,8 +267,6 @@ def _report(
         ),
         units=tuple(units),
         not_audited=scoped.not_audited,
-        config_hash=header.config_hash,
-        versions=header.versions,
         notes=scoped.notes,
         bytes_read=bytes_read,
     )

@@ -284,7 +284,7 @@ class AuditOutput:
         console = Console()
         if self.pause is not None and not console.is_terminal:
             level = logging.WARNING if report.exit_code == 1 else logging.INFO
-            fields = {"run_id": report.run_id}
+            fields = {"run_id": report.header.id}
             logger.log(level, "verdict: %s", report.conclusion.line, extra=fields)
         else:
             terminal_report.print_report(console, report)

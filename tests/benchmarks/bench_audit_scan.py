@@ -22,7 +22,7 @@ from collections.abc import Callable
 from scanned_records import PARTITIONS, TOPIC, cpu_seconds, fill
 
 from mm2slo_audit.scope.cluster_readings import open_clients
-from mm2slo_audit.scope.scope_assembly import KafkaScopes
+from mm2slo_audit.scope.scope_assembly import RunScope
 from mm2slo_audit.scope.scope_reader import read_scopes
 from mm2slo_audit.spark.connector_rows import CONSUMER_OPTIONS, connector_options
 from mm2slo_audit.spark.landed_records import LandedFrames, land_records
@@ -46,7 +46,7 @@ ROUNDS = 4
 
 def bare(
     spark: SparkSession,
-    kafka_scopes: KafkaScopes,
+    scoped: RunScope,
     config: Config,
     *,
     headers: bool,
@@ -55,7 +55,7 @@ def bare(
     from pyspark.sql import functions as F
 
     def side(alias: str) -> DataFrame:
-        (scope,) = kafka_scopes.scopes
+        (scope,) = scoped.scopes
         partitions = scope.flows[0].partitions if alias == "us" else scope.partitions
         tasks = sum(-(-each.end // 1_500_000) for each in partitions)
         settings = connector_options(config.clusters[alias]) | (CONSUMER_OPTIONS if tuned else {})
@@ -74,9 +74,9 @@ def bare(
     side("us").union(side("eu")).write.format("noop").mode("overwrite").save()
 
 
-def audit(spark: SparkSession, kafka_scopes: KafkaScopes, config: Config) -> LandedFrames:
+def audit(spark: SparkSession, scoped: RunScope, config: Config) -> LandedFrames:
     with tempfile.TemporaryDirectory(prefix="mm2slo-scan-") as directory:
-        return land_records(spark, kafka_scopes, config, Sample(0.01), directory, run="bench")
+        return land_records(spark, scoped, config, Sample(0.01), directory, run="bench")
 
 
 def measured(what: Callable[[], object], pid: int) -> tuple[float, float]:
@@ -105,17 +105,17 @@ def main() -> None:
             gateway = spark.sparkContext._gateway
             assert gateway is not None
             pid = gateway.proc.pid
-            kafka_scopes = read_scopes(config, ["us->eu"], [TOPIC], window, clients)
-            assert kafka_scopes.planned == 2 * given.records, kafka_scopes
-            landed = audit(spark, kafka_scopes, config)
+            scoped = read_scopes(config, ["us->eu"], [TOPIC], window, clients)
+            assert scoped.planned == 2 * given.records, scoped
+            landed = audit(spark, scoped, config)
             print(f"landed {landed.rows:,} of {landed.offsets:,}")
             runs: dict[str, Callable[[], object]] = {
-                "bare, no headers": lambda: bare(spark, kafka_scopes, config, headers=False),
-                "bare, with headers": lambda: bare(spark, kafka_scopes, config, headers=True),
+                "bare, no headers": lambda: bare(spark, scoped, config, headers=False),
+                "bare, with headers": lambda: bare(spark, scoped, config, headers=True),
                 "bare, headers, tuned": lambda: bare(
-                    spark, kafka_scopes, config, headers=True, tuned=True
+                    spark, scoped, config, headers=True, tuned=True
                 ),
-                "audit 1 %": lambda: audit(spark, kafka_scopes, config),
+                "audit 1 %": lambda: audit(spark, scoped, config),
             }
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
             for _ in range(given.rounds):
@@ -126,7 +126,7 @@ def main() -> None:
         cpu = min(one for _wall, one in each)
         middle = statistics.median(one for one, _cpu in each)
         print(
-            f"{name:20} {kafka_scopes.planned / wall / 1e6:6.3f} M records/s"
+            f"{name:20} {scoped.planned / wall / 1e6:6.3f} M records/s"
             f" (quickest {wall:.1f} s, median {middle:.1f} s; CPU {cpu:.1f} s)"
         )
     for name in list(times)[:-1]:

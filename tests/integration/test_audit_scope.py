@@ -7,7 +7,7 @@ from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
 from mm2slo_audit.scope.cluster_readings import open_clients
-from mm2slo_audit.scope.scope_assembly import KafkaScopes
+from mm2slo_audit.scope.scope_assembly import RunScope
 from mm2slo_audit.scope.scope_reader import read_scopes
 from mm2slo_core.audit.audit_scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
 from mm2slo_core.config.config_loader import load_config
@@ -24,15 +24,13 @@ def window(seconds: float = 600.0) -> Window:
     return Window(round((now - seconds) * 1000), round((now + 1) * 1000))
 
 
-def scope_of(
-    lab: Lab, *topics: str, over: Window | None = None, flow: str = "us->eu"
-) -> KafkaScopes:
+def scope_of(lab: Lab, *topics: str, over: Window | None = None, flow: str = "us->eu") -> RunScope:
     config = load_config(lab.config_yaml())
     with open_clients(config) as clients:
         return read_scopes(config, [flow], topics, over or window(), clients)
 
 
-def is_committed(taken: KafkaScopes) -> bool:
+def is_committed(taken: RunScope) -> bool:
     partitions = taken.scopes[0].flows[0].partitions
     return all(each.next_offset == each.end for each in partitions)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
-from mm2slo_audit.audit_options import format_utc
 from mm2slo_audit.audit_ports import RunReport
 from mm2slo_audit.report.run_figures import (
     UNKNOWN,
@@ -24,6 +23,7 @@ from mm2slo_audit.report.run_figures import (
 )
 from mm2slo_core.audit.audit_conclusion import Result
 from mm2slo_core.audit.unit_outcome import FAULTS, PERCENTILES, percentile_name
+from mm2slo_store.audit_document import format_utc
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --good: #15803d; --bad: #b91c1c;
@@ -110,15 +110,15 @@ def _body(report: RunReport) -> Iterator[str]:
 
 
 def _facts(report: RunReport) -> str:
-    until = report.conclusion.complete_up_to
+    header, until = report.header, report.conclusion.complete_up_to
     facts = {
-        "Flows": ", ".join(flow.label for flow in report.flows),
+        "Flows": ", ".join(flow.label for flow in header.flows),
         "Window": format_window(report),
         "Complete up to": "unknown" if until is None else format_utc(until),
         "Coverage": format_coverage(report),
-        "Run": f"{report.run_id}, took {format_duration(report.finished_at - report.started_at)}",
+        "Run": f"{header.id}, took {format_duration(report.finished_at - header.started_at)}",
         "Running connectors": "; ".join(report.notes),
-        "Versions": ", ".join(f"{name} {number}" for name, number in report.versions.items()),
+        "Versions": ", ".join(f"{name} {number}" for name, number in header.versions.items()),
     }
     rows = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items() if value

@@ -1,18 +1,15 @@
 """Writes a report to a file as HTML, Markdown or JSON; the suffix selects the format.
 
 Markdown is for tickets and chats. JSON is for programs and documented in docs/audit.md: within a
-version fields are added, never renamed or removed. Times are epoch ms (`_ms`) or ISO 8601 in UTC;
-unknown figures are null.
+version fields are added, never renamed or removed.
 """
 
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from mm2slo_audit.audit_options import format_utc
 from mm2slo_audit.audit_ports import RunReport
 from mm2slo_audit.report.audit_html import render_html
 from mm2slo_audit.report.run_figures import (
@@ -28,16 +25,28 @@ from mm2slo_audit.report.run_figures import (
     format_window,
     shown_columns,
 )
-from mm2slo_core.audit.audit_scope import UnitScope
+from mm2slo_core.audit.audit_conclusion import Result
+from mm2slo_core.audit.audit_scope import Comparison, NotAudited
 from mm2slo_core.audit.unit_outcome import (
-    FAULTS,
-    Evidence,
-    LatencyBracket,
-    UnitOutcome,
+    AffinityOutcome,
+    LatencyCells,
     Verdict,
     percentile_name,
 )
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.audit_document import (
+    AuditDetail,
+    AuditedTopic,
+    AuditModel,
+    EvidenceRecord,
+    Hash,
+    Instant,
+    PercentileBounds,
+    bracket_seconds,
+    count_fields,
+    latency_seconds,
+)
+from mm2slo_store.audit_rows import Run, RunState, StoredEvidence
 
 
 def render_markdown(report: RunReport) -> str:
@@ -97,7 +106,7 @@ def _markdown_lines(report: RunReport) -> Iterator[str]:
     yield ""
     yield f"- window: {format_window(report)}"
     yield f"- {format_coverage(report)}"
-    yield f"- run: {report.run_id}"
+    yield f"- run: {report.header.id}"
     yield from (f"- {_escape_markdown(note)}" for note in report.notes)
     if topics:
         yield from _markdown_figures("Flow", compute_flow_figures(report))
@@ -155,162 +164,194 @@ def _escape_markdown(text: str) -> str:
 JSON_VERSION: Final = 1
 
 
+class LatencyRecords(AuditModel):
+    """The records of a latency, and their average."""
+
+    records: int
+    clock_skewed_records: int
+    average_seconds: PercentileBounds | None
+
+
+class ReportedFigures(AuditModel):
+    """Figures of a topic, a partition or a flow; counts of a sample are unscaled, rates are not."""
+
+    counts: dict[Verdict, int]
+    faults: int
+    order_judged: bool
+    end_to_end_latency_seconds: dict[str, PercentileBounds | None]
+    end_to_end: LatencyRecords
+    transfer_latency_seconds: dict[str, PercentileBounds | None]
+    transfer: LatencyRecords
+    without_arrival_time: int
+    records_per_second: float
+    bytes_per_second: float
+
+
+class PartitionFigures(ReportedFigures):
+    partition: str
+
+
+class FlowFigures(ReportedFigures):
+    flow: str
+
+
+class KeyRecords(AuditModel):
+    """Records of keys: moved ones of target records, out of order ones of source records."""
+
+    source_records: int
+    target_records: int
+    moved: int
+    out_of_order: int | None
+    broken_key_hashes: tuple[Hash, ...]
+
+
+class ReplayedBlock(AuditModel):
+    """Target offsets [start, end), and the records of the window among them."""
+
+    partition: int
+    start: int
+    end: int
+    size: int
+
+
+class ReportedTopic(AuditedTopic, ReportedFigures):
+    comparison: Comparison
+    complete_up_to: Instant
+    key_records: KeyRecords
+    quality: tuple[str, ...]
+    partitions: tuple[PartitionFigures, ...]
+    replays: tuple[ReplayedBlock, ...]
+    directories: tuple[str, ...]
+
+
+class AuditReport(AuditDetail):
+    """The run as `/audits/{run}` returns it, with what only the report file has."""
+
+    topics: tuple[ReportedTopic | AuditedTopic, ...]
+    version: int
+    result: Result
+    salt: int
+    config_hash: str
+    notes: tuple[str, ...]
+    complete_up_to_by_flow: dict[str, Instant]
+    flow_figures: tuple[FlowFigures, ...]
+    evidence: tuple[EvidenceRecord, ...]
+
+
 def build_json_document(report: RunReport) -> dict[str, Any]:
     """The report as dictionaries and lists."""
-    conclusion = report.conclusion
-    return {
-        "version": JSON_VERSION,
-        "run": {
-            "id": report.run_id,
-            "started_at": format_utc(report.started_at),
-            "finished_at": format_utc(report.finished_at),
-            "flows": [flow.label for flow in report.flows],
-            "window": {
-                "start": format_utc(report.window.start),
-                "end": format_utc(report.window.end),
-                "start_ms": report.window.start,
-                "end_ms": report.window.end,
-            },
-            "sample": {
-                "rate": report.sample.rate,
-                "salt": report.sample.salt,
-                "census": report.sample.census,
-            },
-            "bytes_read": report.bytes_read,
-            "config_hash": report.config_hash,
-            "versions": dict(report.versions),
-            "notes": list(report.notes),
-        },
-        "verdict": {
-            "result": conclusion.result.value,
-            "exit_code": report.exit_code,
-            "line": conclusion.line,
-            "complete_up_to": _json_time(conclusion.complete_up_to),
-            "complete_up_to_ms": conclusion.complete_up_to,
-            "by_flow": {
-                flow.label: format_utc(until) for flow, until in conclusion.by_flow.items()
-            },
-        },
-        "flows": [
-            {"flow": each.name, **_json_figures(each)} for each in compute_flow_figures(report)
+    conclusion, header = report.conclusion, report.header
+    run = Run(
+        header=header,
+        state=RunState.FINISHED,
+        finished_at=report.finished_at,
+        exit_code=conclusion.exit_code,
+        verdict_line=conclusion.line,
+        complete_up_to=conclusion.complete_up_to,
+        bytes_read=report.bytes_read,
+    )
+    topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
+    document = AuditReport.of(
+        run,
+        topics=[*map(_reported_topic, topics), *map(_unaudited_topic, report.not_audited)],
+        version=JSON_VERSION,
+        result=conclusion.result,
+        salt=header.salt,
+        config_hash=header.config_hash,
+        notes=report.notes,
+        complete_up_to_by_flow={flow.label: at for flow, at in conclusion.by_flow.items()},
+        flow_figures=[
+            {"flow": each.name, **_figure_fields(each)} for each in compute_flow_figures(report)
         ],
-        "topics": [
-            _json_topic(compute_topic_figures(unit, report.sample)) for unit in report.units
+        evidence=[
+            EvidenceRecord.of(
+                StoredEvidence(
+                    run_id=header.id,
+                    unit=scope.index,
+                    target_topic=scope.target_topic,
+                    flow=scope.flows[each.flow].flow,
+                    evidence=each,
+                )
+            )
+            for unit in report.units
+            for scope in [unit.outcome.scope]
+            for each in unit.outcome.evidence
         ],
-        "not_audited": [
-            {
-                "topic": each.target_topic,
-                "flows": [flow.label for flow in each.flows],
-                "reason": each.reason.value,
-                "detail": each.detail,
-            }
-            for each in report.not_audited
-        ],
-    }
+    )
+    return document.model_dump(mode="json")
 
 
-def _json_topic(topic: TopicFigures) -> dict[str, Any]:
+def _reported_topic(topic: TopicFigures) -> ReportedTopic:
     outcome = topic.unit.outcome
-    scope = outcome.scope
-    return {
-        "topic": scope.target_topic,
-        "cluster": scope.flows[0].flow.target,
-        "sources": [
-            {"flow": flow.label, "topic": source_topic} for flow, source_topic in topic.flows
-        ],
-        "comparison": scope.comparison.value,
-        "complete_up_to": format_utc(topic.complete_up_to),
-        "complete_up_to_ms": topic.complete_up_to,
-        **_json_figures(topic.figures),
-        "affinity": {
-            "keys": outcome.affinity.keys,
-            "keys_split": outcome.affinity.keys_split,
-            "keys_disordered": outcome.affinity.keys_disordered,
-            "records_moved": outcome.affinity.records_moved,
-            **_json_key_records(outcome),
-            "broken_key_hashes": [_json_hash(each) for each in outcome.affinity.broken_keys],
-        },
-        "bounds": [asdict(bound) for bound in topic.unit.bounds],
-        "quality": list(topic.quality),
-        "partitions": [
-            {"partition": each.name, **_json_figures(each)} for each in topic.partitions
-        ],
-        "replays": [asdict(each) for each in outcome.replays],
-        "evidence": [_json_evidence(scope, each) for each in outcome.evidence],
-        "directories": [each.path for each in topic.unit.directories],
+    affinity = outcome.affinity
+    return ReportedTopic.model_validate(
+        {
+            **_figure_fields(topic.figures),
+            "topic": outcome.scope.target_topic,
+            "cluster": outcome.scope.flows[0].flow.target,
+            "sources": outcome.scope.flows,
+            "not_audited": None,
+            "keys": affinity,
+            "bounds": topic.unit.bounds,
+            "order_judged": outcome.order_judged,
+            "comparison": outcome.scope.comparison,
+            "complete_up_to": topic.complete_up_to,
+            "key_records": {
+                "source_records": affinity.total.records,
+                "target_records": affinity.total.copies,
+                "moved": affinity.records_moved,
+                "out_of_order": affinity.total.overtook if outcome.order_judged else None,
+                "broken_key_hashes": affinity.broken_keys,
+            },
+            "quality": topic.quality,
+            "partitions": [
+                {"partition": each.name, **_figure_fields(each)} for each in topic.partitions
+            ],
+            "replays": outcome.replays,
+            "directories": [each.path for each in topic.unit.directories],
+        }
+    )
+
+
+def _unaudited_topic(topic: NotAudited) -> AuditedTopic:
+    no_figures: dict[str, Any] = {
+        "keys": AffinityOutcome(),
+        "end_to_end_latency_seconds": latency_seconds(LatencyCells(), sampled=False),
+        "bounds": (),
+        "order_judged": False,
+        **count_fields({}),
     }
+    return AuditedTopic.model_validate(
+        {
+            "topic": topic.target_topic,
+            "cluster": topic.flows[0].target,
+            "sources": [{"flow": flow.label, "topic": None} for flow in topic.flows],
+            "not_audited": topic,
+            **no_figures,
+        }
+    )
 
 
-def _json_key_records(outcome: UnitOutcome) -> dict[str, int | None]:
-    """Denominators of rates: target records for moved, source records for out of order."""
-    total = outcome.affinity.total
+def _figure_fields(figures: Figures) -> dict[str, Any]:
     return {
-        "source_records": total.records,
-        "target_records": total.copies,
-        "records_out_of_order": total.overtook if outcome.order_judged else None,
-    }
-
-
-def _json_figures(figures: Figures) -> dict[str, Any]:
-    return {
-        "counts": {
-            each.value: figures.counts.get(each, 0)
-            if each is not Verdict.OUT_OF_ORDER or figures.order_judged
-            else None
-            for each in Verdict
-        },
-        "faults": sum(figures.counts.get(each, 0) for each in FAULTS),
-        "end_to_end_latency": _json_latency(figures.end_to_end),
-        "transfer_latency": _json_latency(figures.transfer),
+        **count_fields(figures.counts),
+        "order_judged": figures.order_judged,
+        **_latency_fields("end_to_end", figures.end_to_end),
+        **_latency_fields("transfer", figures.transfer),
         "without_arrival_time": figures.without_bracket,
-        "records_per_second": round(figures.throughput.records, 3),
-        "bytes_per_second": round(figures.throughput.size, 3),
+        "records_per_second": figures.throughput.records,
+        "bytes_per_second": figures.throughput.size,
     }
 
 
-def _json_latency(found: Latency) -> dict[str, Any]:
+def _latency_fields(name: str, latency: Latency) -> dict[str, Any]:
     return {
-        "records": found.records,
-        "clock_skewed_records": found.negative,
-        "average_ms": _json_bracket(found.average),
-        **{
-            f"{percentile_name(q)}_ms": _json_bracket(value)
-            for q, value in found.percentiles.items()
+        f"{name}_latency_seconds": {
+            percentile_name(q): bracket_seconds(each) for q, each in latency.percentiles.items()
+        },
+        name: {
+            "records": latency.records,
+            "clock_skewed_records": latency.negative,
+            "average_seconds": bracket_seconds(latency.average),
         },
     }
-
-
-def _json_bracket(found: LatencyBracket | None) -> dict[str, float | None] | None:
-    if found is None:
-        return None
-    lower = None if found.lower is None else round(found.lower, 3)
-    return {"lower": lower, "upper": round(found.upper, 3)}
-
-
-def _json_evidence(scope: UnitScope, each: Evidence) -> dict[str, Any]:
-    flow = scope.flows[each.flow]
-    source = each.side.value == "source"
-    return {
-        "verdict": each.verdict.value,
-        "side": each.side.value,
-        "flow": flow.flow.label,
-        "topic": flow.source_topic if source else scope.target_topic,
-        "partition": each.partition,
-        "offset": each.offset,
-        "timestamp": format_utc(each.timestamp),
-        "timestamp_ms": each.timestamp,
-        "fingerprint": _json_hash(each.fingerprint),
-        "key_hash": None if each.key_hash is None else _json_hash(each.key_hash),
-        "other_partition": each.other_partition,
-        "other_offset": each.other_offset,
-        "block": each.block,
-    }
-
-
-def _json_hash(value: int) -> str:
-    """16 hexadecimal digits: JavaScript cannot represent 64-bit integers."""
-    return f"{value & (1 << 64) - 1:016x}"
-
-
-def _json_time(epoch_ms: int | None) -> str | None:
-    return None if epoch_ms is None else format_utc(epoch_ms)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from mm2slo_audit.audit_options import format_utc
 from mm2slo_audit.audit_ports import RunReport, UnitReport
 from mm2slo_core.audit.audit_conclusion import complete_up_to
 from mm2slo_core.audit.audit_scope import Comparison, TimestampType, UnitScope
@@ -40,6 +39,7 @@ from mm2slo_core.audit.unit_outcome import (
 )
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
+from mm2slo_store.audit_document import format_utc
 
 
 class FigureColumn(NamedTuple):
@@ -154,7 +154,7 @@ def format_throughput(found: SourceThroughput) -> str:
 
 
 def format_window(report: RunReport) -> str:
-    return f"{format_utc(report.window.start)} to {format_utc(report.window.end)}"
+    return f"{format_utc(report.header.window.start)} to {format_utc(report.header.window.end)}"
 
 
 def format_coverage(report: RunReport) -> str:
@@ -302,8 +302,8 @@ def compute_flow_figures(report: RunReport) -> tuple[Figures, ...]:
 
     Records that are only on the target belong to the flow, or to all flows, that feed the topic.
     """
-    seconds = (report.window.end - report.window.start) / 1000
-    parts: dict[str, list[PartitionOutcome]] = {flow.label: [] for flow in report.flows}
+    seconds = (report.header.window.end - report.header.window.start) / 1000
+    parts: dict[str, list[PartitionOutcome]] = {flow.label: [] for flow in report.header.flows}
     ordered = set()
     for outcome in (unit.outcome for unit in report.units):
         labels = [each.flow.label for each in outcome.scope.flows]

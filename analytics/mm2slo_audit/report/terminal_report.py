@@ -62,12 +62,12 @@ def format_verdict_line(report: RunReport) -> Text:
 
 
 def _title(report: RunReport) -> Text:
-    took = format_duration(report.finished_at - report.started_at)
+    took = format_duration(report.finished_at - report.header.started_at)
     return Text.assemble(
         ("mm2slo audit", "bold"),
         f"  {format_window(report)}",
         (f"\n{format_coverage(report)}", "dim"),
-        (f"\nrun {report.run_id}, took {took}", "dim"),
+        (f"\nrun {report.header.id}, took {took}", "dim"),
         *((f"\n{note}", "yellow") for note in report.notes),
     )
 

@@ -6,7 +6,7 @@ offsets of a source partition to those of its copies, to bound what can be judge
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mm2slo_audit.scope.arrival_polls import TopicTimeline
@@ -49,8 +49,8 @@ class Isolations:
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaScopes:
-    """Scopes, topics that are not audited, arrival polls. A scope's `index` is its place here."""
+class RunScope:
+    """What a run can judge, and topics that it cannot. A scope's `index` is its place here."""
 
     scopes: tuple[UnitScope, ...]
     not_audited: tuple[NotAudited, ...] = ()
@@ -61,11 +61,38 @@ class KafkaScopes:
     """Per scope: data to recompute its bounds when retention moves log starts."""
     notes: tuple[str, ...] = ()
     """Sentences on running connectors that differ from the configuration."""
+    complete_up_to: int | None = None
+    """Of an incremental run: epoch ms up to which all topics were complete before it."""
 
     @property
     def planned(self) -> int:
         """Offsets to read on both sides; an upper bound of the records."""
         return sum(scope.planned for scope in self.scopes)
+
+    @property
+    def restarting_completion(self) -> frozenset[int]:
+        """Indexes of scopes whose sources have no records before the window any more."""
+        return frozenset(
+            scope.index
+            for scope in self.scopes
+            if all(
+                each.read_from == each.log_start for flow in scope.flows for each in flow.partitions
+            )
+        )
+
+    def without(self, indexes: Collection[int]) -> RunScope:
+        """All but the scopes *indexes*; the others get new indexes."""
+        kept = [scope.index for scope in self.scopes if scope.index not in indexes]
+        place = {index: number for number, index in enumerate(kept)}
+        return replace(
+            self,
+            scopes=tuple(replace(self.scopes[index], index=place[index]) for index in kept),
+            polls=tuple(
+                replace(poll, topic=place[poll.topic]) for poll in self.polls if poll.topic in place
+            ),
+            isolations=tuple(self.isolations[index] for index in kept),
+            copies=tuple(self.copies[index] for index in kept),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mm2slo_audit.audit_options import override_max_pending
-from mm2slo_audit.audit_ports import RunScope
 from mm2slo_audit.scope.arrival_polls import collect_arrival_polls
 from mm2slo_audit.scope.audit_units import AuditUnit, not_audited_after
 from mm2slo_audit.scope.cluster_readings import ClusterClients, open_clients, read_first_timestamps
@@ -23,7 +22,7 @@ from mm2slo_audit.scope.scope_assembly import (
     CopyMap,
     FeedReading,
     Isolations,
-    KafkaScopes,
+    RunScope,
     UnitReading,
     assemble_scope,
     source_isolation,
@@ -70,7 +69,7 @@ class KafkaScopeReader:
     ) -> RunScope:
         """See `ScopeReader.read_scopes`."""
         with self._clients() as clients:
-            found = read_scopes(
+            return read_scopes(
                 self._config,
                 [flow.label for flow in flows],
                 topics,
@@ -78,38 +77,6 @@ class KafkaScopeReader:
                 clients,
                 max_pending=self._max_pending,
             )
-        return RunScope(
-            scopes=found.scopes,
-            not_audited=found.not_audited,
-            detail=found,
-            notes=found.notes,
-            restarting_completion=frozenset(
-                scope.index for scope in found.scopes if _covers_log_start(scope)
-            ),
-        )
-
-    def without(self, scoped: RunScope, indexes: Collection[int]) -> RunScope:
-        """See `ScopeReader.without`; the remaining scopes get new indexes."""
-        found: KafkaScopes = scoped.detail
-        kept = [scope.index for scope in found.scopes if scope.index not in indexes]
-        place = {index: number for number, index in enumerate(kept)}
-        fewer = replace(
-            found,
-            scopes=tuple(replace(found.scopes[index], index=place[index]) for index in kept),
-            polls=tuple(
-                replace(poll, topic=place[poll.topic])
-                for poll in found.polls
-                if poll.topic in place
-            ),
-            isolations=tuple(found.isolations[index] for index in kept),
-            copies=tuple(found.copies[index] for index in kept),
-        )
-        restarting_completion = frozenset(
-            place[index] for index in scoped.restarting_completion if index in place
-        )
-        return replace(
-            scoped, scopes=fewer.scopes, detail=fewer, restarting_completion=restarting_completion
-        )
 
     @contextmanager
     def _clients(self) -> Iterator[ClusterClients]:
@@ -118,11 +85,6 @@ class KafkaScopeReader:
                 yield clients
         except KafkaOperationError as problem:
             raise UserError(str(problem)) from None
-
-
-def _covers_log_start(scope: UnitScope) -> bool:
-    """Whether the sources have no records older than the window."""
-    return all(each.read_from == each.log_start for flow in scope.flows for each in flow.partitions)
 
 
 def read_scopes(
@@ -135,7 +97,7 @@ def read_scopes(
     max_pending: int | None = None,
     clock: Callable[[], float] = time.time,
     on_progress: Callable[[str], None] = lambda _line: None,
-) -> KafkaScopes:
+) -> RunScope:
     """The scopes of *flows* (labels; empty: all) and *topics* (empty: all) in *window*.
 
     Topics are named as on the source or the target. *max_pending* (ms) overrides that of the flows.
@@ -170,7 +132,7 @@ def read_scopes(
         else:
             made.append((read.unit, scope, assembled.copies))
     scopes = tuple(replace(scope, index=index) for index, (_u, scope, _c) in enumerate(made))
-    return KafkaScopes(
+    return RunScope(
         scopes=scopes,
         not_audited=tuple(not_audited),
         polls=collect_arrival_polls(scopes, survey.timelines, survey.arrivals),

@@ -13,7 +13,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import groupby
 from typing import Final
@@ -24,12 +24,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from mm2slo_audit.engine.judgement import judge
 from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA, side_code
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_assembly import (
     CopyKey,
     CopyMap,
-    KafkaScopes,
+    RunScope,
     Starts,
     apply_log_starts,
     partitions_of,
@@ -48,14 +49,17 @@ from mm2slo_audit.spark.spark_errors import (
     explain_read_error,
     extract_root_cause,
     find_spark_problem,
+    one_line_errors,
 )
 from mm2slo_core.audit.audit_scope import ArrivalPoll, NotAudited, UnitScope, Window
 from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.config.config_model import Config, unapplied_client_settings
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_store.audit_rows import RunDirectory
 
 logger = logging.getLogger(__name__)
 
@@ -71,22 +75,25 @@ class LandedFrames:
 
     records: DataFrame
     polls: DataFrame
-    kafka_scopes: KafkaScopes
-    """Scopes that could be read, with the offsets actually read; indexes do not change."""
-    failed: Mapping[int, NotAudited]
-    """Reasons by index of the unit."""
-    folders: Mapping[int, str]
-    """By index of the unit; units may share a folder."""
-    rows: int
-    offsets: int
+    scopes: tuple[UnitScope, ...]
+    """Those that could be read, with the offsets actually read; indexes do not change."""
+    failed: tuple[NotAudited, ...] = ()
+    directories: Mapping[int, RunDirectory] = field(default_factory=dict)
+    rows: int = 0
+    offsets: int = 0
     """Offsets read on both sides; an upper bound of the records."""
-    bytes_read: int
+    bytes_read: int = 0
     """Of keys and values on both sides; if not all records were landed, estimated from them."""
+
+    def judge(self, scopes: Sequence[UnitScope], sample: Sample) -> Sequence[UnitOutcome]:
+        """See `LandedRecords.judge`."""
+        with one_line_errors("judging"):
+            return judge(self.records.sparkSession, self.records, self.polls, scopes, sample)
 
 
 def land_records(
     spark: SparkSession,
-    kafka_scopes: KafkaScopes,
+    scoped: RunScope,
     config: Config,
     sample: Sample,
     directory: str,
@@ -96,7 +103,7 @@ def land_records(
     clients: Mapping[str, ClusterClient] | None = None,
     on_read: Callable[[int], None] = lambda _read: None,
 ) -> LandedFrames:
-    """Read *kafka_scopes* and land the records of *sample* under *directory* (see `run_folders`).
+    """Read *scoped* and land the records of *sample* under *directory* (see `run_folders`).
 
     *run* and *window* name the folder of this run (None: the window of the scopes); an existing one
     is replaced. *clients* read log starts if retention deletes records during the read; None: opens
@@ -106,10 +113,10 @@ def land_records(
     """
     for sentence in unapplied_client_settings(config):
         logger.warning("%s", sentence)
-    landing = _Landing(spark, kafka_scopes, config, sample, ScanProgress(on_read))
+    landing = _Landing(spark, scoped, config, sample, ScanProgress(on_read))
     landing.clients = clients
-    folders: dict[int, str] = {}
-    for name, scopes in group_by_flows(kafka_scopes.scopes).items():
+    directories: dict[int, RunDirectory] = {}
+    for name, scopes in group_by_flows(scoped.scopes).items():
         folder = run_folder(directory, name, window or scopes[0].window, run)
         delete_folder(spark, folder)
         make_folder(spark, folder)
@@ -122,21 +129,18 @@ def land_records(
         units = tuple(describe_scope(scope) for scope in landed)
         manifest = RunManifest(run, rows, offsets, sample.rate, sample.salt, units)
         write_manifest(spark, folder, manifest)
-        folders |= {scope.index: folder for scope in landed}
+        directory_read = RunDirectory(folder, rows=rows)
+        directories |= {scope.index: directory_read for scope in landed}
     records = empty_records(spark)
-    if folders:
-        paths = [f"{each}/records" for each in dict.fromkeys(folders.values())]
+    if directories:
+        paths = [f"{each.path}/records" for each in dict.fromkeys(directories.values())]
         records = spark.read.schema(RECORD_SCHEMA).parquet(*paths)
     return LandedFrames(
         records=records,
-        polls=poll_frame(spark, kafka_scopes.polls),
-        kafka_scopes=replace(
-            kafka_scopes,
-            scopes=tuple(sorted(landing.scopes, key=lambda scope: scope.index)),
-            not_audited=(*kafka_scopes.not_audited, *landing.failed.values()),
-        ),
-        failed=landing.failed,
-        folders=folders,
+        polls=poll_frame(spark, scoped.polls),
+        scopes=tuple(sorted(landing.scopes, key=lambda scope: scope.index)),
+        failed=tuple(landing.failed),
+        directories=directories,
         rows=landing.rows,
         offsets=landing.offsets,
         bytes_read=landing.bytes_read,
@@ -149,17 +153,17 @@ class _Landing:
     def __init__(
         self,
         spark: SparkSession,
-        kafka_scopes: KafkaScopes,
+        scoped: RunScope,
         config: Config,
         sample: Sample,
         progress: ScanProgress,
     ) -> None:
         self._spark = spark
-        self._scoping = kafka_scopes
+        self._scoped = scoped
         self._config = config
         self._sample = sample
         self._progress = progress
-        flows = {each.flow for scope in kafka_scopes.scopes for each in scope.flows}
+        flows = {each.flow for scope in scoped.scopes for each in scope.flows}
         used = {alias for flow in flows for alias in (flow.source, flow.target)}
         self._kafka = {alias: connector_options(config.clusters[alias]) for alias in used}
         self._jobs = 0
@@ -169,7 +173,7 @@ class _Landing:
         """Offsets read so far."""
         self.bytes_read = 0
         self.scopes: list[UnitScope] = []
-        self.failed: dict[int, NotAudited] = {}
+        self.failed: list[NotAudited] = []
         self.clients: Mapping[str, ClusterClient] | None = None
 
     def land(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
@@ -187,7 +191,10 @@ class _Landing:
                 )
                 half = len(scopes) // 2
                 return [*self.land(scopes[:half], path), *self.land(scopes[half:], path)]
-            self.failed[scopes[0].index] = explain_read_error(scopes[0].target_topic, message)
+            (scope,) = scopes
+            flows = tuple(each.flow for each in scope.flows)
+            reason = explain_read_error(scope.target_topic, message)
+            self.failed.append(replace(reason, flows=flows))
             return []
         self.scopes += landed
         return landed
@@ -214,13 +221,13 @@ class _Landing:
             with (
                 nullcontext(self.clients) if self.clients else open_clients(self._config) as clients
             ):
-                return refresh_log_starts(scopes, self._scoping.copies, clients)
+                return refresh_log_starts(scopes, self._scoped.copies, clients)
         except KafkaOperationError as problem:
             logger.warning("cannot read log starts: %s", problem)
             return None
 
     def _write(self, scopes: Sequence[UnitScope], path: str) -> None:
-        planned = tuple(plan_scans(scopes, self._scoping.isolations))
+        planned = tuple(plan_scans(scopes, self._scoped.isolations))
         offsets = sum(each.offsets for each in planned)
         frames = [
             read_records(self._spark, each, self._sample, self._kafka[each.cluster])

@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from mm2slo_audit.audit_ports import AuditEngineError, LandedRecords, RunScope
+from mm2slo_audit.audit_ports import AuditEngineError, LandedRecords
+from mm2slo_audit.scope.scope_assembly import RunScope
 from mm2slo_audit.spark.run_folders import (
     absolute_url,
     delete_landed_run,
     delete_run_folder,
-    read_manifest,
 )
-from mm2slo_audit.spark.spark_errors import describe_spark_error, spark_exceptions
+from mm2slo_audit.spark.spark_errors import one_line_errors, spark_exceptions
 from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_audit.spark.spark_session import spark_session
-from mm2slo_core.audit.audit_scope import UnitScope, Window
+from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_kafka.kafka_errors import call_in_background
-from mm2slo_store.audit_rows import RunDirectory
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -105,7 +103,7 @@ class SparkEngine:
     def __init__(self, spark: SparkSession, config: Config, directory: str) -> None:
         self._spark = spark
         self._config = config
-        with _one_line_errors(f"finding {directory}"):
+        with one_line_errors(f"finding {directory}"):
             self._directory = absolute_url(spark, directory)
 
     @property
@@ -113,28 +111,28 @@ class SparkEngine:
         """Whether the session responds."""
         context = self._spark.sparkContext._jsc
         try:
-            with _one_line_errors("asking Spark"):
+            with one_line_errors("asking Spark"):
                 return context is not None and not context.sc().isStopped()
         except AuditEngineError:
             return False
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """See `Engine.versions`."""
+        """See `AuditEngine.versions`."""
         return {"mm2slo": version("mm2slo"), "spark": self._spark.version}
 
     def land(
         self, scoped: RunScope, sample: Sample, run_id: str, on_read: Callable[[int], None]
     ) -> LandedRecords:
-        """See `Engine.land`."""
+        """See `AuditEngine.land`."""
         from mm2slo_audit.spark.landed_records import land_records
 
-        with _one_line_errors("reading"):
-            found = call_spark(
+        with one_line_errors("reading"):
+            return call_spark(
                 self._spark,
                 lambda: land_records(
                     self._spark,
-                    scoped.detail,
+                    scoped,
                     self._config,
                     sample,
                     self._directory,
@@ -143,57 +141,17 @@ class SparkEngine:
                     on_read=on_read,
                 ),
             )
-            rows = {
-                folder: read_manifest(self._spark, folder).rows
-                for folder in dict.fromkeys(found.folders.values())
-            }
-        read = {each.index: each for each in found.kafka_scopes.scopes}
-        flows = {scope.index: tuple(each.flow for each in scope.flows) for scope in scoped.scopes}
-        return LandedRecords(
-            scopes=tuple(read[each.index] for each in scoped.scopes if each.index in read),
-            data=found,
-            failed=tuple(replace(each, flows=flows[index]) for index, each in found.failed.items()),
-            directories={
-                index: (RunDirectory(folder, rows=rows[folder]),)
-                for index, folder in found.folders.items()
-            },
-            bytes_read=found.bytes_read,
-        )
-
-    def judge(
-        self, landed: LandedRecords, scopes: Sequence[UnitScope], sample: Sample
-    ) -> Sequence[UnitOutcome]:
-        """See `Engine.judge`."""
-        from mm2slo_audit.engine.judgement import judge
-
-        found = landed.data
-        read = {each.index: each for each in found.kafka_scopes.scopes}
-        judged = [replace(read[each.index], earlier=each.earlier) for each in scopes]
-        with _one_line_errors("judging"):
-            outcomes = judge(self._spark, found.records, found.polls, judged, sample)
-        return [
-            replace(outcome, scope=scope) for scope, outcome in zip(scopes, outcomes, strict=True)
-        ]
 
     def discard(self, run_id: str, window: Window) -> None:
-        """See `Engine.discard`."""
-        with _one_line_errors(f"deleting records of {run_id}"):
+        """See `AuditEngine.discard`."""
+        with one_line_errors(f"deleting records of {run_id}"):
             delete_landed_run(self._spark, self._directory, run_id, window)
 
     def delete(self, paths: Collection[str]) -> None:
-        """See `Engine.delete`."""
+        """See `AuditEngine.delete`."""
         for path in paths:
-            with _one_line_errors(f"deleting {path}"):
+            with one_line_errors(f"deleting {path}"):
                 delete_run_folder(self._spark, path)
-
-
-@contextmanager
-def _one_line_errors(what: str) -> Iterator[None]:
-    """Turn exceptions of Spark and its JVM into one sentence."""
-    try:
-        yield
-    except spark_exceptions() as error:
-        raise AuditEngineError(f"{what} failed: {describe_spark_error(error)}") from None
 
 
 _END_SECONDS: Final = 30.0

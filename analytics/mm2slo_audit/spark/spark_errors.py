@@ -1,9 +1,11 @@
 """Exceptions of Spark and its JVM, failed starts and failed reads, each as one sentence."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
+from mm2slo_audit.audit_ports import AuditEngineError
 from mm2slo_audit.spark.spark_properties import PACKAGES, TESTED_LINES, air_gap_advice
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.user_errors import UserError
@@ -39,6 +41,15 @@ def spark_exceptions() -> tuple[type[Exception], ...]:
     from pyspark.errors import PySparkException
 
     return (PySparkException, Py4JError, ConnectionError, EOFError)
+
+
+@contextmanager
+def one_line_errors(action: str) -> Iterator[None]:
+    """Raise exceptions of Spark and its JVM as AuditEngineError of one sentence."""
+    try:
+        yield
+    except spark_exceptions() as error:
+        raise AuditEngineError(f"{action} failed: {describe_spark_error(error)}") from None
 
 
 def describe_spark_error(error: Exception) -> str:

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 from fastapi import Request, Response
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from mm2slo_report.rendering.report_models import ResponseModel
 
@@ -32,7 +32,7 @@ class ResponseBody:
     headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def json(cls, answer: ResponseModel) -> ResponseBody:
+    def json(cls, answer: BaseModel) -> ResponseBody:
         return cls(answer.model_dump_json(by_alias=True).encode(), JSON)
 
     @classmethod

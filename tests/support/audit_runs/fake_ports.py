@@ -11,8 +11,9 @@ from pathlib import Path
 from generated_units import Generated
 from reference_audit import judge
 
-from mm2slo_audit.audit_ports import AuditEngineError, AuditPorts, LandedRecords, RunScope
+from mm2slo_audit.audit_ports import AuditEngineError, AuditPorts
 from mm2slo_audit.run_progress import RunStage
+from mm2slo_audit.scope.scope_assembly import Isolations, RunScope
 from mm2slo_core.audit.audit_scope import (
     AuditRecord,
     NotAudited,
@@ -74,22 +75,23 @@ class GeneratedScopes:
         if self.error is not None:
             raise self.error
         wanted = {flow.flow for flow in flows}
+        found = [
+            unit.scope
+            for unit in self.units
+            if unit.scope.flows[0].flow in wanted
+            and (
+                not topics
+                or {unit.scope.flows[0].source_topic, unit.scope.target_topic} & set(topics)
+            )
+        ]
         return RunScope(
-            tuple(
-                replace(unit.scope, index=number, window=window)
-                for number, unit in enumerate(self.units)
-                if unit.scope.flows[0].flow in wanted
-                and (
-                    not topics
-                    or {unit.scope.flows[0].source_topic, unit.scope.target_topic} & set(topics)
-                )
+            scopes=tuple(
+                replace(scope, index=number, window=window) for number, scope in enumerate(found)
             ),
-            self.unscoped,
+            not_audited=self.unscoped,
+            isolations=(Isolations((), "read_uncommitted"),) * len(found),
+            copies=({},) * len(found),
         )
-
-    def without(self, scoped: RunScope, indexes: Collection[int]) -> RunScope:
-        kept = tuple(scope for scope in scoped.scopes if scope.index not in indexes)
-        return replace(scoped, scopes=kept)
 
 
 @dataclass
@@ -98,10 +100,10 @@ class ReferenceEngine:
 
     units: tuple[Generated, ...]
     folder: Path
-    unreadable: Mapping[int, str] = field(default_factory=dict)
-    """Units that cannot be read, with reasons."""
-    broken: frozenset[int] = frozenset()
-    """Units that cannot be judged."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Target topics that cannot be read, with reasons."""
+    broken: frozenset[str] = frozenset()
+    """Target topics that cannot be judged."""
     on_land: Callable[[], None] = lambda: None
     requested_records: list[int] = field(default_factory=list)
     """Expected number of records of each run."""
@@ -119,50 +121,31 @@ class ReferenceEngine:
 
     def land(
         self, scoped: RunScope, sample: Sample, run_id: str, on_read: Callable[[int], None]
-    ) -> LandedRecords:
+    ) -> ReferenceLanding:
         folder = self.folder / run_id
         folder.mkdir(parents=True)
         (folder / "manifest.json").write_text(json.dumps({"rate": sample.rate}))
         self.on_land()
-        readable = [scope for scope in scoped.scopes if scope.index not in self.unreadable]
-        read = sum(len(self.units[scope.index].records) for scope in readable)
-        on_read(read)
-        return LandedRecords(
-            scopes=tuple(readable),
-            failed=tuple(
-                NotAudited(
-                    scope.target_topic,
-                    NotAuditedReason.FAILED,
-                    self.unreadable[scope.index],
-                    tuple(flow.flow for flow in scope.flows),
+        read, failed = [], []
+        for scope in scoped.scopes:
+            reason = self.unreadable.get(scope.target_topic)
+            if reason is None:
+                read.append(scope)
+            else:
+                flows = tuple(each.flow for each in scope.flows)
+                failed.append(
+                    NotAudited(scope.target_topic, NotAuditedReason.FAILED, reason, flows)
                 )
-                for scope in scoped.scopes
-                if scope.index in self.unreadable
-            ),
-            bytes_read=12_345_678,
-            directories={
-                scope.index: (RunDirectory(str(folder), rows=read),) for scope in readable
-            },
+        records = sum(len(self.unit_of(scope).records) for scope in read)
+        on_read(records)
+        directory = RunDirectory(str(folder), rows=records)
+        return ReferenceLanding(
+            self, tuple(read), tuple(failed), {scope.index: directory for scope in read}
         )
 
-    def judge(
-        self, landed: LandedRecords, scopes: Sequence[UnitScope], sample: Sample
-    ) -> list[UnitOutcome]:
-        assert {each.index for each in scopes} <= {each.index for each in landed.scopes}
-        if any(scope.index in self.broken for scope in scopes):
-            raise AuditEngineError("the records of the topic cannot be judged: the disk is full")
-        return [
-            judge(
-                [
-                    replace(each, topic=scope.index)
-                    for each in _sampled(self.units[scope.index].records, sample)
-                ],
-                [replace(each, topic=scope.index) for each in self.units[scope.index].polls],
-                scope,
-                sample,
-            )
-            for scope in scopes
-        ]
+    def unit_of(self, scope: UnitScope) -> Generated:
+        (found,) = (unit for unit in self.units if unit.scope.target_topic == scope.target_topic)
+        return found
 
     def discard(self, run_id: str, window: Window) -> None:
         assert window.start < window.end
@@ -171,6 +154,34 @@ class ReferenceEngine:
     def delete(self, paths: Collection[str]) -> None:
         for path in paths:
             shutil.rmtree(path)
+
+
+@dataclass
+class ReferenceLanding:
+    """Records of the engine's units, judged by the plain-Python reference."""
+
+    engine: ReferenceEngine
+    scopes: tuple[UnitScope, ...]
+    failed: tuple[NotAudited, ...]
+    directories: Mapping[int, RunDirectory]
+    bytes_read: int = 12_345_678
+
+    def judge(self, scopes: Sequence[UnitScope], sample: Sample) -> list[UnitOutcome]:
+        assert {each.index for each in scopes} <= {each.index for each in self.scopes}
+        if any(scope.target_topic in self.engine.broken for scope in scopes):
+            raise AuditEngineError("the records of the topic cannot be judged: the disk is full")
+        return [
+            judge(
+                [
+                    replace(each, topic=scope.index)
+                    for each in _sampled(self.engine.unit_of(scope).records, sample)
+                ],
+                [replace(each, topic=scope.index) for each in self.engine.unit_of(scope).polls],
+                scope,
+                sample,
+            )
+            for scope in scopes
+        ]
 
 
 def _sampled(records: Sequence[AuditRecord], sample: Sample) -> list[AuditRecord]:

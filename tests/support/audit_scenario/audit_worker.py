@@ -51,7 +51,7 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
     stages = _Stages()
     config, sample = load_config(request.config), Sample(request.sample)
     with open_clients(config) as clients:
-        kafka_scopes = read_scopes(
+        scoped = read_scopes(
             config,
             request.flows,
             request.topics,
@@ -60,21 +60,19 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
             max_pending=request.max_pending,
         )
         stages.ended("scopes")
-        landed = land_records(
-            spark, kafka_scopes, config, sample, directory, run="test", clients=clients
-        )
+        landed = land_records(spark, scoped, config, sample, directory, run="test", clients=clients)
         stages.ended("landing")
     judged = _judge(spark, landed, request, sample, lambda scope: scope)
     stages.ended("judging")
     unstamped = _judge(spark, landed, request, sample, _unstamped)
     stages.ended("unstamped")
-    not_audited = landed.kafka_scopes.not_audited
+    not_audited = (*scoped.not_audited, *landed.failed)
     return AuditResult(
         outcomes=_by_topic(judged),
         not_audited=not_audited,
         conclusion=conclude(judged, not_audited, sample=sample),
         seconds=stages.seconds,
-        notes=kafka_scopes.notes,
+        notes=scoped.notes,
         unstamped=_by_topic(unstamped),
     )
 
@@ -86,7 +84,7 @@ def _judge(
     sample: Sample,
     seen: Callable[[UnitScope], UnitScope | None],
 ) -> list[UnitOutcome]:
-    scopes = [chosen for each in landed.kafka_scopes.scopes if (chosen := seen(each)) is not None]
+    scopes = [chosen for each in landed.scopes if (chosen := seen(each)) is not None]
     return judge(
         spark, landed.records, landed.polls, scopes, sample, evidence_cap=request.evidence_cap
     )

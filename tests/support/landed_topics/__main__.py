@@ -24,9 +24,9 @@ def main() -> None:
     progress: list[int] = []
     options = SparkOptions(master="local[2]", driver_memory="1g")
     with spark_session(options) as spark, open_clients(config) as clients:
-        kafka_scopes = read_scopes(config, [flow], topics, Window(int(start), int(end)), clients)
+        scoped = read_scopes(config, [flow], topics, Window(int(start), int(end)), clients)
         landed = land_records(
-            spark, kafka_scopes, config, Sample(float(sample)), directory,
+            spark, scoped, config, Sample(float(sample)), directory,
             run="r1", clients=clients, on_read=progress.append,
         )  # fmt: skip
         grouped = landed.records.groupBy("topic", "side", "partition", "ts", "fp")
@@ -36,19 +36,21 @@ def main() -> None:
             F.sum(F.when(F.col("side") == 0, 1).otherwise(-1)).alias("balance")
         )
         unbalanced = both.where("balance <> 0").count()
-        manifests = [read_manifest(spark, each) for each in dict.fromkeys(landed.folders.values())]
+        folders = list(dict.fromkeys(each.path for each in landed.directories.values()))
+        manifests = [read_manifest(spark, each) for each in folders]
     answer = {
         "rows": landed.rows,
         "offsets": landed.offsets,
         "sides": [list(row) for row in sums],
         "unbalanced": unbalanced,
-        "failed": {str(index): each.detail for index, each in landed.failed.items()},
-        "not_audited": [each.reason for each in kafka_scopes.not_audited],
+        "failed": {each.target_topic: each.detail for each in landed.failed},
+        "not_audited": [each.reason for each in scoped.not_audited],
         "folders": sorted(
-            Path(each).relative_to(directory).as_posix() for each in landed.folders.values()
+            Path(each.path).relative_to(directory).as_posix()
+            for each in landed.directories.values()
         ),
         "manifests": [[each.run, each.rows, each.offsets] for each in manifests],
-        "progress": [progress[-1], kafka_scopes.planned],
+        "progress": [progress[-1], scoped.planned],
     }
     print(json.dumps(answer))
 

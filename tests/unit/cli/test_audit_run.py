@@ -14,10 +14,11 @@ from audit_runs import CONFIG, ports_for
 from audit_runs.endless_run import UNIT
 from store_specs import stored_directories
 
-from mm2slo_audit.audit_options import AuditOptions, TimeSpan, format_utc
+from mm2slo_audit.audit_options import AuditOptions, TimeSpan
 from mm2slo_audit.audit_run import audit
 from mm2slo_cli.audit import AuditOutput
 from mm2slo_core.topology import Flow
+from mm2slo_store.audit_document import format_utc
 from mm2slo_store.audit_rows import RunState
 from mm2slo_store.store import Store
 
@@ -121,7 +122,7 @@ def test_audit_killed_keeps_stored_results_and_next_run_cleans_up(
         assert report.exit_code == 0
         (dead,) = store.runs(state=RunState.FAILED)
         assert dead.header.id == started.header.id
-        assert runs(folder) == {report.run_id}
+        assert runs(folder) == {report.header.id}
         assert len(store.units()) == 1
 
 
@@ -134,7 +135,7 @@ def test_follow_without_terminal_logs_one_line_per_run(
         AuditOutput(None, 600.0).publish(report)
     assert capsys.readouterr().out == ""
     (logged,) = caplog.records
-    assert (logged.levelname, logged.__dict__["run_id"]) == ("INFO", report.run_id)
+    assert (logged.levelname, logged.__dict__["run_id"]) == ("INFO", report.header.id)
     assert logged.getMessage() == f"verdict: {report.conclusion.line}"
     AuditOutput(None, None).publish(report)
     assert capsys.readouterr().out.splitlines()[-1] == f"verdict: {report.conclusion.line}"

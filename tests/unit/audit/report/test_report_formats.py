@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,6 +21,7 @@ from mm2slo_audit.audit_run import audit, compute_stated_bounds
 from mm2slo_audit.report import terminal_report
 from mm2slo_audit.report.audit_html import render_html
 from mm2slo_audit.report.report_file import (
+    AuditReport,
     build_json_document,
     check_report_path,
     render_json,
@@ -42,6 +44,7 @@ from mm2slo_core.audit.unit_outcome import (
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.audit_document import AuditDetail, AuditedTopic
 from mm2slo_store.store import Store
 
 EVIL = "us.<script>alert('x')</script>&[red]|"
@@ -52,7 +55,10 @@ FAULTS = Faults(
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
+def judged_run(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Store, RunReport]]:
+    """The store with one run, and its report."""
     folder = tmp_path_factory.mktemp("report")
     unit = generate(3, partitions=2, size=600, faults=FAULTS)
     unit = replace(unit, scope=replace(unit.scope, target_topic=EVIL))
@@ -63,9 +69,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
             AuditOptions(span=TimeSpan(start=window.start, end=window.end)),
             ports_for(store, folder / "runs", unit),
         )
+        yield store, found
+
+
+@pytest.fixture(scope="module")
+def report(judged_run: tuple[Store, RunReport]) -> RunReport:
     reason, flows = NotAuditedReason.TARGET_MISSING, (Flow("us", "eu"),)
     missing = NotAudited("us.gone", reason, "us.gone does not exist on eu", flows)
-    return replace(found, not_audited=(missing,))
+    return replace(judged_run[1], not_audited=(missing,))
 
 
 def printed(report: RunReport, width: int = 80) -> list[str]:
@@ -219,27 +230,49 @@ def test_markdown_report_escapes_topic_names(report: RunReport) -> None:
 def test_json_report_has_documented_fields(report: RunReport) -> None:
     found = json.loads(render_json(report))
     assert found == build_json_document(report)
-    assert list(found) == ["version", "run", "verdict", "flows", "topics", "not_audited"]
+    assert AuditReport.model_validate_json(render_json(report)).model_dump(mode="json") == found
     assert found["version"] == 1
-    assert found["run"]["sample"] == {"rate": 1.0, "salt": 0, "census": True}
-    assert found["run"]["bytes_read"] == 12_345_678
-    assert found["verdict"]["exit_code"] == 1
-    (topic,) = found["topics"]
+    assert (found["sampled_ratio"], found["salt"]) == (1.0, 0)
+    assert found["bytes_read"] == 12_345_678
+    assert (found["state"], found["exit_code"], found["result"]) == ("finished", 1, "faults")
+    assert found["verdict"] == report.conclusion.line
+    topic, missing = found["topics"]
     assert topic["counts"]["lost"] == 10
     assert topic["counts"]["matched"] == report.units[0].outcome.counts[Verdict.MATCHED]
     assert topic["faults"] == sum(
         topic["counts"][name]
         for name in ("overdue", "lost", "expired-unreplicated", "moved", "altered")
     )
-    p99 = topic["end_to_end_latency"]["p99_ms"]
+    p99 = topic["end_to_end_latency_seconds"]["p99"]
     assert p99["lower"] <= p99["upper"]
-    lost = [each for each in topic["evidence"] if each["verdict"] == "lost"]
+    lost = [each for each in found["evidence"] if each["verdict"] == "lost"]
     assert len(lost) == 10
     assert all(re.fullmatch("[0-9a-f]{16}", each["fingerprint"]) for each in lost)
-    (flow,) = found["flows"]
-    assert flow["flow"] == "us->eu"
+    assert {each["topic"] for each in lost} == {EVIL}
+    (flow,) = found["flow_figures"]
+    assert found["flows"] == [flow["flow"]] == ["us->eu"]
     assert flow["counts"]["lost"] == 10
-    assert found["not_audited"][0]["reason"] == "target_missing"
+    assert (missing["topic"], missing["cluster"]) == ("us.gone", "eu")
+    assert missing["not_audited"] == {
+        "reason": "target_missing",
+        "detail": "us.gone does not exist on eu",
+    }
+
+
+def test_json_report_has_fields_of_the_report_service(
+    judged_run: tuple[Store, RunReport],
+) -> None:
+    """With the same values: of a census only percentiles differ, which the service widens."""
+    store, report = judged_run
+    (run,) = store.runs()
+    topics = [AuditedTopic.of(each, lambda _flow: True) for each in store.units()]
+    served = AuditDetail.of(run, topics=topics).model_dump(mode="json")
+    written = build_json_document(report)
+    percentiles = "end_to_end_latency_seconds"
+    for theirs, ours in zip(served.pop("topics"), written["topics"], strict=True):
+        assert theirs.pop(percentiles).keys() == ours[percentiles].keys()
+        assert theirs.items() <= ours.items()
+    assert served.items() <= written.items()
 
 
 def test_json_report_throughput_counts_all_source_records(report: RunReport) -> None:
@@ -252,7 +285,7 @@ def test_json_report_throughput_counts_all_source_records(report: RunReport) -> 
         if each.side is Side.SOURCE and window.contains(each.timestamp)
     ]
     seconds = (window.end - window.start) / 1000
-    (topic,) = build_json_document(report)["topics"]
+    topic, _missing = build_json_document(report)["topics"]
     assert topic["counts"]["unauditable"] > 0
     assert topic["records_per_second"] * seconds == pytest.approx(len(sent))
     assert topic["bytes_per_second"] * seconds == pytest.approx(sum(each.size for each in sent))
@@ -268,8 +301,8 @@ def only_on_target(report: RunReport, **changes: Any) -> RunReport:
 
 def test_flow_rows_include_records_only_on_target(report: RunReport) -> None:
     found = build_json_document(only_on_target(report))
-    assert [each["counts"] for each in found["flows"]] == [found["topics"][0]["counts"]]
-    assert found["flows"][0]["counts"]["unauditable"] >= 1_500
+    assert [each["counts"] for each in found["flow_figures"]] == [found["topics"][0]["counts"]]
+    assert found["flow_figures"][0]["counts"]["unauditable"] >= 1_500
 
 
 def test_records_only_on_target_of_shared_topic_have_own_row(report: RunReport) -> None:
@@ -278,9 +311,9 @@ def test_records_only_on_target_of_shared_topic_have_own_row(report: RunReport) 
     second = replace(flows[0], flow=Flow("ap", "eu"))
     scope = replace(unit.outcome.scope, flows=(*flows, second))
     found = build_json_document(only_on_target(report, scope=scope))
-    assert [each["flow"] for each in found["flows"]] == ["us->eu", "us->eu+ap->eu"]
+    assert [each["flow"] for each in found["flow_figures"]] == ["us->eu", "us->eu+ap->eu"]
     for name, total in found["topics"][0]["counts"].items():
-        assert sum(each["counts"][name] for each in found["flows"]) == total
+        assert sum(each["counts"][name] for each in found["flow_figures"]) == total
 
 
 def test_formats_show_same_counts_and_dash_where_order_is_not_judged(report: RunReport) -> None:
@@ -298,8 +331,8 @@ def test_formats_show_same_counts_and_dash_where_order_is_not_judged(report: Run
     page = _Reader()
     page.feed(render_html(shown))
     terminal = "\n".join(printed(shown, 250))
-    documents = build_json_document(shown)["topics"]
-    assert documents[1]["counts"]["out-of-order"] is None
+    documents = build_json_document(replace(shown, not_audited=()))["topics"]
+    assert [each["order_judged"] for each in documents] == [True, False]
     for row, document in zip(rows, documents, strict=True):
         assert row["Matched"] == f"{document['counts']['matched']:,}"
         assert row["Late"] == "100"
@@ -322,7 +355,7 @@ def test_reports_show_duplicated(report: RunReport) -> None:
     conclusion = conclude([outcome], ())
     shown = replace(report, conclusion=conclusion, units=(replace(unit, outcome=outcome),))
     assert "DUPLICATED" in render_html(shown)
-    assert build_json_document(shown)["verdict"]["result"] == "duplicated"
+    assert build_json_document(shown)["result"] == "duplicated"
     assert shown.exit_code == 0
 
 
@@ -332,9 +365,9 @@ def test_reports_of_sample_show_its_rate(report: RunReport) -> None:
     assert expected in "\n".join(printed(sampled, 200))
     assert expected in render_html(sampled)
     assert expected in render_markdown(sampled)
-    rate = build_json_document(sampled)["flows"][0]["records_per_second"]
+    rate = build_json_document(sampled)["flow_figures"][0]["records_per_second"]
     assert rate == pytest.approx(
-        100 * build_json_document(report)["flows"][0]["records_per_second"], rel=1e-3
+        100 * build_json_document(report)["flow_figures"][0]["records_per_second"], rel=1e-3
     )
 
 
@@ -358,23 +391,21 @@ def test_reports_show_rates_of_keys(report: RunReport) -> None:
         assert detected in text
     *table, _ = printed(shown)
     assert max(map(cell_len, table)) <= 80
-    (topic,) = build_json_document(shown)["topics"]
-    assert topic["affinity"] | {"broken_key_hashes": []} == {
-        "keys": 200,
-        "keys_split": 20,
-        "keys_disordered": 0,
-        "records_moved": 80,
+    topic, _missing = build_json_document(shown)["topics"]
+    assert topic["keys"] == {"seen": 200, "split": 20, "disordered": 0}
+    assert topic["key_records"] == {
         "source_records": 1_800,
         "target_records": 1_600,
-        "records_out_of_order": 0,
+        "moved": 80,
+        "out_of_order": 0,
         "broken_key_hashes": [],
     }
     (bound,) = [each for each in topic["bounds"] if each["sentence"].startswith(moved)]
     assert bound["name"] == "copies in another partition than their key"
-    assert 0.02 < bound["lower"] < 0.05 < bound["upper"] < 0.08
+    assert 0.02 < bound["lower_ratio"] < 0.05 < bound["upper_ratio"] < 0.08
     unordered = replace(sampled, outcome=replace(outcome, order_judged=False))
-    (topic,) = build_json_document(replace(shown, units=(unordered,)))["topics"]
-    assert topic["affinity"]["records_out_of_order"] is None
+    topic, _missing = build_json_document(replace(shown, units=(unordered,)))["topics"]
+    assert topic["key_records"]["out_of_order"] is None
 
 
 def test_reports_without_judged_units_show_reason(report: RunReport) -> None:
@@ -384,7 +415,7 @@ def test_reports_without_judged_units_show_reason(report: RunReport) -> None:
     assert verdict.startswith("verdict: nothing could be audited: 1 topic target_missing")
     assert "NOTHING AUDITED" in render_html(empty)
     assert render_markdown(empty).startswith("# Replication audit: NOTHING AUDITED")
-    assert build_json_document(empty)["verdict"]["complete_up_to"] is None
+    assert build_json_document(empty)["complete_up_to"] is None
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json", ".HTML"])

@@ -11,7 +11,7 @@ from generated_units import Faults, Generated, generate
 from reference_audit import judge
 from store_specs import stored_outcome
 
-from mm2slo_audit.audit_options import AuditOptions, TimeSpan, format_utc
+from mm2slo_audit.audit_options import AuditOptions, TimeSpan
 from mm2slo_audit.audit_ports import AuditEngineError, AuditPorts, RunReport
 from mm2slo_audit.audit_run import audit
 from mm2slo_audit.run_progress import RunStage
@@ -21,6 +21,7 @@ from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.audit_document import format_utc
 from mm2slo_store.audit_rows import AuditRun, Published, RunState
 from mm2slo_store.store import Store
 
@@ -74,13 +75,13 @@ def test_audit_census_finds_and_stores_true_verdicts(
     (unit,) = report.units
     assert unit.outcome.counts[Verdict.LOST] == faulty.counts[Verdict.LOST] == 10
     assert unit.outcome == judge(faulty.records, faulty.polls, faulty.scope, Sample(1.0))
-    stored = stored_outcome(store, report.run_id, 0)
+    stored = stored_outcome(store, report.header.id, 0)
     assert stored.counts == unit.outcome.counts
     (kept_run,) = store.runs()
     assert kept_run.state is RunState.FINISHED
     assert kept_run.exit_code == 1
     assert kept_run.verdict_line == report.conclusion.line
-    assert kept(tmp_path / "runs") == {report.run_id}
+    assert kept(tmp_path / "runs") == {report.header.id}
     _, engine, progress = fakes_of(ports)
     assert engine.requested_records == [len(faulty.records)]
     assert progress.stages == list(RunStage)
@@ -102,12 +103,12 @@ def test_audit_same_window_again_replaces_result(
     store: Store, tmp_path: Path, faulty: Generated
 ) -> None:
     first = run(faulty, ports_for(store, tmp_path / "runs", faulty))
-    evidence = [each.evidence for each in store.evidence(run_id=first.run_id)]
+    evidence = [each.evidence for each in store.evidence(run_id=first.header.id)]
     second = run(faulty, ports_for(store, tmp_path / "runs", faulty))
-    assert [each.header.id for each in store.runs()] == [second.run_id]
+    assert [each.header.id for each in store.runs()] == [second.header.id]
     assert len(store.units()) == 1
     assert [each.evidence for each in store.evidence()] == evidence
-    assert kept(tmp_path / "runs") == {second.run_id}
+    assert kept(tmp_path / "runs") == {second.header.id}
 
 
 def test_audit_lost_record_found_later_is_late(
@@ -156,7 +157,7 @@ def test_audit_killed_run_keeps_store_and_next_run_deletes_records(
 
     def kill() -> None:
         # A killed process leaves its folder and a run in state running, but no lease.
-        (folder,) = [each for each in (tmp_path / "runs").iterdir() if each.name != first.run_id]
+        (folder,) = [each for each in (tmp_path / "runs").iterdir() if each.name != first.header.id]
         folder.rename(left)
         raise Killed
 
@@ -167,7 +168,7 @@ def test_audit_killed_run_keeps_store_and_next_run_deletes_records(
     left.rename(tmp_path / "runs" / dead.header.id)
     assert (store.units(), store.evidence(), store.completion(US_EU, "us.clean")) == before
     third = run(clean, ports_for(store, tmp_path / "runs", clean))
-    assert kept(tmp_path / "runs") == {third.run_id}
+    assert kept(tmp_path / "runs") == {third.header.id}
 
 
 def test_audit_failed_run_stores_reason_and_deletes_records(
@@ -175,7 +176,7 @@ def test_audit_failed_run_stores_reason_and_deletes_records(
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean)
     _, engine, _ = fakes_of(ports)
-    engine.broken = frozenset({0})
+    engine.broken = frozenset({"us.clean"})
     with pytest.raises(AuditEngineError, match="the disk is full"):
         run(clean, ports)
     (failed,) = store.runs()
@@ -191,7 +192,7 @@ def test_audit_topic_that_cannot_be_judged_does_not_fail_others(
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean, faulty)
     _, engine, _ = fakes_of(ports)
-    engine.broken = frozenset({1})
+    engine.broken = frozenset({"us.generated"})
     report = run(clean, ports)
     assert [unit.outcome.scope.target_topic for unit in report.units] == ["us.clean"]
     (failed,) = report.not_audited
@@ -205,7 +206,7 @@ def test_audit_unreadable_topic_is_not_audited(
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean, faulty)
     _, engine, _ = fakes_of(ports)
-    engine.unreadable = {1: "the topic was deleted while it was read"}
+    engine.unreadable = {"us.generated": "the topic was deleted while it was read"}
     report = run(clean, ports)
     assert [each.target_topic for each in report.not_audited] == ["us.generated"]
     assert "1 topic not audited" in report.conclusion.line
@@ -346,14 +347,14 @@ def test_audit_incremental_run_ignores_expired_topic(
     scopes.unscoped = (gone,)
     clock.now += 60_000
     second = audit(CONFIG, AuditOptions(), ports)
-    assert second.window.start == first.units[0].outcome.oldest_open
+    assert second.header.window.start == first.units[0].outcome.oldest_open
     assert second.exit_code == 2
     assert "nothing could be audited: 1 topic expired" in second.conclusion.line
-    until = format_utc(second.window.start // 1000 * 1000)
+    until = format_utc(second.header.window.start // 1000 * 1000)
     assert second.conclusion.line.endswith(f"complete up to {until}")
     clock.now += 60_000
     third = audit(CONFIG, AuditOptions(), ports)
-    assert third.window.start == second.window.end
+    assert third.header.window.start == second.header.window.end
 
 
 def test_audit_incremental_run_ignores_deleted_topic(
@@ -365,16 +366,16 @@ def test_audit_incremental_run_ignores_deleted_topic(
     first = audit(CONFIG, AuditOptions(), ports)
     clock.now += 60_000
     second = audit(CONFIG, AuditOptions(), ports)
-    assert second.window.start == first.conclusion.complete_up_to
-    assert second.window.start < first.window.end
+    assert second.header.window.start == first.conclusion.complete_up_to
+    assert second.header.window.start < first.header.window.end
     scopes.units = (clean,)
     clock.now += 60_000
     third = audit(CONFIG, AuditOptions(), ports)
-    assert third.window.start == second.window.end
+    assert third.header.window.start == second.header.window.end
     # If the topic returns, everything not audited yet is audited.
     scopes.units = (clean, faulty)
     clock.now += 60_000
-    assert audit(CONFIG, AuditOptions(), ports).window.start == second.window.start
+    assert audit(CONFIG, AuditOptions(), ports).header.window.start == second.header.window.start
 
 
 def test_audit_incremental_run_of_one_topic_starts_where_it_was_complete(
@@ -384,11 +385,11 @@ def test_audit_incremental_run_of_one_topic_starts_where_it_was_complete(
     ports = ports_for(store, tmp_path / "runs", clean, faulty, clock=clock)
     first = audit(CONFIG, AuditOptions(), ports)
     assert first.conclusion.complete_up_to is not None
-    assert first.conclusion.complete_up_to < first.window.end
+    assert first.conclusion.complete_up_to < first.header.window.end
     clock.now += 60_000
     alone = audit(CONFIG, AuditOptions(topics=("us.clean",)), ports)
     assert [unit.outcome.scope.target_topic for unit in alone.units] == ["us.clean"]
-    assert alone.window.start == first.window.end
+    assert alone.header.window.start == first.header.window.end
 
 
 def test_audit_requested_window_expired_raises_error(

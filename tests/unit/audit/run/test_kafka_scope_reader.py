@@ -2,16 +2,14 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from audit_runs import CONFIG
 from fake_clusters import ListedCluster
 from small_audit_unit import scope
 
-from mm2slo_audit.audit_ports import RunScope
 from mm2slo_audit.scope import reachable_units, scope_reader
-from mm2slo_audit.scope.scope_assembly import Isolations, KafkaScopes
+from mm2slo_audit.scope.scope_assembly import Isolations, RunScope
 from mm2slo_audit.scope.scope_reader import KafkaScopeReader
 from mm2slo_core.audit.audit_scope import UnitScope
 from mm2slo_core.topology import Flow
@@ -30,19 +28,17 @@ def unit(index: int, log_starts: tuple[int, int], read_from: tuple[int, int]) ->
 
 
 @pytest.fixture
-def scoped(monkeypatch: pytest.MonkeyPatch) -> RunScope:
+def scoped() -> RunScope:
     scopes = (
         unit(0, (0, 5), (0, 6)),  # one of its partitions has an older record
         unit(1, (0, 5), (0, 5)),
         unit(2, (7, 0), (7, 0)),
     )
-    found = KafkaScopes(
+    return RunScope(
         scopes=scopes,
         isolations=(Isolations(("read_uncommitted",), "read_uncommitted"),) * 3,
         copies=({}, {}, {}),
     )
-    monkeypatch.setattr(scope_reader, "read_scopes", lambda *_args, **_more: found)
-    return KafkaScopeReader(CONFIG).read_scopes(CONFIG.flows, (), SimpleNamespace())  # type: ignore[arg-type]
 
 
 def test_list_topics_returns_topics_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,11 +63,11 @@ def test_list_topics_unreachable_cluster_raises_kafka_error(
         KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ())
 
 
-def test_read_scopes_without_older_records_restarts_completion(scoped: RunScope) -> None:
+def test_scopes_without_older_records_restart_completion(scoped: RunScope) -> None:
     assert scoped.restarting_completion == {1, 2}
 
 
 def test_without_scopes_renumbers_restarting_completion(scoped: RunScope) -> None:
-    fewer = KafkaScopeReader(CONFIG).without(scoped, {1})
+    fewer = scoped.without({1})
     assert [each.index for each in fewer.scopes] == [0, 1]
     assert fewer.restarting_completion == {1}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,9 +12,9 @@ from audit_runs import CONFIG
 from generated_units import Faults, generate
 from pyspark.errors import PySparkException
 
-from mm2slo_audit.audit_ports import AuditEngineError, LandedRecords, RunScope
+from mm2slo_audit.audit_ports import AuditEngineError
 from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA
-from mm2slo_audit.scope.scope_assembly import KafkaScopes
+from mm2slo_audit.scope.scope_assembly import RunScope
 from mm2slo_audit.spark import landed_records
 from mm2slo_audit.spark.run_folders import run_folder
 from mm2slo_audit.spark.spark_engine import SparkEngine, tune_for_records
@@ -73,16 +72,14 @@ def test_delete_removes_superseded_folders_by_stored_path(
 def test_judge_corrupt_parquet_file_raises_one_line_error(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    engine = SparkEngine(spark, CONFIG, str(tmp_path))
     unit = generate(1, partitions=1, size=400, faults=FEW)
     (tmp_path / "part-0.parquet").write_bytes(b"PAR1 this is no Parquet file PAR1")
     records = spark.read.schema(RECORD_SCHEMA).parquet(str(tmp_path / "part-0.parquet"))
     polls = spark.createDataFrame([], "topic int, flow int, side byte, partition int, end long,"
                                       " earliest long, latest long")  # fmt: skip
-    found = SimpleNamespace(records=records, polls=polls, kafka_scopes=KafkaScopes((unit.scope,)))
-    landed = LandedRecords((unit.scope,), found)
+    landed = landed_records.LandedFrames(records, polls, (unit.scope,))
     with pytest.raises(AuditEngineError) as raised:
-        engine.judge(landed, [unit.scope], Sample(1.0))
+        landed.judge([unit.scope], Sample(1.0))
     text = str(raised.value)
     assert text.startswith("judging failed: ")
     assert "part-0.parquet" in text
@@ -110,7 +107,7 @@ def test_land_names_unapplied_settings_and_fails_at_once_on_full_disk(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     scope = generate(1, partitions=1, size=400, faults=FEW).scope
-    scopes = KafkaScopes((scope, replace(scope, index=1)))
+    scoped = RunScope((scope, replace(scope, index=1)))
     attempts = []
 
     def fail(_landing: object, scopes: Sequence[UnitScope], _path: str) -> None:
@@ -123,9 +120,8 @@ def test_land_names_unapplied_settings_and_fails_at_once_on_full_disk(
     us = CONFIG.clusters["us"].model_copy(update={"client": {"ssl.crl.location": Secret("c.pem")}})
     config = CONFIG.model_copy(update={"clusters": {**CONFIG.clusters, "us": us}})
     engine = SparkEngine(spark, config, str(tmp_path))
-    run_scope = RunScope(scopes.scopes, (), scopes)
     with pytest.raises(AuditEngineError, match=r"^reading failed: no space left on the disk of"):
-        engine.land(run_scope, Sample(1.0), "run", lambda _read: None)
+        engine.land(scoped, Sample(1.0), "run", lambda _read: None)
     assert attempts == [2]
     assert caplog.messages == [
         "clusters.us.client: ssl.crl.location not applied by the audit, because Kafka's Java client"

@@ -2,9 +2,10 @@
 
 import pytest
 
-from mm2slo_audit.audit_options import TimeSpan, format_utc
+from mm2slo_audit.audit_options import TimeSpan
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.audit_document import format_utc
 
 NOW = 1_795_000_000_000
 HOUR = 3_600_000
