@@ -1,12 +1,10 @@
 """Options of a run, their hash, and the window that a requested time span becomes (pure)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Self
 
 from mm2slo_core.audit.audit_conclusion import DuplicateLimit
 from mm2slo_core.audit.audit_scope import Window
@@ -32,7 +30,7 @@ class TimeSpan:
         return self.since_ms is None and self.start is None
 
     @classmethod
-    def parse(cls, since: str | None, start: str | None, end: str | None) -> TimeSpan:
+    def parse(cls, since: str | None, start: str | None, end: str | None) -> Self:
         """Parse `--since`, `--from` and `--to`. Raises UserError for invalid values."""
         if since is not None and (start is not None or end is not None):
             raise UserError("--since cannot be combined with --from or --to")

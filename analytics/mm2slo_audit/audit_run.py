@@ -119,7 +119,7 @@ def audit(config: Config, options: AuditOptions, ports: AuditPorts) -> RunReport
             _publish(report, header, (), ports)
             return report
         ports.progress.stage(RunStage.STARTING)
-        engine = ports.engine.get(_offsets(scoped.scopes))
+        engine = ports.engine.get(scoped.planned)
         header = replace(header, versions=engine.versions)
         return _run_announced(header, scoped, engine, options, ports)
 
@@ -138,8 +138,8 @@ def _run_announced(
     for dead in ports.store.runs(state=RunState.FAILED, limit=_MAX_FAILED_RUNS):
         engine.discard(dead.header.id, dead.header.window)
     try:
-        ports.progress.stage(RunStage.READING, _format_topic_count(scoped.scopes))
-        ports.progress.expect(_offsets(scoped.scopes))
+        ports.progress.stage(RunStage.READING, plural(len(scoped.scopes), "topic"))
+        ports.progress.expect(scoped.planned)
         landed = engine.land(scoped, sample, header.id, ports.progress.read)
         ports.progress.stage(RunStage.JUDGING)
         units, failed = _judge(landed, sample, ports.store)
@@ -302,14 +302,6 @@ def _publish(
 
 def _not_audited(scope: UnitScope, reason: NotAuditedReason, detail: str) -> NotAudited:
     return NotAudited(scope.target_topic, reason, detail, tuple(each.flow for each in scope.flows))
-
-
-def _offsets(scopes: Iterable[UnitScope]) -> int:
-    return sum(scope.planned for scope in scopes)
-
-
-def _format_topic_count(scopes: Sequence[UnitScope]) -> str:
-    return plural(len(scopes), "topic")
 
 
 def add_earlier_audits(scope: UnitScope, stored: Iterable[UnitScope]) -> UnitScope:

@@ -13,7 +13,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from mm2slo_audit.scope.audit_units import Feed
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.reachable_units import ReachableUnit, ReachableUnits
 from mm2slo_core.audit.audit_scope import NotAudited
@@ -75,14 +74,11 @@ def probe(
                         on_topic(feed.topic)
                         source, target = clients[feed.flow.flow.source], clients[unit.unit.cluster]
                         found = _compare_topic(unit, number, source, target, records)
-                        probes.append(_probe(feed, unit, found))
+                        target_topic = unit.unit.topic
+                        probes.append(Probe(feed.flow.flow, feed.topic, target_topic, found))
     except KafkaOperationError as problem:
         raise UserError(str(problem)) from None
     return tuple(probes), reach.not_audited
-
-
-def _probe(feed: Feed, unit: ReachableUnit, found: Differences) -> Probe:
-    return Probe(feed.flow.flow, feed.topic, unit.unit.topic, found)
 
 
 def _compare_topic(

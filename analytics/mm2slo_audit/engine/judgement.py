@@ -17,7 +17,6 @@ from typing import Final
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.copy_verdicts import judge_duplicates, judge_late, judge_unmasked
 from mm2slo_audit.engine.group_marks import (
     DUPLICATED,
     LATE,
@@ -46,15 +45,18 @@ from mm2slo_audit.engine.record_pairs import (
     tally_affinity,
     tally_pairs,
 )
-from mm2slo_audit.engine.second_pass import SecondPass, select_repeated
-from mm2slo_audit.engine.unit_columns import Units, judges_order
-from mm2slo_audit.engine.unmatched_records import (
+from mm2slo_audit.engine.record_verdicts import (
     VERDICTS,
     claim_copies_elsewhere,
     find_unmatched,
+    judge_duplicates,
+    judge_late,
     judge_leftover,
+    judge_unmasked,
     verdict_code,
 )
+from mm2slo_audit.engine.second_pass import OPEN_VERDICTS, SecondPass, select_repeated
+from mm2slo_audit.engine.unit_columns import Units, judges_order
 from mm2slo_core.audit.audit_scope import Comparison, UnitScope
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import (
@@ -328,7 +330,6 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
-OPEN_VERDICTS = (Verdict.PENDING, Verdict.OVERDUE)
 _Cell = tuple[int | None, int]
 _Latency = tuple[LatencyCells, LatencyCells, int]
 _NO_LATENCY: _Latency = (LatencyCells(), LatencyCells(), 0)

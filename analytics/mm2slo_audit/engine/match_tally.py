@@ -25,7 +25,6 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Row, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.copy_verdicts import is_late
 from mm2slo_audit.engine.group_marks import (
     TimeSlices,
     aggregate_lanes,
@@ -33,6 +32,7 @@ from mm2slo_audit.engine.group_marks import (
     flag_groups,
     mark_columns,
 )
+from mm2slo_audit.engine.record_verdicts import is_late
 from mm2slo_audit.engine.unit_columns import SOURCE, Units, compares_records
 from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
 from mm2slo_core.audit.unit_outcome import PER_DOUBLING, LatencyCells

@@ -15,8 +15,16 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.copy_verdicts import is_late
 from mm2slo_audit.engine.match_tally import latency_columns, tally_partitions
+from mm2slo_audit.engine.record_verdicts import (
+    MISSING,
+    UNEXPLAINED,
+    UNMATCHED_COLUMNS,
+    is_late,
+    pair_in_buckets,
+    verdict_code,
+    verdict_rows,
+)
 from mm2slo_audit.engine.unit_columns import (
     GROUP,
     SOURCE,
@@ -24,14 +32,6 @@ from mm2slo_audit.engine.unit_columns import (
     add_group_columns,
     compares_records,
     target_table,
-)
-from mm2slo_audit.engine.unmatched_records import (
-    MISSING,
-    UNEXPLAINED,
-    UNMATCHED_COLUMNS,
-    pair_in_buckets,
-    verdict_code,
-    verdict_rows,
 )
 from mm2slo_core.audit.audit_scope import TimestampType
 from mm2slo_core.audit.unit_outcome import Verdict
@@ -204,6 +204,8 @@ def pair_newest(records: DataFrame, units: Units) -> DataFrame:
     of_key = Window.partitionBy("topic", "kh")
     equal = (F.col("fp") == F.col("t_fp")) & (~uses_time | (F.col("ts") == F.col("t_ts")))
     age = units.per_unit(lambda each: each.taken_at) - F.col("ts")
+    # Kafka's LogCleaner keeps a tombstone for delete.retention.ms: until then it must be on the
+    # target, later either side may have removed it.
     kept = (age >= 0) & (age < units.per_unit(lambda each: each.tombstones_kept))
     gone = F.col("t_offset").isNull() & F.col("tombstone") & ~kept
     settled = F.coalesce(equal, F.lit(False)) | F.coalesce(gone, F.lit(False))
@@ -218,7 +220,7 @@ def pair_newest(records: DataFrame, units: Units) -> DataFrame:
 
 
 def find_latest_leftover(compared: DataFrame, units: Units) -> DataFrame:
-    """Missing and unexplained records, in `unmatched_records.COLUMNS`."""
+    """Missing and unexplained records, in `UNMATCHED_COLUMNS`."""
     uses_time = units.flag_per_unit(lambda each: each.identity.timestamp)
     open_ = ~F.col("settled")
     missing = compared.where(open_ & F.col("offset").isNotNull())

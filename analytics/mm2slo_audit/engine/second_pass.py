@@ -129,7 +129,7 @@ OffsetRange = tuple[int, int]
 
 _EVIDENCE_VERDICTS: Final = (Verdict.LOST, Verdict.OVERDUE, Verdict.EXTRA)
 """Decided verdicts that need evidence."""
-_OPEN_VERDICTS: Final = (Verdict.PENDING, Verdict.OVERDUE)
+OPEN_VERDICTS: Final = (Verdict.PENDING, Verdict.OVERDUE)
 
 MAX_REPEATED: Final = 20_000
 """Groups of a partition that are looked up one by one; with more the whole partition is read."""
@@ -266,7 +266,7 @@ def _add_oldest(
     opened = [
         (each.oldest, each)
         for each in found
-        if each.verdict in _OPEN_VERDICTS and each.oldest is not None
+        if each.verdict in OPEN_VERDICTS and each.oldest is not None
     ]
     for oldest, mark in sorted(opened, key=lambda each: each[0]):
         coarse, fine = slices.at(unit, oldest)

@@ -1,11 +1,9 @@
 """Columns of the engine: landed records and polls, values of scopes by unit, group columns."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -29,9 +27,9 @@ class Units:
     def __bool__(self) -> bool:
         return bool(self.scopes)
 
-    def where(self, holds: Callable[[UnitScope], bool]) -> Units:
+    def where(self, holds: Callable[[UnitScope], bool]) -> Self:
         """The units for which *holds* is true."""
-        return Units(tuple(each for each in self.scopes if holds(each)))
+        return replace(self, scopes=tuple(each for each in self.scopes if holds(each)))
 
     def of(self, frame: DataFrame) -> DataFrame:
         """The rows of these units."""

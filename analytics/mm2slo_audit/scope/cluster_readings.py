@@ -1,21 +1,17 @@
 """Clients of the clusters; their topics, topic settings, first timestamps and offsets by time."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_core.audit.audit_scope import TimestampType
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import Isolation
-
-if TYPE_CHECKING:
-    from mm2slo_core.config.config_model import Config
 
 
 class ClusterClients(dict[str, ClusterClient]):

@@ -81,6 +81,10 @@ class ClusterSurvey:
     def read(self, units: Sequence[ReachableUnit]) -> None:
         """Read all data of *units*."""
         self._units = list(units)
+        # The order of reads decides what may be called lost or extra. A record below the position
+        # was acknowledged by the target before the position was written, so its copy is below the
+        # target's end, read next; the original of any copy is below the source's end, read last.
+        # In any other order records in flight would look lost, or their copies extra.
         self._on_progress("reading commits and offset syncs")
         for flow in self._flows():
             self._attempt(_is_fed_by(flow), partial(self._read_internals, flow))

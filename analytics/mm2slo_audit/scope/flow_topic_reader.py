@@ -3,8 +3,6 @@
 The connectors of a flow are read as the exporter reads them.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import time
@@ -12,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mm2slo_audit.scope.arrival_polls import TimelineKey, TopicTimeline
 from mm2slo_audit.scope.sync_history import Commit, SyncHistory, TimedSync
@@ -30,15 +28,12 @@ from mm2slo_core.records.timeline_record import WatermarkRecord
 from mm2slo_core.replication_policy import internal_topics
 from mm2slo_core.topic_selection import replication_policy
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.connector_configs import ConnectorConfigs
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import Isolation
 from mm2slo_kafka.tailed_topic import Start, TailRecord, TailState
 from mm2slo_kafka.topic_tail import TopicTail
-
-if TYPE_CHECKING:
-    from mm2slo_kafka.cluster_client import ClusterClient
-
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +64,8 @@ def _read_commits(
     placed = internal_topics(flow.flow, replication_policy(flow), flow.offset_syncs_location)
     topic = flow.connect.offsets_topic or placed.connect_offsets.topic
     found: dict[TopicPartition, Commit] = {}
-    # With exactly-once the offsets are part of the transaction of the records.
+    # With exactly-once the offsets are part of the transaction of the records (KIP-618): one that
+    # was aborted must not count as a position, or its records would look lost.
     isolation: Isolation = "read_committed" if flow.exactly_once else "read_uncommitted"
     for record in read_to_end(clients[flow.flow.target], topic, isolation=isolation):
         try:
@@ -194,8 +190,6 @@ def _differences(flow: FlowConfig, running: RunningConnectors) -> Iterator[str]:
         )
 
 
-timeline_logger = logging.getLogger(__name__)
-
 _MAX_POLLS: Final = 3_000_000
 """Kept in memory."""
 
@@ -242,7 +236,7 @@ def read_timeline(
                     timeline.join_polls(width)
                 width *= 2
     if malformed:
-        timeline_logger.warning("%d records of %s cannot be read", malformed, topic)
+        logger.warning("%d records of %s cannot be read", malformed, topic)
     return found
 
 
@@ -277,6 +271,8 @@ def read_to_end(
             if tail.state is TailState.ABSENT:
                 return
             if tail.caught_up:
+                # Markers of transactions take offsets but are never returned as records (KIP-98):
+                # only the position shows that the last one was passed.
                 settled = settled or time.monotonic() + _SETTLE_SECONDS
                 if is_enough(tail.position) or time.monotonic() > settled:
                     return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from mm2slo_audit.scope.arrival_polls import TopicTimeline
 from mm2slo_audit.scope.audit_units import AuditUnit, Feed
@@ -80,7 +81,7 @@ class RunScope:
             )
         )
 
-    def without(self, indexes: Collection[int]) -> RunScope:
+    def without(self, indexes: Collection[int]) -> Self:
         """All but the scopes *indexes*; the others get new indexes."""
         kept = [scope.index for scope in self.scopes if scope.index not in indexes]
         place = {index: number for number, index in enumerate(kept)}
@@ -137,6 +138,7 @@ class UnitReading:
     @property
     def dense(self) -> bool:
         """Whether each target offset is a record of the only flow: no markers, no other flow."""
+        # Each transaction ends with a marker that takes an offset (KIP-98).
         return len(self.feeds) == 1 and not self.feeds[0].feed.flow.exactly_once
 
 
@@ -279,6 +281,7 @@ def _unit_identity(read: UnitReading) -> Identity:
     # A copy does not show its flow: a field that one flow changes is ignored for all.
     identity = common_identity([each.feed.flow.audit.identity.identity for each in read.feeds])
     if read.kind.timestamps is TimestampType.LOG_APPEND:
+        # The target's broker replaces the timestamp that MirrorMaker 2 sends (KIP-32).
         return identity.without_timestamp()
     return identity
 
@@ -297,6 +300,7 @@ UNCOMMITTED: Isolation = "read_uncommitted"
 
 def source_isolation(flow: FlowConfig) -> Isolation:
     """The isolation level of MirrorMaker 2: records that it does not read are not missing."""
+    # MirrorSourceConnector.exactlyOnceSupport is SUPPORTED only if its consumer reads committed.
     if flow.exactly_once or flow.isolation is FlowIsolation.READ_COMMITTED:
         return COMMITTED
     return UNCOMMITTED

@@ -306,6 +306,8 @@ def _find_gaps_between_syncs(
     log_syncs: Sequence[TimedSync], timeline: PartitionTimeline | None, present: PartitionSnapshot
 ) -> Iterator[ExpiredRange]:
     """After a gap MirrorMaker 2 writes a sync at once: the gap ends at the first record copied."""
+    # PartitionState.update of MirrorMaker 2 is true, whatever offset.lag.max is, if the upstream
+    # offset is not the previous one + 1.
     for before, after in pairwise(log_syncs):
         run, rise = after.upstream - before.upstream, after.downstream - before.downstream
         if not 0 < rise < run or present.log_start < after.upstream:

@@ -143,6 +143,8 @@ def _read_pem(path: str) -> str:
 
 
 _POLL_TIMEOUT_MS: Final = 120_000
+"""The connector's own default: that of `spark.network.timeout`."""
+
 _ROW: Final = "org.apache.spark.sql.catalyst.InternalRow"
 
 _CLASSES: Final = (
@@ -186,6 +188,8 @@ def range_rows(
         consumers,
         convert.asScala(offsets).toList(),
         _POLL_TIMEOUT_MS,
+        # failOnDataLoss: offsets that retention deleted must fail the read, since records that it
+        # skipped in silence would be judged as lost.
         True,
     )
     converter = connector.KafkaRecordToRowConverter()
@@ -265,6 +269,7 @@ def fingerprint(identity: Identity, *, headers: bool = True) -> Column:
 
 def _null_flags(headers: Column) -> Column:
     """A bit for each header whose value is null."""
+    # Spark's xxhash64 skips nulls: without the flags a null value would hash like an absent one.
     flags = F.lit(0)
     for place in range(NULL_FLAGS):
         header = F.get(headers, F.lit(place))

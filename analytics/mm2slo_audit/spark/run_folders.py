@@ -76,38 +76,6 @@ def write_manifest(spark: SparkSession, folder: str, manifest: RunManifest) -> N
         raise OSError(f"cannot rename the manifest to {folder}/{_MANIFEST}")
 
 
-def read_manifest(spark: SparkSession, folder: str) -> RunManifest:
-    """Read the manifest.
-
-    Raises UserError if it is missing, corrupt or of another version.
-    """
-    advice = "audit the window again to replace it"
-    files, path = file_system(spark, folder)
-    where = path(f"{folder}/{_MANIFEST}")
-    if not files.exists(where):
-        raise UserError(
-            f"{folder} has no {_MANIFEST}: the run that wrote it did not complete; {advice}"
-        )
-    size = files.getFileStatus(where).getLen()
-    stream = files.open(where)
-    try:
-        text = bytes(stream.readNBytes(size))
-    finally:
-        stream.close()
-    try:
-        found = json.loads(text)
-        version = found["schema_version"]
-        manifest = RunManifest(**{**found, "units": tuple(found["units"])})
-    except (ValueError, TypeError, KeyError):
-        raise UserError(f"{folder}/{_MANIFEST} is corrupt; {advice}") from None
-    if version != SCHEMA_VERSION:
-        raise UserError(
-            f"{folder}/{_MANIFEST} has schema version {version}; expected {SCHEMA_VERSION};"
-            f" {advice}"
-        )
-    return manifest
-
-
 def make_folder(spark: SparkSession, folder: str) -> None:
     """Create a folder and its parents. Raises UserError if Spark's user is not allowed to."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]

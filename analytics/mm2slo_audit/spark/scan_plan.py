@@ -1,19 +1,15 @@
 """Plans the scans: one per cluster, side, isolation level and identity (pure)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from mm2slo_audit.scope.scope_assembly import Isolations
 from mm2slo_core.audit.audit_scope import SourcePartition, TargetPartition, UnitScope
 from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.records.timeline_record import Side
-
-if TYPE_CHECKING:
-    from mm2slo_audit.scope.scope_assembly import Isolations
-    from mm2slo_kafka.partition_offsets import Isolation
+from mm2slo_kafka.partition_offsets import Isolation
 
 
 class FlowPlace(NamedTuple):

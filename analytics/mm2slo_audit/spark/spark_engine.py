@@ -25,13 +25,12 @@ from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_audit.spark.spark_session import spark_session
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.fingerprint import Sample
+from mm2slo_core.config.config_model import Config
 from mm2slo_kafka.kafka_errors import call_in_background
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
-
-    from mm2slo_core.config.config_model import Config
 
 
 _SHORT_RUN_RECORDS: Final = 1_000_000

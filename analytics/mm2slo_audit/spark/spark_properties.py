@@ -4,8 +4,6 @@ The Kafka connector's jars are in Ivy's cache, set by the user, or resolved by S
 them is the only file access.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re
@@ -13,13 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
+from mm2slo_core.config.flow_config import SparkConfig
 from mm2slo_core.user_errors import UserError
-
-if TYPE_CHECKING:
-    from mm2slo_core.config.flow_config import SparkConfig
-
 
 _MAX_MEMORY: Final = 4 << 30
 _MIN_MEMORY: Final = 1 << 30
@@ -44,7 +39,7 @@ class SparkOptions:
     app_name: str = "mm2slo audit"
 
     @classmethod
-    def from_config(cls, config: SparkConfig) -> SparkOptions:
+    def from_config(cls, config: SparkConfig) -> Self:
         """The options of `audit.spark`."""
         return cls(
             master=config.master,

@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_reader import read_scopes
 from mm2slo_audit.spark.landed_records import land_records
-from mm2slo_audit.spark.run_folders import read_manifest
 from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_audit.spark.spark_session import spark_session
 from mm2slo_core.audit.audit_scope import Window
@@ -36,8 +35,8 @@ def main() -> None:
             F.sum(F.when(F.col("side") == 0, 1).otherwise(-1)).alias("balance")
         )
         unbalanced = both.where("balance <> 0").count()
-        folders = list(dict.fromkeys(each.path for each in landed.directories.values()))
-        manifests = [read_manifest(spark, each) for each in folders]
+    folders = [Path(path) for path in sorted({each.path for each in landed.directories.values()})]
+    manifests = [json.loads((each / "manifest.json").read_bytes()) for each in folders]
     answer = {
         "rows": landed.rows,
         "offsets": landed.offsets,
@@ -45,11 +44,8 @@ def main() -> None:
         "unbalanced": unbalanced,
         "failed": {each.target_topic: each.detail for each in landed.failed},
         "not_audited": [each.reason for each in scoped.not_audited],
-        "folders": sorted(
-            Path(each.path).relative_to(directory).as_posix()
-            for each in landed.directories.values()
-        ),
-        "manifests": [[each.run, each.rows, each.offsets] for each in manifests],
+        "folders": [each.relative_to(directory).as_posix() for each in folders],
+        "manifests": [[each["run"], each["rows"], each["offsets"]] for each in manifests],
         "progress": [progress[-1], scoped.planned],
     }
     print(json.dumps(answer))
