@@ -22,8 +22,7 @@ from accuracy.latency_bounds import Widths, known, widths
 from accuracy.spark_coverage import coverage_in_spark
 from accuracy.verdict_scores import Tally
 from audit_spark import poll_frame, record_frame, start
-from generated_units import Faults, generate
-from generated_units.generated_unit import POLL_MS
+from generated_units import POLL_MS, Faults, generate
 from reference_audit import judge
 
 from mm2slo_audit.engine.judgement import judge as judge_in_spark

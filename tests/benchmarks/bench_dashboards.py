@@ -30,8 +30,11 @@ from fleet_history import (
     lookback,
     run_query,
 )
-from monitoring import Prometheus, own_metrics, prometheus
+from monitoring.own_metrics import own_metrics
+from monitoring.prometheus import prometheus
 from tsdb import write_blocks
+
+from mm2slo_lab.lab_monitoring import Prometheus
 
 BOARDS = Path(__file__).parents[2] / "dashboards" / "generated" / "grafana" / "dashboards"
 STEP = 300

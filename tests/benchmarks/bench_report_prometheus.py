@@ -30,8 +30,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from collections.abc import Iterator, Sequence
 
-from monitoring import Prometheus, own_metrics, prometheus, write_history_blocks
+from monitoring.history_blocks import write_history_blocks
+from monitoring.own_metrics import own_metrics
+from monitoring.prometheus import prometheus
 
+from mm2slo_lab.lab_monitoring import Prometheus
 from mm2slo_report.sli_source import SliSource
 
 HOUR, DAY = 3_600, 86_400

@@ -32,7 +32,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from collections.abc import Iterator
 
-from monitoring import Prometheus, own_metrics, prometheus, write_history_blocks
+from monitoring.history_blocks import write_history_blocks
+from monitoring.own_metrics import own_metrics
+from monitoring.prometheus import prometheus
+
+from mm2slo_lab.lab_monitoring import Prometheus
 
 STEP, SCRAPE, HOUR, DAY = 300, 15, 3_600, 86_400
 INTERVAL = 30

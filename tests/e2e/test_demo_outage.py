@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import browsing
-from chromium.headless import find_chromium
+from chromium import browsing, find_chromium
 from demos import Terminal, all_exited, descendants, run_demo
 
 from mm2slo_lab.lab_monitoring import is_installed

@@ -5,7 +5,7 @@ import time
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from exporter_watch import Scrape, watch
-from lab_dashboards.committing_group import CommittingGroup
+from lab_dashboards import CommittingGroup
 from topic_reader import count_copies
 
 from mm2slo_lab.lab_data import Load, commit, produce

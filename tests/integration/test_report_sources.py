@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from monitoring import prometheus
-from rule_reference import Counters, step
-from rule_reference.counter_increase import Sample
+from monitoring.prometheus import prometheus
+from rule_reference import Counters, Sample, step
 from scraped_counters import PER_SCRAPE, Replica, brute_force
 
 from mm2slo_core.catalogue.prometheus_series import (

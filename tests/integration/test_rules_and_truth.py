@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from monitoring import Prometheus, prometheus
+from monitoring.prometheus import prometheus
 from promtool import needs_promtool
-from rule_reference import Counters, short_window, step, step_sum
-from rule_reference.counter_increase import Sample, extrapolation_bound
+from rule_reference import Counters, Sample, extrapolation_bound, short_window, step, step_sum
 
 from mm2slo_alerts import recording_rules
 from mm2slo_alerts.alert_rules import RecordingRule
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.objective import ObjectiveRule
+from mm2slo_lab.lab_monitoring import Prometheus
 
 pytestmark = [needs_promtool, pytest.mark.xdist_group("monitoring")]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 from canary_log import Counts
-from sample_report.format_assertions import check_csv, check_html, check_markdown
+from sample_report import check_csv, check_html, check_markdown
 from slo_scenario import (
     DEADLINE,
     HEARTBEATS,
@@ -23,9 +23,9 @@ from slo_scenario import (
     STEP,
     TIMED_SLIS,
     SloScenario,
+    run_scenario,
     utc,
 )
-from slo_scenario.outage_run import run_scenario
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab.kafka_runtime import Progress

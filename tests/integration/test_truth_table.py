@@ -10,16 +10,18 @@ import pytest
 from exporter_watch import Scrape, Watch, watch
 from truth_table import (
     CLASS,
+    EU_US,
     FLOW,
     FLOW_SETTINGS,
+    US_EU,
     Observation,
     documented,
     observe_fault,
     observe_faults,
     sli_cells,
     total,
+    watch_working_flows,
 )
-from truth_table.working_flows import EU_US, US_EU, watch_working_flows
 
 from mm2slo_core.indicators.canary_rules import CanaryRecord
 from mm2slo_core.indicators.sli_counters import Sli

@@ -6,8 +6,16 @@ from dataclasses import dataclass
 
 import pytest
 from transactional_traffic import OpenTransaction
-from truth_table import Observation, documented, observe_faults, total
-from truth_table.working_flows import EU_US, US_EU, start_exporter, wait_until_working
+from truth_table import (
+    EU_US,
+    US_EU,
+    Observation,
+    documented,
+    observe_faults,
+    start_exporter,
+    total,
+    wait_until_working,
+)
 
 from mm2slo_lab.lab_data import Load
 from mm2slo_lab.running_lab import Lab

@@ -13,8 +13,7 @@ import flow_checks
 import pytest
 from confluent_kafka import Consumer
 from exporter_watch import Scrape, Watch, watch
-from kafka_jvm import running_jvm
-from kafka_jvm.streams_jar import streams_jar
+from kafka_jvm import running_jvm, streams_jar
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow

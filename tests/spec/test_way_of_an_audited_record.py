@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import audit_spark
 import pytest
-from audit_runs import CONFIG
+from audit_runs.fake_ports import CONFIG
 
 import mm2slo_audit
 from mm2slo_audit.audit_ports import RunReport, UnitReport

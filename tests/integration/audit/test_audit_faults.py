@@ -2,7 +2,8 @@
 
 import pytest
 from accuracy.lab_accuracy import equal_newest
-from audit_scenario import (
+from audit_scenario.scenario_run import AuditScenario
+from audit_scenario.scenario_steps import (
     BALANCED,
     BOTH_STAMPED,
     CLEAN,
@@ -14,7 +15,6 @@ from audit_scenario import (
     TARGET_STAMPED,
     TRANSACTIONS,
     UNUSUAL,
-    AuditScenario,
 )
 from fault_injection import Found, counterparts, named, replays
 

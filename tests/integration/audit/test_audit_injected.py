@@ -1,7 +1,8 @@
 """Checks the injector: an independent reader of both clusters finds the same faults."""
 
 import pytest
-from audit_scenario import (
+from audit_scenario.scenario_run import AuditScenario
+from audit_scenario.scenario_steps import (
     BOTH_STAMPED,
     CLEAN,
     COMPACTED,
@@ -12,7 +13,6 @@ from audit_scenario import (
     TARGET_STAMPED,
     TRANSACTIONS,
     UNUSUAL,
-    AuditScenario,
 )
 from fault_injection import Place, replays
 

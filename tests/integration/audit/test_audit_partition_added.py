@@ -1,10 +1,10 @@
 """Audit of a topic that gets more partitions within the window."""
 
 import pytest
-from audit_scenario import US_EU
 from audit_scenario.audit_process import AuditRequest, audit
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed, now
+from audit_scenario.scenario_steps import US_EU
 from fault_injection import Injector
 
 from mm2slo_core.audit.audit_scope import Window

@@ -17,13 +17,7 @@ import pytest
 import yaml
 from audit_scenario.audit_process import FAST_SPARK
 from cli_process import run_mm2slo
-from secured_listeners import (
-    Certificates,
-    Listener,
-    add_scram_user,
-    running_broker,
-    tls_properties,
-)
+from secured_listeners import Certificates, Listener, add_scram_user, running_broker, tls_properties
 from spark_standalone import spark_standalone
 
 from mm2slo_core.audit.unit_outcome import Verdict

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from audit_scenario import US_EU
 from audit_scenario.audit_process import FAST_SPARK, AuditRequest, audit_process
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed, keyless, now
+from audit_scenario.scenario_steps import US_EU
 from fault_injection import Injector, named
 from spark_standalone import spark_standalone
 

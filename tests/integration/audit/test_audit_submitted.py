@@ -1,10 +1,10 @@
 """The audit run by `spark-submit`, with its master, jars and memory, and the same exit codes."""
 
 import pytest
-from audit_scenario import US_EU
 from audit_scenario.audit_command import run_spark_submit
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed
+from audit_scenario.scenario_steps import US_EU
 from fault_injection import Injector
 
 from mm2slo_core.audit.unit_outcome import Verdict

@@ -1,10 +1,10 @@
 """Records that skip the transform that masks a header are unmasked, each named by offset."""
 
 import pytest
-from audit_scenario import US_EU
 from audit_scenario.audit_process import AuditRequest, audit
 from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import now
+from audit_scenario.scenario_steps import US_EU
 from fault_injection import Content, named, write
 from topic_reader import read_topic
 

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 import yaml
 from alerting_lab import AlertingLab, start_alerting_lab
-from chromium.headless import find_chromium, save_screenshot
+from chromium import find_chromium, save_screenshot
 from dashboard_preview.board_page import rendered
 from dashboard_preview.grafana_json.dashboard_json import dashboard
 from dashboard_preview.page_html import WIDTH, down_to

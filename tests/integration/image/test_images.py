@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from container_images import Image, ImageStore, PrivateNetwork, Sandbox, stop
-from container_images.image_store import ROOT
+from container_images import ROOT, Image, ImageStore, PrivateNetwork, Sandbox, stop
 
 from mm2slo_core.local_environment import cache_folder
 from mm2slo_lab.kafka_runtime import jar_paths

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cli_process import run_mm2slo
 from fake_hec import FakeHec, Fault, HecToken
-from log_shipping.log_writer import LogWriter
+from log_shipping import LogWriter
 
 from mm2slo_lab.managed_process import wait_for
 

@@ -4,18 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from audit_scenario import (
+from audit_scenario.scenario_run import AuditScenario, play_scenario
+from audit_scenario.scenario_steps import (
     BOTH_STAMPED,
     CLEAN,
     COMPACTED,
     EXPIRED,
+    RECORDS_AFTER_STOP,
     REPLAY,
     STOPPED,
     TARGET_STAMPED,
-    AuditScenario,
-    play_scenario,
 )
-from audit_scenario.scenario_steps import RECORDS_AFTER_STOP
 from fault_injection import Found, Stored
 
 from accuracy.latency_bounds import Truth, Widths, widths

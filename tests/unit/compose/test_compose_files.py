@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from compose_stack import COMPOSE, STACK, Service, compose_model
-from compose_stack.compose_model import ROOT
+from compose_stack import COMPOSE, ROOT, STACK, Service, compose_model
 
 from mm2slo_cli.main import main
 from mm2slo_dashboards.dashboard_files import DATA_SOURCES, PROVIDER

@@ -5,8 +5,16 @@ from bisect import bisect_right
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rule_reference import Counters, increases, short_window, step, step_sum
-from rule_reference.counter_increase import Sample, extrapolation_bound, increase
+from rule_reference import (
+    Counters,
+    Sample,
+    extrapolation_bound,
+    increase,
+    increases,
+    short_window,
+    step,
+    step_sum,
+)
 
 
 def every(seconds: int, *values: float, start: int = 0) -> list[Sample]:

@@ -4,8 +4,7 @@ import math
 
 import pytest
 from fault_injection import counterparts, named, scores
-from generated_units import Faults, Generated, generate
-from generated_units.generated_unit import POLL_MS, REQUEST_MS
+from generated_units import POLL_MS, REQUEST_MS, Faults, Generated, generate
 from reference_audit import judge
 
 from mm2slo_core.audit.fingerprint import Sample

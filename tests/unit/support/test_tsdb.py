@@ -5,8 +5,7 @@ import subprocess
 from pathlib import Path
 
 from promtool import needs_promtool
-from tsdb import SamplePattern, Series, write_blocks
-from tsdb.crc32c import crc32c
+from tsdb import SamplePattern, Series, crc32c, write_blocks
 
 DRAW = random.Random(7)
 START, END = 1_700_000_000, 1_700_000_000 + 3 * 86_400

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from inhibitions import delivered, matches
+from inhibitions import delivered
 from promtool import needs_promtool
 
 from mm2slo_alerts.alert_files import alert_groups
@@ -19,6 +19,7 @@ from mm2slo_alerts.alertmanager_config import (
     TEMPLATES,
     configuration,
 )
+from mm2slo_alerts.alertmanager_variants import matches
 from mm2slo_alerts.message_preview import sample_alert
 from mm2slo_alerts.slack_template import message_template
 from mm2slo_core.config.alerting_config import (

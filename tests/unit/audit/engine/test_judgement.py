@@ -8,8 +8,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING
 
 import pytest
-from audit_spark import poll_frame, record_frame
-from audit_spark.random_units import bucketed_unit, random_unit
+from audit_spark import bucketed_unit, poll_frame, random_unit, record_frame
 from generated_units import Drawing
 from injected_records import inject, random_plan
 from reference_audit import judge as judge_plainly

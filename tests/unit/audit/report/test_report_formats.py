@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_runs import CONFIG, ports_for
+from audit_runs.fake_ports import CONFIG, ports_for
 from generated_units import Faults, generate
 from rich.cells import cell_len
 from rich.console import Console

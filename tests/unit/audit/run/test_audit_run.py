@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from audit_runs import CONFIG, Clock, fakes_of, ports_for
+from audit_runs.fake_ports import CONFIG, Clock, fakes_of, ports_for
 from fault_injection import Found
 from generated_units import Faults, Generated, generate
 from reference_audit import judge
-from store_specs import stored_outcome
+from store_specs.stored_rows import stored_outcome
 
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan
 from mm2slo_audit.audit_ports import AuditEngineError, AuditPorts, RunReport

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from audit_runs import CONFIG, Clock, fakes_of, ports_for
+from audit_runs.fake_ports import CONFIG, Clock, fakes_of, ports_for
 from generated_units import Faults, generate
 
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
-from audit_runs import CONFIG
+from audit_runs.fake_ports import CONFIG
 from fake_clusters import ListedCluster
 from small_audit_unit import scope
 

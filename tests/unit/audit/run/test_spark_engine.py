@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from audit_runs import CONFIG
+from audit_runs.fake_ports import CONFIG
 from generated_units import Faults, generate
 from pyspark.errors import PySparkException
 

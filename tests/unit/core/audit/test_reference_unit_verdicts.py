@@ -4,8 +4,17 @@ from collections import Counter, defaultdict
 
 import pytest
 from hypothesis import given
-from injected_records import Fault, Injected, Plan, inject, plans, random_plan
-from injected_records.record_arrivals import Place, bracket, poll_times
+from injected_records import (
+    Fault,
+    Injected,
+    Place,
+    Plan,
+    bracket,
+    inject,
+    plans,
+    poll_times,
+    random_plan,
+)
 from reference_audit import judge
 
 from mm2slo_core.audit.audit_scope import Comparison

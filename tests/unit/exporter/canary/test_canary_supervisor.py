@@ -7,8 +7,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 import pytest
-from canary_specs import spec
-from canary_specs.fake_canary_processes import die, echo, run_with_failing_sender
+from canary_specs import die, echo, run_with_failing_sender, spec
 
 from mm2slo_exporter.canary.canary_messages import CanaryEvent, LedgerState, RestoreFinished
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor

@@ -3,9 +3,7 @@
 import json
 
 from digest_samples import NOW, detail, entry, report, texts
-from fake_slack import check_message
-from fake_slack.block_limits import TOTAL
-from fake_slack.slack_markup import find_unescaped, utf16_length
+from fake_slack import TOTAL, check_message, find_unescaped, utf16_length
 from hypothesis import given
 from hypothesis import strategies as st
 

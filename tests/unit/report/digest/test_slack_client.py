@@ -13,8 +13,7 @@ from urllib.error import URLError
 
 import pytest
 from digest_samples import entry, report
-from fake_slack import FakeSlackApi, FakeSlackWebhook
-from fake_slack.slack_web_api import TOKEN
+from fake_slack import TOKEN, FakeSlackApi, FakeSlackWebhook
 from slack_sdk import http_retry
 
 from mm2slo_core.config.field_types import Secret

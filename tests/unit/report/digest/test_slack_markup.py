@@ -1,7 +1,7 @@
 """Escaping and truncation of text in Slack's markup."""
 
 import pytest
-from fake_slack.slack_markup import find_unescaped, utf16_length
+from fake_slack import find_unescaped, utf16_length
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from sample_report import sample_details, sample_report
-from sample_report.format_assertions import check_csv, check_html, check_markdown
+from sample_report import check_csv, check_html, check_markdown, sample_details, sample_report
 
 from mm2slo_core.quantity_text import share_text
 from mm2slo_report.rendering.report_exports import as_csv, as_markdown

@@ -8,8 +8,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
-from chromium import Tab, browsing
-from chromium.headless import find_chromium
+from chromium import Tab, browsing, find_chromium
 from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, sample_details, sample_report
 
 from mm2slo_core.reporting.report_entry import worst_first

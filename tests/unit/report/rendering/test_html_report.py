@@ -7,15 +7,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from sample_report import (
-    AUDITS,
-    FLOWS,
-    GROUPS,
-    LATENCIES,
-    sample_details,
-    sample_report,
-)
-from sample_report.parsed_output import Document
+from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, Document, sample_details, sample_report
 
 from mm2slo_core.reporting.slo_report import Report
 from mm2slo_core.topology import Flow

@@ -9,8 +9,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, sample_details, sample_report
-from sample_report.parsed_output import Document, cells
+from sample_report import (
+    AUDITS,
+    FLOWS,
+    GROUPS,
+    LATENCIES,
+    Document,
+    cells,
+    sample_details,
+    sample_report,
+)
 
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.reporting.report_entry import Confirmation, Entry, WindowKind

@@ -15,14 +15,7 @@ from report_service_fixture import (
     sample_source,
     start_service,
 )
-from store_specs.sample_results import (
-    AP_EU,
-    evidence,
-    judged,
-    orders_outcome,
-    run_of,
-    unjudged,
-)
+from store_specs.sample_results import AP_EU, evidence, judged, orders_outcome, run_of, unjudged
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chromium import Tab, browsing
-from chromium.headless import find_chromium
+from chromium import Tab, browsing, find_chromium
 from generated_dashboards import dashboards
 from preview_fixtures import FakePrometheus, draw_page, matrix, vector
 
