@@ -12,8 +12,8 @@ from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.quantity_text import parse_duration
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.user_errors import UserError
-from mm2slo_store.audit_document import format_utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class TimeSpan:
             start = now - FIRST_LOOKBACK_MS if complete_up_to is None else complete_up_to
         if start >= now:
             raise UserError(
-                f"the window starts in the future, at {format_utc(start)}; it is {format_utc(now)}:"
+                f"the window starts in the future, at {utc_text(start)}; it is {utc_text(now)}:"
                 " set an earlier --from"
             )
         end = now if self.end is None else min(self.end, now)
         if start >= end:
             raise UserError(
-                f"the window ends at {format_utc(end)}, before it starts at {format_utc(start)}:"
+                f"the window ends at {utc_text(end)}, before it starts at {utc_text(start)}:"
                 " set --to later than --from"
             )
         return Window(start, end)

@@ -42,8 +42,8 @@ from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.user_errors import UserError
-from mm2slo_store.audit_document import format_utc
 from mm2slo_store.audit_rows import (
     AuditRun,
     JudgedUnit,
@@ -166,8 +166,8 @@ def _require_records(scoped: RunScope, window: Window) -> None:
     gone = [each for each in scoped.not_audited if each.reason is NotAuditedReason.EXPIRED]
     if gone and not scoped.scopes and len(gone) == len(scoped.not_audited):
         raise UserError(
-            f"no records left in the window from {format_utc(window.start)} to"
-            f" {format_utc(window.end)}: {gone[0].detail}; choose a later window"
+            f"no records left in the window from {utc_text(window.start)} to"
+            f" {utc_text(window.end)}: {gone[0].detail}; choose a later window"
         )
 
 

@@ -6,7 +6,6 @@ applicable, never zero.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
@@ -22,6 +21,7 @@ from mm2slo_core.audit.unit_outcome import (
     percentile_name,
 )
 from mm2slo_core.records.timeline_record import Side
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.topology import Flow
 from mm2slo_store.audit_rows import Run, RunState, StoredEvidence, StoredUnit
 
@@ -38,15 +38,8 @@ class AuditModel(BaseModel):
     )
 
 
-def format_utc(epoch_ms: int) -> str:
-    """Epoch ms as ISO 8601 in UTC; milliseconds only if not zero."""
-    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
-    text = moment.isoformat(timespec="milliseconds" if epoch_ms % 1000 else "seconds")
-    return text.replace("+00:00", "Z")
-
-
 def _time_text(at: int | str | None) -> str | None:
-    return format_utc(at) if isinstance(at, int) else at
+    return utc_text(at) if isinstance(at, int) else at
 
 
 Instant = Annotated[

@@ -23,7 +23,7 @@ from mm2slo_audit.report.run_figures import (
 )
 from mm2slo_core.audit.audit_conclusion import Result
 from mm2slo_core.audit.unit_outcome import FAULTS, PERCENTILES, percentile_name
-from mm2slo_store.audit_document import format_utc
+from mm2slo_core.reporting.json_values import utc_text
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --good: #15803d; --bad: #b91c1c;
@@ -114,7 +114,7 @@ def _facts(report: RunReport) -> str:
     facts = {
         "Flows": ", ".join(flow.label for flow in header.flows),
         "Window": format_window(report),
-        "Complete up to": "unknown" if until is None else format_utc(until),
+        "Complete up to": "unknown" if until is None else utc_text(until),
         "Coverage": format_coverage(report),
         "Run": f"{header.id}, took {format_duration(report.finished_at - header.started_at)}",
         "Running connectors": "; ".join(report.notes),
@@ -169,7 +169,7 @@ def _topic(topic: TopicFigures) -> str:
     parts = [
         f"<details{' open' if _faulty(topic) else ''}><summary>{escape(topic.figures.name)}",
         f"</summary><p>{escape(sources)}; {escape(format_throughput(topic.figures.throughput))};",
-        f" complete up to {format_utc(topic.complete_up_to)}</p><ul>",
+        f" complete up to {utc_text(topic.complete_up_to)}</p><ul>",
         *(f"<li>{escape(line)}</li>" for line in topic.quality),
         "</ul>",
         "<h3>Partitions</h3>",

@@ -38,8 +38,8 @@ from mm2slo_core.audit.unit_outcome import (
     upper_bound_ms,
 )
 from mm2slo_core.records.timeline_record import Side
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.topology import Flow
-from mm2slo_store.audit_document import format_utc
 
 
 class FigureColumn(NamedTuple):
@@ -154,7 +154,7 @@ def format_throughput(found: SourceThroughput) -> str:
 
 
 def format_window(report: RunReport) -> str:
-    return f"{format_utc(report.header.window.start)} to {format_utc(report.header.window.end)}"
+    return f"{utc_text(report.header.window.start)} to {utc_text(report.header.window.end)}"
 
 
 def format_coverage(report: RunReport) -> str:
@@ -184,7 +184,7 @@ def format_evidence(scope: UnitScope, each: Evidence) -> str:
     flow = scope.flows[each.flow]
     source = f"{flow.flow.source} {flow.source_topic}"
     topic = source if each.side is Side.SOURCE else target
-    text = f"{topic}-{each.partition} offset {each.offset}, timestamp {format_utc(each.timestamp)}"
+    text = f"{topic}-{each.partition} offset {each.offset}, timestamp {utc_text(each.timestamp)}"
     if each.other_partition is not None and each.other_offset is not None:
         text += f"; its copy: {target}-{each.other_partition} offset {each.other_offset}"
     return text

@@ -17,8 +17,8 @@ from store_specs import stored_directories
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan
 from mm2slo_audit.audit_run import audit
 from mm2slo_cli.audit import AuditOutput
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.topology import Flow
-from mm2slo_store.audit_document import format_utc
 from mm2slo_store.audit_rows import RunState
 from mm2slo_store.store import Store
 
@@ -58,7 +58,7 @@ def process(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """An audit of the same window that has started to read."""
     command = [
         *(sys.executable, "-m", "audit_runs.endless_run", "--config", "mm2slo.yaml"),
-        *("--from", format_utc(WINDOW.start), "--to", format_utc(WINDOW.end)),
+        *("--from", utc_text(WINDOW.start), "--to", utc_text(WINDOW.end)),
         *("--store", "audit.db", "--directory", "runs"),
     ]
     with subprocess.Popen(

@@ -19,9 +19,9 @@ from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.records.timeline_record import Side
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
-from mm2slo_store.audit_document import format_utc
 from mm2slo_store.audit_rows import AuditRun, Published, RunState
 from mm2slo_store.store import Store
 
@@ -350,7 +350,7 @@ def test_audit_incremental_run_ignores_expired_topic(
     assert second.header.window.start == first.units[0].outcome.oldest_open
     assert second.exit_code == 2
     assert "nothing could be audited: 1 topic expired" in second.conclusion.line
-    until = format_utc(second.header.window.start // 1000 * 1000)
+    until = utc_text(second.header.window.start // 1000 * 1000)
     assert second.conclusion.line.endswith(f"complete up to {until}")
     clock.now += 60_000
     third = audit(CONFIG, AuditOptions(), ports)

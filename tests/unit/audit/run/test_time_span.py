@@ -4,8 +4,8 @@ import pytest
 
 from mm2slo_audit.audit_options import TimeSpan
 from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_core.user_errors import UserError
-from mm2slo_store.audit_document import format_utc
 
 NOW = 1_795_000_000_000
 HOUR = 3_600_000
@@ -66,5 +66,5 @@ def test_time_span_end_before_start_raises_error() -> None:
 
 
 def test_format_utc_shows_nonzero_milliseconds() -> None:
-    assert format_utc(NOON) == "2026-03-01T12:00:00Z"
-    assert format_utc(NOON + 7) == "2026-03-01T12:00:00.007Z"
+    assert utc_text(NOON) == "2026-03-01T12:00:00Z"
+    assert utc_text(NOON + 7) == "2026-03-01T12:00:00.007Z"

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from jsonschema import Draft202012Validator
 from minute_history import FLOW
+from pydantic import BaseModel
 from report_service_fixture import AS_OF, NOW, ServiceFixture, sample_source, start_service
 from store_specs.sample_results import evidence, judged, orders_outcome, run_of, unjudged
 
@@ -17,7 +18,6 @@ from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.reporting.json_values import utc_text
 from mm2slo_report.access_tokens import AccessToken, Scope
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
-from mm2slo_report.rendering.report_models import ResponseModel
 from mm2slo_report.web.operation_routes import ServiceHealth
 from mm2slo_store.store import Store
 
@@ -117,7 +117,7 @@ def test_every_route_is_documented_with_a_model_or_as_text(
     for key, route in routes.items():
         assert route.summary, key
         if key not in TEXT:
-            assert issubclass(route.response_model, ResponseModel), key
+            assert issubclass(route.response_model, BaseModel), key
     assert document["openapi"].startswith("3.1")
     assert document["info"]["version"] == "0.1.0"
     assert set(document["components"]["securitySchemes"]) == {"bearer", "basic"}
