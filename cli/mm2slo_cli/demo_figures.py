@@ -74,7 +74,7 @@ class GroupFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class FlowFigures:
+class DemoFlowFigures:
     """Figures of one flow; None if unknown. Times in seconds."""
 
     flow: Flow
@@ -140,7 +140,7 @@ class FlowFigures:
 class DemoFigures:
     """Figures of all flows, and URLs."""
 
-    flows: tuple[FlowFigures, ...]
+    flows: tuple[DemoFlowFigures, ...]
     urls: Mapping[str, str]
     bootstrap_servers: Mapping[str, str]
 
@@ -160,13 +160,13 @@ class DemoFigures:
 
 def flow_figures(
     flow: Flow, report: FlowReport | None, recent: RecentActivity = NO_ACTIVITY
-) -> FlowFigures:
+) -> DemoFlowFigures:
     """Return the figures of *flow*; most are unknown before its first *report*."""
     if report is None:
-        return FlowFigures(flow, FlowStateName.UNKNOWN, "not_ready", (_UNREAD,))
+        return DemoFlowFigures(flow, FlowStateName.UNKNOWN, "not_ready", (_UNREAD,))
     topics = [topic for topic in report.topics if topic.pair.role is TopicRole.DATA]
     partitions = [partition for topic in topics for partition in topic.partitions]
-    return FlowFigures(
+    return DemoFlowFigures(
         flow=flow,
         state=report.state,
         reason=str(report.state_reason),

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mm2slo_cli.demo_environment import DemoEnvironment
-from mm2slo_cli.demo_figures import DemoFigures, FlowFigures, LatencyPercentiles
+from mm2slo_cli.demo_figures import DemoFigures, DemoFlowFigures, LatencyPercentiles
 from mm2slo_cli.demo_services import AlertStack
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_exporter.web.flow_overview import duration
@@ -165,7 +165,7 @@ def status_line(running: float, *, mm2_paused: bool) -> Text:
     )
 
 
-def plain_line(flow: FlowFigures) -> str:
+def plain_line(flow: DemoFlowFigures) -> str:
     """Return a flow as one line of text."""
     records = "?" if flow.lag_records is None else f"{flow.lag_records:,}"
     seconds = "?" if flow.lag_seconds is None else duration(flow.lag_seconds)
@@ -191,7 +191,7 @@ def address_lines(figures: DemoFigures) -> list[Text]:
     return [page, exporter]
 
 
-def _state(flow: FlowFigures) -> Text:
+def _state(flow: DemoFlowFigures) -> Text:
     colour = _COLOURS[flow.state]
     return Text.assemble(
         (f" {flow.state.value.upper()} ", f"bold reverse {colour}"),
@@ -199,7 +199,7 @@ def _state(flow: FlowFigures) -> Text:
     )
 
 
-def _lag(flow: FlowFigures) -> Text:
+def _lag(flow: DemoFlowFigures) -> Text:
     if flow.lag_records is None or flow.lag_seconds is None:
         return _NO_DATA
     style = "" if flow.is_alive else "bold red"
@@ -207,16 +207,16 @@ def _lag(flow: FlowFigures) -> Text:
     return Text(f"{flow.lag_records:,} {unit}, {duration(flow.lag_seconds)}", style=style)
 
 
-def _throughput(flow: FlowFigures) -> Text:
+def _throughput(flow: DemoFlowFigures) -> Text:
     rate = flow.recent.throughput
     return _NO_DATA if rate is None else Text(f"{rate.source:,.0f}/s in, {rate.target:,.0f}/s out")
 
 
-def _canary(flow: FlowFigures) -> Text:
+def _canary(flow: DemoFlowFigures) -> Text:
     return _arrivals(flow.recent.canary, flow.canary_age)
 
 
-def _heartbeat(flow: FlowFigures) -> Text:
+def _heartbeat(flow: DemoFlowFigures) -> Text:
     if flow.heartbeats_disabled:
         return Text("disabled", style="dim")
     return _arrivals(flow.recent.heartbeat, flow.heartbeat_age)
@@ -237,14 +237,14 @@ def _latency(seconds: float | None) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else duration(seconds)
 
 
-def _stalled(flow: FlowFigures) -> Text:
+def _stalled(flow: DemoFlowFigures) -> Text:
     if not flow.partitions:
         return _NO_DATA
     text = f"{len(flow.stalled)} of {flow.partitions} partitions"
     return Text(text, style="bold red" if flow.stalled else "")
 
 
-def _retention(flow: FlowFigures) -> Text:
+def _retention(flow: DemoFlowFigures) -> Text:
     headroom = flow.headroom
     if headroom is None:
         return _NO_DATA
@@ -253,7 +253,7 @@ def _retention(flow: FlowFigures) -> Text:
     return Text(f"{duration(headroom.seconds)} left ({headroom.limit.value})")
 
 
-def _failover(flow: FlowFigures) -> Text:
+def _failover(flow: DemoFlowFigures) -> Text:
     """Number of ready groups, and why the others are blocked."""
     if not flow.groups:
         waits = ", ".join(flow.waiting_for)
@@ -266,7 +266,7 @@ def _failover(flow: FlowFigures) -> Text:
     return cell
 
 
-def _redelivery(flow: FlowFigures) -> Text:
+def _redelivery(flow: DemoFlowFigures) -> Text:
     """Records that each group would read again after a failover."""
     lines = []
     for name, group in flow.groups.items():
@@ -281,7 +281,7 @@ def _redelivery(flow: FlowFigures) -> Text:
     return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
 
-def _unreplicated(flow: FlowFigures) -> Text:
+def _unreplicated(flow: DemoFlowFigures) -> Text:
     """Records that the group with the most would miss if the source never came back."""
     known = [group for group in flow.groups.values() if group.unreplicated_records is not None]
     if not flow.groups:
@@ -293,7 +293,7 @@ def _unreplicated(flow: FlowFigures) -> Text:
     return Text(f"{worst.unreplicated_records:,}{age}")
 
 
-_ROWS: Final[dict[str, Callable[[FlowFigures], Text]]] = {
+_ROWS: Final[dict[str, Callable[[DemoFlowFigures], Text]]] = {
     "State": _state,
     "Lag": _lag,
     "Rate": _throughput,

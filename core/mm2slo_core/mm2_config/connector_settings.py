@@ -204,7 +204,7 @@ NEWEST_VERSION: Final = KafkaVersion(4, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorKey:
+class ConnectorSettingKey:
     """A key or a prefix; the connectors of other kinds accept it, without effect."""
 
     name: str
@@ -242,13 +242,15 @@ def _kinds(letters: str) -> frozenset[ConnectorKind]:
     return frozenset(kind for kind in ConnectorKind if kind[len("Mirror")] in letters)
 
 
-def _entry(text: str, letters: str) -> ConnectorKey:
+def _entry(text: str, letters: str) -> ConnectorSettingKey:
     key, _, versions = text.partition("@")
     name, _, default = key.partition("=")
     numbers, _, new_name = versions.partition(":")
     since, _, removed = numbers.partition("-")
     first, gone = kafka_release(since) or _FIRST_VERSION, kafka_release(removed)
-    return ConnectorKey(name, _kinds(letters), default or None, first, gone, new_name or None)
+    return ConnectorSettingKey(
+        name, _kinds(letters), default or None, first, gone, new_name or None
+    )
 
 
 _KEYS: Final = {
@@ -258,7 +260,7 @@ _KEYS: Final = {
 }
 
 _FAMILIES: Final = {
-    name: ConnectorKey(name, _kinds(letters))
+    name: ConnectorSettingKey(name, _kinds(letters))
     for letters, names in _PREFIXES.items()
     for name in names.split()
 }
@@ -271,7 +273,7 @@ TOP_LEVEL_KEYS: Final = (_KEYS.keys() | CLIENT_KEYS) - _NOT_DEFINED - {"bootstra
 """Keys that dedicated mode passes to connectors without a prefix (`allConfigNames`)."""
 
 
-def connector_key(name: str) -> ConnectorKey | None:
+def connector_key(name: str) -> ConnectorSettingKey | None:
     """The entry of a key in a connector's configuration; None if it is unknown.
 
     A client key without `source.cluster.` or `target.cluster.` is known, for no connector.
@@ -279,10 +281,10 @@ def connector_key(name: str) -> ConnectorKey | None:
     if name in _KEYS:
         return _KEYS[name]
     if name in CLIENT_KEYS:
-        return ConnectorKey(name, frozenset())
+        return ConnectorSettingKey(name, frozenset())
     for prefix, kinds in _CLUSTER_KINDS.items():
         if name.startswith(prefix) and name.removeprefix(prefix) in CLIENT_KEYS:
-            return ConnectorKey(name, kinds)
+            return ConnectorSettingKey(name, kinds)
     families = [prefix for prefix in _FAMILIES if name.startswith(prefix)]
     return _FAMILIES[max(families, key=len)] if families else None
 

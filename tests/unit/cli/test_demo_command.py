@@ -11,7 +11,7 @@ import pytest
 
 from mm2slo_cli.demo import run
 from mm2slo_cli.demo_environment import StabilityCheck
-from mm2slo_cli.demo_figures import DemoFigures, DemoTopicFigures, FlowFigures, GroupFigures
+from mm2slo_cli.demo_figures import DemoFigures, DemoFlowFigures, DemoTopicFigures, GroupFigures
 from mm2slo_cli.service_process import Interrupted, interrupt_on_signals
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.topology import Flow
@@ -48,7 +48,7 @@ def figures(source_end: int, lag: int = 0, redelivery: int = 0) -> DemoFigures:
     group = GroupFigures(
         ready=True, redelivery_lower=redelivery, redelivery_upper=redelivery, blocked=()
     )
-    flow = FlowFigures(
+    flow = DemoFlowFigures(
         Flow("us", "eu"),
         FlowStateName.IDLE,
         "canaries_arrive",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mm2slo_cli.demo_figures import (
     ActivityMeter,
     DemoFigures,
+    DemoFlowFigures,
     DemoTopicFigures,
-    FlowFigures,
     GroupFigures,
     LatencyPercentiles,
     RecentActivity,
@@ -29,7 +29,7 @@ READY = GroupFigures(ready=True, redelivery_lower=0, redelivery_upper=3, blocked
 BLOCKED = GroupFigures(
     ready=False, redelivery_lower=None, redelivery_upper=None, blocked=("no_checkpoint",)
 )
-COMPLETE = FlowFigures(
+COMPLETE = DemoFlowFigures(
     US_EU,
     FlowStateName.RUNNING,
     "position_advances",
@@ -155,7 +155,7 @@ def test_complete_figures_miss_nothing() -> None:
         ),
     ],
 )
-def test_missing_figures_name_their_flow(figures: FlowFigures, missing: str) -> None:
+def test_missing_figures_name_their_flow(figures: DemoFlowFigures, missing: str) -> None:
     other = replace(COMPLETE, flow=US_EU.reverse)
     assert DemoFigures((figures, other), {}, {}).missing == (missing,)
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from mm2slo_cli.demo_figures import (
     DemoFigures,
-    FlowFigures,
+    DemoFlowFigures,
     GroupFigures,
     LatencyPercentiles,
     RecentActivity,
@@ -22,7 +22,7 @@ from mm2slo_core.indicators.replication_lag import Headroom, RetentionLimit
 from mm2slo_core.topology import Flow
 
 READY = GroupFigures(ready=True, redelivery_lower=0, redelivery_upper=0, blocked=())
-LARGE = FlowFigures(
+LARGE = DemoFlowFigures(
     Flow("us", "eu"),
     FlowStateName.RUNNING,
     "position_advances",
@@ -47,7 +47,7 @@ LARGE = FlowFigures(
         "c": READY,
     },
 )
-EMPTY = FlowFigures(
+EMPTY = DemoFlowFigures(
     Flow("eu", "us"),
     FlowStateName.UNKNOWN,
     "not_ready",
@@ -63,12 +63,12 @@ def rendered(what: object, width: int = 80) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-def table(*flows: FlowFigures) -> str:
+def table(*flows: DemoFlowFigures) -> str:
     return "\n".join(rendered(figures_table(DemoFigures(flows, URLS, {}))))
 
 
 @pytest.mark.parametrize("flows", [(LARGE, LARGE), (EMPTY, EMPTY), (LARGE, EMPTY)])
-def test_table_with_status_line_fits_80_by_24_terminal(flows: tuple[FlowFigures, ...]) -> None:
+def test_table_with_status_line_fits_80_by_24_terminal(flows: tuple[DemoFlowFigures, ...]) -> None:
     figures = DemoFigures(flows, URLS, {})
     status = status_line(359_000.0, mm2_paused=True)
     lines = rendered(Group(figures_table(figures, Text("mm2slo demo: incomplete")), status))
@@ -78,7 +78,7 @@ def test_table_with_status_line_fits_80_by_24_terminal(flows: tuple[FlowFigures,
 
 
 @pytest.mark.parametrize("figures", [LARGE, EMPTY])
-def test_plain_line_fits_80_columns(figures: FlowFigures) -> None:
+def test_plain_line_fits_80_columns(figures: DemoFlowFigures) -> None:
     assert len(plain_line(replace(figures, lag_records=1_234_567))) <= 80
 
 
