@@ -42,9 +42,10 @@ COPIED = 1_000
 def records_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of records that second passes read."""
     numbers: list[int] = []
+    select = second_pass.select_in_slices
 
     def counted(*arguments: object) -> DataFrame:
-        found = second_pass.select_in_slices(*arguments)  # type: ignore[arg-type]  # passed through
+        found = select(*arguments)  # type: ignore[arg-type]  # passed through
         numbers.append(found.count())
         return found
 
