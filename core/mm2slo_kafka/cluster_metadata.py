@@ -32,6 +32,7 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
 from mm2slo_kafka.offset_requests import Leaders
 from mm2slo_kafka.request_sizes import chunks
 
+SHORTEST_REQUEST_SECONDS = 0.1
 _TOPICS_PER_DESCRIPTION = 500
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -101,7 +102,8 @@ def identify_topics(
     for chunk in chunks(topics, _TOPICS_PER_DESCRIPTION):
         with handles.errors(operation):
             futures = admin.describe_topics(
-                TopicCollection(chunk), request_timeout=max(deadline - time.monotonic(), 0.1)
+                TopicCollection(chunk),
+                request_timeout=max(deadline - time.monotonic(), SHORTEST_REQUEST_SECONDS),
             )
         for name, future in futures.items():
             failure = future.exception()
@@ -268,7 +270,7 @@ def read_topic_configs(
         with handles.errors(operation):
             futures = admin.describe_configs(
                 [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in chunk],
-                request_timeout=max(deadline - time.monotonic(), 0.1),
+                request_timeout=max(deadline - time.monotonic(), SHORTEST_REQUEST_SECONDS),
             )
         for resource, future in futures.items():
             failure = future.exception()

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client_handles import HandleFactory
-from mm2slo_kafka.cluster_metadata import identify_topics
+from mm2slo_kafka.cluster_metadata import SHORTEST_REQUEST_SECONDS, identify_topics
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
 from mm2slo_kafka.partition_offsets import Isolation
 
@@ -158,7 +158,7 @@ class FirstRecordReader:
     ) -> None:
         """Fail topics that do not exist: a consumer waits for them without an error."""
         remaining = deadline - time.monotonic()
-        if remaining <= 0:
+        if remaining < SHORTEST_REQUEST_SECONDS:
             return
         topics = dict.fromkeys(topic for topic, _partition in pending)
         try:

@@ -1,5 +1,6 @@
 import time
 
+import pytest
 from tests.unit.kafka.conftest import MockCluster
 
 from mm2slo_core.topology import TopicPartition
@@ -73,11 +74,13 @@ def test_first_record_at_offset_beyond_log_end_is_out_of_range(
     assert answer.failures == {orders: ReadFailure.OFFSET_OUT_OF_RANGE}
 
 
+@pytest.mark.parametrize("timeout", [0.5, 0.55])
 def test_first_records_of_unreachable_cluster_fail_at_deadline(
-    dead_client: ClusterClient,
+    dead_client: ClusterClient, timeout: float
 ) -> None:
+    """Also if too little time is left to ask whether the topic exists."""
     started = time.monotonic()
     orders = TopicPartition("orders", 0)
-    answer = dead_client.first_records({orders: (0, 5)}, timeout=0.5)
+    answer = dead_client.first_records({orders: (0, 5)}, timeout=timeout)
     assert answer.failures == {orders: ReadFailure.DEADLINE}
     assert time.monotonic() - started < 30  # librdkafka's default is 60 s
