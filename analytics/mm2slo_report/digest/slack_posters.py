@@ -7,7 +7,6 @@ Source: Slack's references of chat.postMessage, chat.update and of incoming webh
 import http.client
 import logging
 import re
-import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -120,6 +119,7 @@ _NO_ANSWER: Final = frozenset({502, 504})
 """A gateway forwarded the request, but got no valid response."""
 _AFTER_CONNECTING: Final = (ConnectionResetError, BrokenPipeError)
 
+_CHECK: Final = "check the channel, and post it with --again if it is missing"
 GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 """The message cannot be updated, but a new one can be posted."""
 
@@ -149,9 +149,8 @@ class _ShortRateLimits(RateLimitErrorRetryHandler):
     ) -> bool:
         if response is None or response.status_code != _TOO_MANY:
             return False
-        values = {name.lower(): each for name, each in response.headers.items()}
-        # slack-sdk waits a second without the header, and fails on one that is not a whole number.
-        wait = values.get("retry-after", ["1"])[0]
+        # slack-sdk fails on a header that is not a whole number.
+        wait = _retry_after_text(response.headers)
         return wait.isdecimal() and int(wait) <= _LONGEST_WAIT_S
 
 
@@ -169,9 +168,8 @@ class _BeforeSending(ConnectionErrorRetryHandler):
         if response is not None or not isinstance(error, URLError) or not _is_unsent(error):
             return False
         # An untrusted certificate stays untrusted, and a timeout has waited long enough.
-        return isinstance(error.reason, ConnectionRefusedError | socket.gaierror) or (
-            isinstance(error.reason, OSError)
-            and not isinstance(error.reason, ssl.SSLError | TimeoutError)
+        return isinstance(error.reason, OSError) and not isinstance(
+            error.reason, ssl.SSLError | TimeoutError
         )
 
 
@@ -186,20 +184,19 @@ def _is_unsent(error: BaseException) -> bool:
 @contextmanager
 def _failures_as_errors() -> Iterator[None]:
     """Raise PostRefusedError or PostUnconfirmedError for a call that got no answer of Slack."""
-    check = "check the channel, and post it with --again if it is missing"
     try:
         yield
     except (ValueError, LookupError) as error:
         # A response in an unknown encoding, such as a proxy's page.
         raise PostUnconfirmedError(
             f"the response cannot be decoded ({_describe_failure(error)}), so the message may "
-            f"have been posted: {check}"
+            f"have been posted: {_CHECK}"
         ) from None
     except (OSError, http.client.HTTPException) as error:
         if not _is_unsent(error):
             raise PostUnconfirmedError(
                 f"Slack did not respond ({_describe_failure(error)}), so the message may have "
-                f"been posted: {check}"
+                f"been posted: {_CHECK}"
             ) from None
         raise PostRefusedError(
             f"Slack is unreachable ({_describe_failure(error)}), nothing was posted: "
@@ -217,7 +214,7 @@ def _refusal(status: int, error: str, headers: Mapping[str, str]) -> UserError:
     if status in _NO_ANSWER:
         return PostUnconfirmedError(
             f"a gateway returned HTTP {status} instead of Slack's response, so the message "
-            "may have been posted: check the channel, and post it with --again if it is missing"
+            f"may have been posted: {_CHECK}"
         )
     kind = MessageGoneError if error in GONE else PostRefusedError
     return kind(f"Slack refused the digest: {describe_error(error, status)}")
@@ -225,11 +222,17 @@ def _refusal(status: int, error: str, headers: Mapping[str, str]) -> UserError:
 
 def _retry_after(headers: Mapping[str, str]) -> float:
     """Seconds of the Retry-After header; 1 if it is missing or not a number."""
-    value = {name.lower(): text for name, text in headers.items()}.get("retry-after", "")
     try:
-        return max(float(value), 0.0)
+        return max(float(_retry_after_text(headers)), 0.0)
     except ValueError:
         return 1.0
+
+
+def _retry_after_text(headers: Mapping[str, Any]) -> str:
+    """The Retry-After header; "1" without one, as slack-sdk waits then."""
+    value = {name.lower(): each for name, each in headers.items()}.get("retry-after", "1")
+    # A retry handler gets the values of a header as a list.
+    return str(value if isinstance(value, str) else value[0])
 
 
 def _describe_failure(error: BaseException) -> str:
