@@ -7,13 +7,10 @@ import argparse
 import pickle
 import sys
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from collections.abc import Callable, Iterator
 
 from accuracy.accuracy_document import Figures, render
 from accuracy.bound_coverage import Coverage, coverage, population

@@ -5,7 +5,6 @@ One broker; growth is added to the end offsets that it returns, so that no load 
 
 import argparse
 import random
-import resource
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -109,11 +108,6 @@ def observed(topics: int) -> Observation:
     )
 
 
-def cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
 def measure(broker: Broker, topics: int, seconds: float, *, moving: bool) -> None:
     arrivals = f"arrivals-{topics}-{moving}"
     broker.admin.create_topic(arrivals, 1)
@@ -131,10 +125,10 @@ def measure(broker: Broker, topics: int, seconds: float, *, moving: bool) -> Non
     flow.observe(observed(topics))
     poller.add(flow)
     threading.Event().wait(3.0)
-    cpu, reads, at = cpu_seconds(), reader.reads, time.monotonic()
+    cpu, reads, at = time.process_time(), reader.reads, time.monotonic()
     while time.monotonic() - at < seconds:
         producer.poll(1.0)
-    cpu, reads, elapsed = cpu_seconds() - cpu, reader.reads - reads, time.monotonic() - at
+    cpu, reads, elapsed = time.process_time() - cpu, reader.reads - reads, time.monotonic() - at
     bracket = poller.bracket or 0.0
     poller.stop()
     producer.close()

@@ -5,15 +5,12 @@ nearly all are in one. Prints wall time, and CPU time of the JVM.
 """
 
 import argparse
-import os
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
 from large_audit_data import generate, scopes
+from process_figures import cpu_seconds, spark_pid
 
 from mm2slo_audit.engine.judgement import judge
 from mm2slo_audit.engine.match_tally import Parts
@@ -23,14 +20,8 @@ from mm2slo_audit.spark.spark_session import spark_session
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import Verdict
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _SURPLUS = (Verdict.DUPLICATE, Verdict.REPLAY)
 _GONE = (Verdict.LOST, Verdict.OVERDUE, Verdict.PENDING, Verdict.MOVED, Verdict.ALTERED)
-
-
-def cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def main() -> None:
@@ -49,16 +40,14 @@ def main() -> None:
         conf = {"spark.local.dir": str(folder / "spark")}
         options = SparkOptions(master="local[2]", driver_memory=chosen.heap, conf=conf)
         with spark_session(options) as spark:
-            gateway = spark.sparkContext._gateway
-            assert gateway is not None
-            jvm = gateway.proc.pid
+            jvm = [spark_pid(spark)]
             records = spark.read.schema(RECORD_SCHEMA).parquet(str(folder / "records"))
             polls = spark.read.schema(POLL_SCHEMA).parquet(str(folder / "polls"))
             for number in range(chosen.rounds + 1):
-                wall, spent = time.perf_counter(), cpu(jvm)
+                wall, spent = time.perf_counter(), cpu_seconds(jvm)
                 split: Parts | None = {} if chosen.unsplit else None
                 outcomes = judge(spark, records, polls, units, Sample(1.0), split=split)
-                wall, spent = time.perf_counter() - wall, cpu(jvm) - spent
+                wall, spent = time.perf_counter() - wall, cpu_seconds(jvm) - spent
                 name = f"warm {number}" if number else "cold"
                 print(f"  {name:7} {wall:6.1f} s   CPU {spent:6.1f} s", flush=True)
         counts = {

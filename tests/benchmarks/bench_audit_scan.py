@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from collections.abc import Callable
-
-from scanned_records import PARTITIONS, TOPIC, cpu_seconds, fill
+from confluent_kafka import Producer
+from process_figures import cpu_seconds, spark_pid
 
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_assembly import RunScope
@@ -32,16 +28,51 @@ from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.config_model import Config
+from mm2slo_lab.broker import Broker
 from mm2slo_lab.lab_topology import LabEngine, LabTopology
 from mm2slo_lab.running_lab import Lab
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+TOPIC, PARTITIONS = "scanned", 6
+VALUE = bytes(range(256)) + b"-" * 32
+HEADERS: list[tuple[str, str | bytes | None]] = [("trace", b"0123456789abcdef")]
 RECORDS = 5_000_000
 """Records per side."""
 REACH = 0.75
 ROUNDS = 4
+
+
+def fill(broker: Broker, count: int, start: int) -> None:
+    """Records of about 315 bytes, equal on both clusters; timestamps follow from numbers."""
+    broker.admin.create_topic(TOPIC, PARTITIONS)
+    settings = {
+        # Retried batches must not change places: slices need equal offsets on both sides.
+        "enable.idempotence": "true",
+        "linger.ms": "50",
+        "batch.size": "1000000",
+        "queue.buffering.max.messages": "500000",
+    }
+    producer = Producer({**broker.librdkafka(), **settings})
+    for number in range(count):
+        while True:
+            try:
+                producer.produce(
+                    TOPIC,
+                    value=VALUE[: 280 + number % 8],
+                    key=b"k%d" % (number % 400_000),
+                    partition=number % PARTITIONS,
+                    timestamp=start + number // 1000,
+                    headers=HEADERS,
+                )
+            except BufferError:
+                producer.poll(0.05)
+            else:
+                break
+        if number % 10_000 == 0:
+            producer.poll(0)
+    producer.flush()
 
 
 def bare(
@@ -81,9 +112,9 @@ def audit(spark: SparkSession, scoped: RunScope, config: Config) -> LandedFrames
 
 def measured(what: Callable[[], object], pid: int) -> tuple[float, float]:
     """Wall and CPU seconds."""
-    cpu, since = cpu_seconds(pid), time.monotonic()
+    cpu, since = cpu_seconds([pid]), time.monotonic()
     what()
-    return time.monotonic() - since, cpu_seconds(pid) - cpu
+    return time.monotonic() - since, cpu_seconds([pid]) - cpu
 
 
 def main() -> None:
@@ -102,9 +133,7 @@ def main() -> None:
         config = load_config(lab.config_yaml(flow=flow))
         options = SparkOptions(master="local[2]", driver_memory="2g")
         with spark_session(options) as spark, open_clients(config) as clients:
-            gateway = spark.sparkContext._gateway
-            assert gateway is not None
-            pid = gateway.proc.pid
+            pid = spark_pid(spark)
             scoped = read_scopes(config, ["us->eu"], [TOPIC], window, clients)
             assert scoped.planned == 2 * given.records, scoped
             landed = audit(spark, scoped, config)

@@ -13,16 +13,12 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from collections.abc import Callable
-
-from audit_matchers import NAMES
-from audit_matchers.spark_matcher import PARTITIONS
+from bench_audit_match import EXCHANGE, NAMES  # type: ignore[import-not-found]
 from large_audit_data import generate, scopes
 from spark_standalone import spark_standalone
 
@@ -62,7 +58,7 @@ def whole(spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str
 def matching(_spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str, int]:
     """Matching, order and bounds only, as in `bench_audit_match`: one exchange."""
     counts: dict[str, int] = {}
-    for row in tally_matches(records, polls, Units(scopes()), PARTITIONS).collect():
+    for row in tally_matches(records, polls, Units(scopes()), EXCHANGE).collect():
         for name in NAMES[:6]:
             counts[name] = counts.get(name, 0) + getattr(row, name)
     return counts

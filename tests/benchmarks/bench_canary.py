@@ -7,13 +7,8 @@ consumer and producer replicate the records.
 
 import argparse
 import statistics
-import sys
 import threading
 import time
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
 from collections.abc import Sequence
 
 from large_flow import ExporterProcess, LargeFlow, Mover, Shape

@@ -7,18 +7,13 @@ or of the whole process if librdkafka's threads do the work.
 
 import argparse
 import statistics
-import sys
 import threading
 import time
 import urllib.request
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 from exposition_baselines import bare_sender, fetch

@@ -9,17 +9,11 @@ import argparse
 import json
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections import defaultdict
-from pathlib import Path
-
-from mm2slo_core.catalogue.metric import Granularity
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from fleet_history import (
     PanelQuery,
@@ -34,6 +28,7 @@ from monitoring.own_metrics import own_metrics
 from monitoring.prometheus import prometheus
 from tsdb import write_blocks
 
+from mm2slo_core.catalogue.metric import Granularity
 from mm2slo_lab.lab_monitoring import Prometheus
 
 BOARDS = Path(__file__).parents[2] / "dashboards" / "generated" / "grafana" / "dashboards"

@@ -4,18 +4,15 @@ Each ratio compares two measurements of the same run. Values are medians.
 """
 
 import gc
-import socket
 import statistics
-import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 
-from exposition_baselines import client_registry, fetch
+from exposition_baselines import bare_sender, client_registry, fetch
 from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
@@ -158,30 +155,6 @@ class OneSnapshot:
 
     def reload(self) -> ReloadResult:
         raise NotImplementedError
-
-
-@contextmanager
-def bare_sender(content: bytes) -> Iterator[int]:
-    """Run a server that only reads a request and sends *content*; yields its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                with connection:
-                    if not connection.recv(65536):
-                        return
-                    connection.sendall(content)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        port: int = listening.getsockname()[1]
-        yield port
-        socket.create_connection(("127.0.0.1", port)).close()  # the empty request that ends it
-        thread.join()
 
 
 def scrape(server: WebServer, snapshot: Snapshot, encoding: Encoding) -> None:

@@ -1,18 +1,12 @@
 """Time to read 2,000 consumer groups of a cluster with a round trip of 100 ms."""
 
-import sys
 import time
+from collections.abc import Iterable, Mapping
 from functools import partial
-from pathlib import Path
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as RawPartition
 from confluent_kafka.admin import AdminClient
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from collections.abc import Iterable, Mapping
-
 from delaying_proxy import delaying_proxy
 
 from mm2slo_exporter.collection_health import CollectionHealth

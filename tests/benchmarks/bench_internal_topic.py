@@ -10,12 +10,9 @@ import sys
 import threading
 import time
 from functools import partial
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from large_flow import rss
 from large_flow.record_sender import RecordSender
+from process_figures import rss
 
 from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition

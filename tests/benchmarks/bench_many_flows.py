@@ -20,16 +20,13 @@ from itertools import permutations
 from pathlib import Path
 from typing import cast
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
 from broker_cluster import start_brokers
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported without saying so
-from large_flow import rss
 from large_flow.large_flow import await_leaders
 from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
-from process_figures import cpu_seconds, processes, threads, waited_seconds
+from process_figures import cpu_seconds, processes, rss, threads, waited_seconds
 
 from mm2slo_core.records.connect_records import SourceOffset
 from mm2slo_core.records.mirror_records import OffsetSync

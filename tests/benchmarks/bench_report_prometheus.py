@@ -8,12 +8,16 @@ import argparse
 import random
 import resource
 import shutil
-import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from zoneinfo import ZoneInfo
+
+from monitoring.history_blocks import write_history_blocks
+from monitoring.own_metrics import own_metrics
+from monitoring.prometheus import prometheus
 
 from mm2slo_core.catalogue.prometheus_series import BAD_STEP, EVENTS_STEP, UNKNOWN_STEP
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
@@ -22,19 +26,10 @@ from mm2slo_core.objectives.objective import Objective, Severity
 from mm2slo_core.reporting.report_query import ReportQuery
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.topology import Flow
+from mm2slo_lab.lab_monitoring import Prometheus
 from mm2slo_report.http_session import Server
 from mm2slo_report.prometheus_api import PrometheusClient
 from mm2slo_report.prometheus_source import PrometheusSource
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from collections.abc import Iterator, Sequence
-
-from monitoring.history_blocks import write_history_blocks
-from monitoring.own_metrics import own_metrics
-from monitoring.prometheus import prometheus
-
-from mm2slo_lab.lab_monitoring import Prometheus
 from mm2slo_report.sli_source import SliSource
 
 HOUR, DAY = 3_600, 86_400

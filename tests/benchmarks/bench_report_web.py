@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-sys.path.insert(0, str(Path(__file__).parent))
+from process_figures import cpu_seconds, rss
 
 LIST_WARM_MS, LIST_COLD_MS, HTML_MS, RATE, START_S, MEMORY_MB = 50, 300, 1_000, 200, 1.5, 150
 MINUTE_MS = 60_000
@@ -69,11 +68,6 @@ def fetch(connection: http.client.HTTPConnection, path: str) -> tuple[float, byt
     return (time.perf_counter() - start) * 1e3, body
 
 
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
 def command_start(path: Path, flows: int, folder: Path) -> float:
     """Seconds until `mm2slo report serve` responds; there is no exporter to record."""
     copy, config = folder / "copy.db", folder / "mm2slo.yaml"
@@ -118,11 +112,6 @@ def hammer(port: int, clients: int, seconds: float) -> int:
     for each in threads:
         each.join()
     return sum(done)
-
-
-def resident_mb(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
 
 
 def main() -> None:
@@ -182,15 +171,15 @@ def measure(connection: http.client.HTTPConnection, pid: int, port: int, seconds
         f"{page:.0f} ms; one objective in depth {one:.0f} ms"
     )
     for clients in (1, 8):
-        before, start = cpu_seconds(pid), time.perf_counter()
+        before, start = cpu_seconds([pid]), time.perf_counter()
         done = hammer(port, clients, seconds)
         spent = time.perf_counter() - start
-        used = cpu_seconds(pid) - before
+        used = cpu_seconds([pid]) - before
         print(
             f"  {clients} client{'s' if clients > 1 else ''}: {done / spent:.0f} lists/s (goal "
             f"{RATE}); {used / done * 1e3:.2f} ms of a core each, so {done / used:.0f}/s on one"
         )
-    print(f"  memory {resident_mb(pid):.0f} MB (goal {MEMORY_MB})")
+    print(f"  memory {rss(pid) / 2**20:.0f} MB (goal {MEMORY_MB})")
 
 
 if __name__ == "__main__":

@@ -11,13 +11,9 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
 
 from flow_observations import flow_config
 

@@ -8,14 +8,18 @@ duration of each group.
 import argparse
 import random
 import shutil
-import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
+
+from monitoring.history_blocks import write_history_blocks
+from monitoring.own_metrics import own_metrics
+from monitoring.prometheus import prometheus
 
 from mm2slo_alerts.alert_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_core.catalogue.flow_metrics import (
@@ -27,15 +31,6 @@ from mm2slo_core.catalogue.flow_metrics import (
 )
 from mm2slo_core.catalogue.prometheus_series import BAD_STEP, DUE_STEP, EVENTS_STEP, UNKNOWN_STEP
 from mm2slo_core.indicators.flow_state import FlowStateName
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from collections.abc import Iterator
-
-from monitoring.history_blocks import write_history_blocks
-from monitoring.own_metrics import own_metrics
-from monitoring.prometheus import prometheus
-
 from mm2slo_lab.lab_monitoring import Prometheus
 
 STEP, SCRAPE, HOUR, DAY = 300, 15, 3_600, 86_400

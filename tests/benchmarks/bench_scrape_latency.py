@@ -8,10 +8,6 @@ import argparse
 import subprocess
 import sys
 import time
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-sys.path.insert(0, str(Path(__file__).parent))
 
 from exposition_baselines import fetch
 

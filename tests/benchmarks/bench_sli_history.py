@@ -16,8 +16,6 @@ import time
 from datetime import UTC
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
 from minute_history import objective
 from sqlalchemy import insert
 from store_specs.sample_history import START

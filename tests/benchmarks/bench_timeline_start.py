@@ -12,15 +12,11 @@ import tempfile
 import time
 import urllib.request
 from itertools import chain
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from large_flow import rss
 from large_flow.large_flow import FLOW, LargeFlow, Shape
 from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
-from process_figures import cpu_seconds, processes
+from process_figures import cpu_seconds, processes, rss
 
 from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_lab.managed_process import HOST, free_ports

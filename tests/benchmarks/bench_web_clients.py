@@ -6,6 +6,7 @@ one byte of a request per round. Clients that made room connect again, as an att
 
 import http.client
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -13,11 +14,6 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-sys.path.insert(0, str(Path(__file__).parent))
-
-import ssl
 
 from web_tls import trusting, write_config
 

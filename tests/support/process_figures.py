@@ -1,9 +1,15 @@
-"""Threads and CPU of the exporter's processes, from /proc."""
+"""Threads, CPU and memory of processes, from /proc."""
+
+from __future__ import annotations
 
 import contextlib
 import os
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def children(pid: int) -> list[int]:
@@ -50,3 +56,20 @@ def waited_seconds(pids: list[int]) -> float:
             with contextlib.suppress(FileNotFoundError):
                 nanoseconds += int((task / "schedstat").read_text().split()[1])
     return nanoseconds / 1e9
+
+
+def rss(pid: int | None = None, field: str = "VmRSS") -> int:
+    """Resident memory of a process, by default this one, in bytes."""
+    pid = os.getpid() if pid is None else pid
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    raise ValueError(f"/proc/{pid}/status has no {field}")
+
+
+def spark_pid(spark: SparkSession) -> int:
+    """The JVM of a session."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    pid: int = gateway.proc.pid
+    return pid

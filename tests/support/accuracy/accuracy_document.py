@@ -7,7 +7,7 @@ from accuracy.bound_coverage import Coverage
 from accuracy.latency_bounds import Widths
 from accuracy.verdict_scores import Tally
 
-COMMAND = "python tests/benchmarks/bench_accuracy.py --write"
+COMMAND = "deploy/scripts/bench accuracy --write"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ The package writes copies, offset syncs, committed offsets and checkpoints in Mi
 formats and intervals; brokers and exporter are real.
 """
 
-from large_flow.exporter_process import ExporterProcess, rss
+from large_flow.exporter_process import ExporterProcess
 from large_flow.large_flow import LargeFlow, Shape
 from large_flow.partition_mover import Mover
 
-__all__ = ["ExporterProcess", "LargeFlow", "Mover", "Shape", "rss"]
+__all__ = ["ExporterProcess", "LargeFlow", "Mover", "Shape"]

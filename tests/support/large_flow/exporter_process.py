@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
-from process_figures import children, cpu_seconds, processes
+from process_figures import children, cpu_seconds, processes, rss
 
 from mm2slo_lab.running_lab import Lab
 
@@ -116,12 +116,3 @@ class ExporterProcess:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._lines.put(json.loads(line))
-
-
-def rss(pid: int | None = None, field: str = "VmRSS") -> int:
-    """Resident memory of a process, by default this one, in bytes."""
-    pid = os.getpid() if pid is None else pid
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(f"{field}:"):
-            return int(line.split()[1]) * 1024
-    raise ValueError(f"/proc/{pid}/status has no {field}")
