@@ -6,16 +6,95 @@ consumer and producer replicate the records.
 """
 
 import argparse
+import json
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
+from typing import NoReturn, Self
 
+from confluent_kafka import Consumer, Producer, TopicPartition
 from large_flow import ExporterProcess, LargeFlow, Mover, Shape
-from large_flow.peer_process import PeerProcess
 
 REACH_MS = 5.0
 INTERVAL = "100ms"
+
+
+_CARRIER, _COPY = "heartbeats", "us.heartbeats"
+_FAST = {"fetch.wait.max.ms": 10, "enable.auto.commit": False, "group.id": "peer", "log_level": 2}
+_SEQUENCE, _SENT = "mm2slo-sequence", "mm2slo-sent"
+
+
+class PeerProcess:
+    """Runs `copy` or `consume` until the context ends."""
+
+    def __init__(self, role: str, flow: LargeFlow) -> None:
+        clusters = json.dumps([flow.source, flow.target])
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--peer", role, clusters], stdout=subprocess.PIPE, text=True
+        )
+        self._arrivals: dict[int, tuple[float, float]] = {}
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def arrivals(self) -> dict[int, tuple[float, float]]:
+        """Times of arrival and of sending (epoch seconds), by sequence number."""
+        return dict(self._arrivals)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                sequence, at, sent = line.split()
+                self._arrivals.setdefault(int(sequence), (float(at), int(sent) / 1000))
+
+
+def copy(source: dict[str, str], target: dict[str, str]) -> NoReturn:
+    consumer = _at_end(source, _CARRIER)
+    producer = Producer({**target, "linger.ms": 0, "log_level": 2})
+    while True:
+        message = consumer.poll(1.0)
+        producer.poll(0)
+        if message is not None and message.error() is None:
+            producer.produce(
+                _COPY,
+                message.value(),
+                message.key(),
+                partition=0,
+                headers=message.headers() or [],
+                timestamp=message.timestamp()[1],
+            )
+
+
+def consume(target: dict[str, str]) -> NoReturn:
+    consumer = _at_end(target, _COPY)
+    while True:
+        message = consumer.poll(1.0)
+        at = time.time()
+        if message is None or message.error() is not None:
+            continue
+        headers = dict(message.headers() or [])
+        sequence, sent = headers.get(_SEQUENCE), headers.get(_SENT)
+        if isinstance(sequence, bytes) and isinstance(sent, bytes):
+            print(sequence.decode(), at, sent.decode(), flush=True)
+
+
+def _at_end(properties: dict[str, str], topic: str) -> Consumer:
+    consumer = Consumer({**properties, **_FAST})
+    partition = TopicPartition(topic, 0)
+    _start, end = consumer.get_watermark_offsets(partition, timeout=60)
+    consumer.assign([TopicPartition(topic, 0, end)])
+    return consumer
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
@@ -92,7 +171,14 @@ def main() -> None:
         "--topics", type=int, default=2000, help="topics with five partitions each"
     )
     arguments.add_argument("--seconds", type=float, default=40.0)
+    arguments.add_argument("--peer", nargs=2, help=argparse.SUPPRESS)
     chosen = arguments.parse_args()
+    if chosen.peer:
+        role, clusters = chosen.peer
+        source, target = json.loads(clusters)
+        if role == "copy":
+            copy(source, target)
+        consume(target)
     print("one idle topic")
     with LargeFlow.start(Shape(topics=1), broker_heap=384) as flow:
         compare(flow, chosen.seconds, None)

@@ -252,7 +252,7 @@ def print_memory(exporter: ExporterProcess, granularity: str) -> None:
 
 
 def print_rendering(exporter: ExporterProcess, spent: Spent) -> None:
-    compared = exporter.ask("render", "render")
+    compared = exporter.compare_rendering()
     theirs, ours = compared["prometheus_client"], spent.per_call("publish: render", "thread")
     print(f"rendering {compared['series']:,} lines, both formats, with and without gzip; CPU")
     say("prometheus_client.generate_latest, classic text", milliseconds(theirs))

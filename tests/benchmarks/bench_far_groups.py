@@ -1,13 +1,15 @@
 """Time to read 2,000 consumer groups of a cluster with a round trip of 100 ms."""
 
+import asyncio
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as RawPartition
 from confluent_kafka.admin import AdminClient
-from delaying_proxy import delaying_proxy
 
 from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
@@ -15,6 +17,64 @@ from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_lab.lab_topology import LabEngine, LabTopology
 from mm2slo_lab.managed_process import HOST, free_ports, wait_for
 from mm2slo_lab.running_lab import Lab
+
+
+class DelayingProxy:
+    """Forwards *port* to a broker's port; `round_trip` (seconds) applies to data from then on.
+
+    Requests in flight are delayed together, not one after the other.
+    """
+
+    def __init__(self, port: int, broker: int) -> None:
+        self.round_trip = 0.0
+        self._port, self._broker = port, broker
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
+        self._thread.start()
+        self._ready.wait()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        self._stopping = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        server = await asyncio.start_server(self._connect, HOST, self._port)
+        self._ready.set()
+        await self._stopping.wait()
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        to_broker = await asyncio.open_connection(HOST, self._broker)
+        for origin, to in ((reader, to_broker[1]), (to_broker[0], writer)):
+            task = asyncio.create_task(self._pass(origin, to))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _pass(self, origin: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        try:
+            while data := await origin.read(65_536):
+                self._loop.call_later(self.round_trip / 2, to.write, data)
+        finally:
+            self._loop.call_later(self.round_trip / 2, to.close)
+
+
+@contextmanager
+def delaying_proxy(port: int, broker: int) -> Iterator[DelayingProxy]:
+    """Run a proxy until the block ends."""
+    proxy = DelayingProxy(port, broker)
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+
 
 GROUPS, PARTITIONS = 2000, 10
 ROUND_TRIP = 0.1

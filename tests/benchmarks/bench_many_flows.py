@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,11 +17,13 @@ import threading
 import time
 import urllib.request
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import cast
 
-from broker_cluster import start_brokers
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported without saying so
 from large_flow.large_flow import await_leaders
@@ -28,11 +31,53 @@ from large_flow.produce_request import append
 from large_flow.record_sender import RecordSender
 from process_figures import cpu_seconds, processes, rss, threads, waited_seconds
 
+from mm2slo_core.file_syntax import dump_properties
 from mm2slo_core.records.connect_records import SourceOffset
 from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.replication_policy import DefaultPolicy, internal_topics
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_lab.managed_process import HOST, free_ports
+from mm2slo_lab.broker import _kafka_uuid, formatted_log, write_log_directory
+from mm2slo_lab.broker_properties import server_properties
+from mm2slo_lab.kafka_runtime import Runtime
+from mm2slo_lab.lab_topology import DEFAULT_VERSION, LabSecurity
+from mm2slo_lab.managed_process import HOST, ManagedProcess, accepts, free_ports
+
+_SETTINGS = {"log.retention.check.interval.ms": "300000", "log.index.size.max.bytes": "65536"}
+
+
+@contextmanager
+def start_brokers(count: int, heap: int) -> Iterator[list[str]]:
+    """`host:port` of each broker; the first one is the controller too. *heap* is in MiB."""
+    root = Path(tempfile.mkdtemp(prefix="mm2slo-brokers-"))
+    runtime = Runtime.prepare(DEFAULT_VERSION, root)
+    controller, *clients = free_ports(count + 1)
+    cluster_id = _kafka_uuid()
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, root, ignore_errors=True)
+        for number, port in enumerate(clients, 1):
+            name, folder = f"broker-{number}", root / f"broker-{number}"
+            properties = server_properties(
+                port=port,
+                controller_port=controller,
+                log_directory=folder / "data",
+                security=LabSecurity.PLAINTEXT,
+                tls=None,
+                overrides={**_SETTINGS, "node.id": str(number)},
+            )
+            if number > 1:
+                properties["process.roles"] = "broker"
+                properties["listeners"] = properties["advertised.listeners"]
+            folder.mkdir()
+            (folder / "server.properties").write_text(dump_properties(properties))
+            template = formatted_log(runtime, DEFAULT_VERSION)
+            write_log_directory(folder / "data", number, template, cluster_id)
+            spec = runtime.spec(name, heap, "kafka.Kafka", str(folder / "server.properties"))
+            broker = ManagedProcess(spec)
+            stack.callback(broker.stop)
+            broker.start()
+            broker.wait_until(partial(accepts, port), "serving clients")
+        yield [f"{HOST}:{port}" for port in clients]
+
 
 CLUSTERS, ALIASES_EACH = 4, 3
 REACH_THREADS, REACH_CORES = 600, 1.0

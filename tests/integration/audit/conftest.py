@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from audit_scenario import AuditScenario, play_scenario
+from audit_scenario.scenario_run import AuditScenario, play_scenario
 
 from mm2slo_lab.running_lab import Lab
 

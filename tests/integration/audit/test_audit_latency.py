@@ -9,7 +9,8 @@ import math
 
 import pytest
 from accuracy.lab_accuracy import true_bounds
-from audit_scenario import BOTH_STAMPED, TARGET_STAMPED, AuditScenario
+from audit_scenario.scenario_run import AuditScenario
+from audit_scenario.scenario_steps import BOTH_STAMPED, TARGET_STAMPED
 
 from mm2slo_core.audit.unit_outcome import (
     PERCENTILES,

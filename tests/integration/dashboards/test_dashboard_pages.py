@@ -4,13 +4,17 @@ With the folder MM2SLO_SCREENSHOTS, more flows are monitored for longer, and pic
 are saved there: `make screenshots`.
 """
 
+import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 import yaml
@@ -19,7 +23,7 @@ from chromium import find_chromium, save_screenshot
 from dashboard_preview.board_page import rendered
 from dashboard_preview.grafana_json.dashboard_json import dashboard
 from dashboard_preview.page_html import WIDTH, down_to
-from dashboard_preview.prometheus_http import HttpPrometheus
+from dashboard_preview.prometheus_api import QueryRejectedError
 from dashboard_preview.time_range import Span
 from generated_dashboards import load_for_config
 from lab_dashboards import CommittingGroup
@@ -34,6 +38,23 @@ from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
+
+
+class HttpPrometheus:
+    """The `Prometheus` port over the server at *url*."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
+        address = f"{self._url}/api/v1/{path}?{urlencode(parameters)}"
+        try:
+            with urlopen(address, timeout=60) as response:
+                return json.load(response)["data"]
+        except HTTPError as error:
+            with error:
+                raise QueryRejectedError(json.load(error)["error"]) from None
+
 
 FOLDER: Final = os.environ.get("MM2SLO_SCREENSHOTS")
 CLUSTERS: Final = ("us", "eu", "ap") if FOLDER else ("us", "eu")

@@ -5,11 +5,12 @@ The long suite runs all others there (`test_whole_contract`).
 
 import psycopg
 import pytest
-from store_specs import BackEnd, judged, orders_outcome, run_of
+from store_specs.back_end import BackEnd
 from store_specs.digest_claim_contract import DigestClaimContract as TestDigestClaim  # noqa: F401
 from store_specs.lease_contract import LeaseContract as TestLease  # noqa: F401
 from store_specs.postgres_server import Server
 from store_specs.publication_contract import PublicationContract as TestPublication  # noqa: F401
+from store_specs.sample_results import judged, orders_outcome, run_of
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError

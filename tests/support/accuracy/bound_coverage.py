@@ -115,7 +115,7 @@ def bounds(outcome: UnitOutcome, sample: Sample) -> dict[str, Interval]:
     return found
 
 
-class Tally:
+class BoundTally:
     """Counts samples whose bounds contain the true values."""
 
     def __init__(self, true: Mapping[str, float]) -> None:
@@ -144,7 +144,7 @@ class Tally:
 
 def coverage(generated: Generated, salts: Iterable[int]) -> dict[str, Coverage]:
     """Draw a sample for each salt, judge it in plain Python, and check its bounds."""
-    tally, drawing = Tally(true_values(generated)), Drawing(generated.records)
+    tally, drawing = BoundTally(true_values(generated)), Drawing(generated.records)
     for salt in salts:
         sample = Sample(RATE, salt)
         tally.add(judge(drawing.draw(sample), generated.polls, generated.scope, sample), sample)

@@ -79,11 +79,12 @@ class ExporterProcess:
                 found.append(line)
         return found
 
-    def ask(self, command: str, kind: str, timeout: float = 300.0) -> dict[str, Any]:
+    def compare_rendering(self) -> dict[str, Any]:
+        """Let it render the current series, and prometheus_client the same ones."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{command}\n")
+        self._process.stdin.write("\n")
         self._process.stdin.flush()
-        return self.next(kind, timeout)
+        return self.next("render", 300.0)
 
     def cpu_seconds(self) -> float:
         """CPU time so far of the exporter and of all processes that it has started."""

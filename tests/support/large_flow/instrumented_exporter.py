@@ -1,8 +1,7 @@
 """Runs the exporter with meters around its parts; writes one line of JSON per cycle.
 
-Commands on standard input: `render` compares rendering of the current series with
-prometheus_client, `memory` prints allocations, `profile SECONDS` profiles evaluations. The end of
-the input ends the process.
+Each line on standard input compares rendering of the current series with prometheus_client. The end
+of the input ends the process.
 """
 
 import gc
@@ -11,12 +10,12 @@ import os
 import sys
 import threading
 import time
-import tracemalloc
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from large_flow.call_meters import Meters
 from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_exporter.canary.canary_messages import Arrived
@@ -26,6 +25,49 @@ from mm2slo_exporter.service import exporter_service, flow_runner
 from mm2slo_exporter.state import failover_readiness, flow_judge, flow_topics, flow_tracker
 from mm2slo_exporter.timeline import flow_writer
 from mm2slo_kafka import offset_requests, topic_tail
+
+
+@dataclass
+class Reading:
+    """Sums over calls, in seconds. `process` is the CPU time of all threads during the calls."""
+
+    calls: int = 0
+    thread: float = 0.0
+    process: float = 0.0
+    wall: float = 0.0
+
+
+class Meters:
+    """Readings by name; `take` resets them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readings: dict[str, Reading] = {}
+
+    def wrap(self, owner: Any, method: str, name: str) -> None:
+        setattr(owner, method, self.timed(getattr(owner, method), name))
+
+    def timed(self, work: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @wraps(work)
+        def measured(*arguments: Any, **named: Any) -> Any:
+            thread, process, wall = time.thread_time(), time.process_time(), time.perf_counter()
+            try:
+                return work(*arguments, **named)
+            finally:
+                with self._lock:
+                    found = self._readings.setdefault(name, Reading())
+                    found.calls += 1
+                    found.thread += time.thread_time() - thread
+                    found.process += time.process_time() - process
+                    found.wall += time.perf_counter() - wall
+
+        return measured
+
+    def take(self) -> dict[str, Reading]:
+        with self._lock:
+            found, self._readings = self._readings, {}
+        return found
+
 
 meters = Meters()
 output_lock = threading.Lock()
@@ -162,49 +204,14 @@ def compare_rendering() -> None:
     )
 
 
-def profile_evaluations(seconds: float) -> None:
-    """Profile the evaluating thread; writes the table to standard error."""
-    import cProfile
-    import io
-    import pstats
-
-    plain = exporter_service.Evaluator.run_cycle
-    profiler = cProfile.Profile(time.thread_time)
-
-    def profiled(self: exporter_service.Evaluator, timeout: float) -> None:
-        profiler.runcall(plain, self, timeout)
-
-    exporter_service.Evaluator.run_cycle = profiled  # type: ignore[method-assign]  # temporarily
-    time.sleep(seconds)
-    exporter_service.Evaluator.run_cycle = plain  # type: ignore[method-assign]  # restored
-    out = io.StringIO()
-    pstats.Stats(profiler, stream=out).sort_stats("tottime").print_stats(45)
-    sys.stderr.write(out.getvalue())
-    write_line(kind="profile")
-
-
-def print_memory() -> None:
-    """Write allocations by line to standard error; the process runs with PYTHONTRACEMALLOC=1."""
-    for found in tracemalloc.take_snapshot().statistics("lineno")[:40]:
-        sys.stderr.write(f"{found}\n")
-    sys.stderr.write(f"traced memory, current and peak: {tracemalloc.get_traced_memory()}\n")
-    write_line(kind="memory")
-
-
 def main() -> None:
     config = load_config(Path(sys.argv[1]).read_text())
     instrument()
     report_cycles()
     with run_exporter(lambda: config) as (_service, server):
         write_line(kind="started", port=server.address.port, pid=os.getpid())
-        for command in sys.stdin:
-            match command.split():
-                case ["render"]:
-                    compare_rendering()
-                case ["memory"]:
-                    print_memory()
-                case ["profile", seconds]:
-                    profile_evaluations(float(seconds))
+        for _ in sys.stdin:
+            compare_rendering()
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from audit_runs import CONFIG, ports_for
 from audit_runs.endless_run import UNIT
-from store_specs import stored_directories
+from audit_runs.fake_ports import CONFIG, ports_for
+from store_specs.stored_rows import stored_directories
 
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan
 from mm2slo_audit.audit_run import audit

@@ -9,7 +9,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from store_specs import SqliteBackEnd, judged, orders_outcome, run_of, stored_outcome
+from store_specs.back_end import SqliteBackEnd
+from store_specs.sample_results import judged, orders_outcome, run_of
+from store_specs.stored_rows import stored_outcome
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import MissingExtraError, UserError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
-from store_specs import SqliteBackEnd
+from store_specs.back_end import SqliteBackEnd
 from store_specs.sample_history import ReferenceHistory, at, span
 
 from mm2slo_core.indicators.sli_counters import Sli, SliKey

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from store_specs import BackEnd, SqliteBackEnd
+from store_specs.back_end import BackEnd, SqliteBackEnd
 from store_specs.store_contracts import *  # noqa: F403
 
 

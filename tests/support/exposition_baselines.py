@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Gauge
 
@@ -48,7 +47,7 @@ def fetch(port: int, request: bytes) -> int:
 def bare_sender(content: bytes) -> Iterator[int]:
     """Run a server that answers any request with *content*; yields its port."""
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("bare_sender.py"))],
+        [sys.executable, __file__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -62,3 +61,19 @@ def bare_sender(content: bytes) -> Iterator[int]:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def main() -> None:
+    """Answer any request with the bytes of standard input; prints the port."""
+    content = sys.stdin.buffer.read()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print(listening.getsockname()[1], flush=True)
+        while True:
+            connection, _ = listening.accept()
+            with connection:
+                if connection.recv(65536):
+                    connection.sendall(content)
+
+
+if __name__ == "__main__":
+    main()
