@@ -347,20 +347,18 @@ def dashboard_queries(
 
     All is selected where possible, else *flow*.
     """
-    start = time_range.relative(since or dashboard["time"]["from"], now)
-    if start is None:
-        raise ValueError(f"{since or dashboard['time']['from']!r} is not a time before now")
-    default = time_range.Span(start, now)
+    back = (since or dashboard["time"]["from"]).removeprefix("now-")
+    default = time_range.Span(now - time_range.length(back), now)
 
     def fill(text: str, span: time_range.Span, step: float) -> str:
         return fill_variables(dashboard, text, flow, span.builtin(step, _SCRAPE_SECONDS))
 
     for panel in panels(dashboard):
         own = panel.get("timeFrom")
-        span = time_range.Span(now - time_range.length("timeFrom", own), now) if own else default
+        span = time_range.Span(now - time_range.length(own), now) if own else default
         step = span.step(panel.get("maxDataPoints") or POINTS, _SCRAPE_SECONDS)
         if panel.get("interval"):
-            step = max(step, time_range.length("interval", panel["interval"]))
+            step = max(step, time_range.length(panel["interval"]))
         for target in panel["targets"]:
             text = fill(target["expr"], span, step)
             query_step = 0.0 if target["instant"] else step

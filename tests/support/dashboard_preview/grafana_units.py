@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from mm2slo_core.user_errors import UserError
-
 MOMENT: Final = "dateTimeAsIso"
 SECONDS: Final = "s"
 _TURN: Final = 2.25
@@ -26,16 +24,6 @@ class Scale(NamedTuple):
     suffix: str
 
 
-def known(unit: str, where: str) -> str:
-    """*unit* unchanged; UserError, naming *where*, if it is unknown."""
-    if unit != MOMENT and unit not in _SCALES:
-        raise UserError(
-            f"{where}: the preview does not know the unit {unit!r}; it knows "
-            f"{', '.join(sorted((*_SCALES, MOMENT)))}"
-        )
-    return unit
-
-
 def formatted(unit: str, value: float, decimals: int | None = None) -> str:
     """*value* as Grafana formats it; the default of *decimals* depends on its size.
 
@@ -47,7 +35,7 @@ def formatted(unit: str, value: float, decimals: int | None = None) -> str:
         return datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     if unit == SECONDS and value == 0:
         return "0 s"
-    scale = _SCALES[unit](value)
+    scale = SCALES[unit](value)
     text = fixed(value / scale.divisor, decimals)
     return f"{_bare(text) if decimals is None else text}{scale.suffix}"
 
@@ -56,7 +44,7 @@ def on_axis(unit: str, value: float, step: float) -> str:
     """*value* with enough decimals to distinguish ticks of *step*."""
     if unit == MOMENT:
         return formatted(unit, value)
-    scale = _SCALES[unit](value)
+    scale = SCALES[unit](value)
     shown, apart = value / scale.divisor, abs(step / scale.divisor)
     for decimals in range(_MOST_DECIMALS):
         if abs(round(shown, decimals) - shown) <= apart / 100:
@@ -115,7 +103,7 @@ _TIMES: Final = (
     (math.inf, Scale(3.15569e7, " year")),
 )
 _COUNTS: Final = ("", "K", "M", "B", "T")
-_SCALES: Final[Mapping[str, Callable[[float], Scale]]] = {
+SCALES: Final[Mapping[str, Callable[[float], Scale]]] = {
     "none": lambda _: Scale(1.0, ""),
     "suffix:x": lambda _: Scale(1.0, " x"),
     "short": _by(1000, ("", " K", " Mil", " Bil", " Tri", " Quadr", " Quint", " Sext", " Sept")),

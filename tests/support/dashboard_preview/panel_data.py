@@ -2,17 +2,15 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from dashboard_preview import prometheus_api
-from dashboard_preview.data_frames import Column, Series, Table
-from dashboard_preview.grafana_json.dashboard_json import Panel, Target
+from dashboard_preview.data_frames import Column, Series, Table, transformed
+from dashboard_preview.grafana_json import Annotation, Panel, Target
 from dashboard_preview.interpolation import interpolate
-from dashboard_preview.prometheus_api import Prometheus, SeriesData
+from dashboard_preview.prometheus_api import Prometheus, SeriesData, query_instant, query_range
 from dashboard_preview.time_range import Span
-from dashboard_preview.transformations import transformed
 
 _LABEL: Final = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 
@@ -44,29 +42,23 @@ class Data:
     step: float
     series: tuple[Series, ...] = ()
     table: Table = field(default_factory=Table)
-    refused: tuple[str, ...] = ()
 
 
 def answered(panel: Panel, server: Prometheus, context: Context, width: float) -> Data:
     """The responses of *server* to the queries of *panel*, which is *width* pixels wide."""
-    if panel.last and context.span.relative:
-        own = Span(context.span.end - panel.last, context.span.end, relative=True)
+    if panel.last:
+        own = Span(context.span.end - panel.last, context.span.end)
         context = replace(context, span=own)
     step = context.span.step(panel.points or width, max(context.scrape, panel.least))
     asked = context.span.aligned(step)
     series: list[Series] = []
     tables: list[Table] = []
-    refused: list[str] = []
     for target in panel.targets:
         query = context.filled(target.expr, step)
-        try:
-            if target.instant:
-                found = prometheus_api.query_instant(server, query, context.span.end)
-            else:
-                found = prometheus_api.query_range(server, query, asked, step)
-        except prometheus_api.QueryRejectedError as error:
-            refused.append(f"{target.letter}: {error}")
-            continue
+        if target.instant:
+            found = query_instant(server, query, context.span.end)
+        else:
+            found = query_range(server, query, asked, step)
         if target.format == "table":
             tables.append(_table(found, target, single=len(panel.targets) == 1))
         else:
@@ -76,7 +68,7 @@ def answered(panel: Panel, server: Prometheus, context: Context, width: float) -
                 if each.points
             ]
     shown = transformed(tables, panel.transformations)
-    return Data(context.span, step, tuple(series), shown[0] if shown else Table(), tuple(refused))
+    return Data(context.span, step, tuple(series), shown[0] if shown else Table())
 
 
 def legend(text: str, labels: Mapping[str, str]) -> str:
@@ -110,3 +102,51 @@ def _table(found: Sequence[SeriesData], target: Target, *, single: bool) -> Tabl
             ),
         )
     )
+
+
+class Mark(NamedTuple):
+    """A mark from `start` to `end`, in epoch seconds; both are equal for a point in time."""
+
+    start: float
+    end: float
+    text: str
+    colour: str
+
+
+def marks(
+    every: Sequence[Annotation], server: Prometheus, context: Context, width: float
+) -> list[Mark]:
+    """The marks of a dashboard whose charts are *width* pixels wide."""
+    step = context.span.step(width, context.scrape)
+    found: list[Mark] = []
+    for each in every:
+        query = context.filled(each.expr, step)
+        for series in query_range(server, query, context.span.aligned(step), step):
+            spans = _moments(series) if each.value_is_time else _regions(series, step)
+            text = legend(each.text, series.labels)
+            found += [
+                Mark(start, end, text, each.colour)
+                for start, end in spans
+                if start <= context.span.end and end >= context.span.start
+            ]
+    return found
+
+
+def _moments(series: SeriesData) -> Iterator[tuple[float, float]]:
+    """The values are the times, in milliseconds."""
+    return ((at / 1000, at / 1000) for at in sorted({value for _, value in series.points}))
+
+
+def _regions(series: SeriesData, step: float) -> Iterator[tuple[float, float]]:
+    """Regions where the series is 1 or more; points up to a step apart are joined."""
+    start = end = None
+    for at, value in series.points:
+        if value < 1:
+            continue
+        if start is not None and end is not None and at > end + step * 1.001:
+            yield start, end
+            start = None
+        start = at if start is None else start
+        end = at
+    if start is not None and end is not None:
+        yield start, end

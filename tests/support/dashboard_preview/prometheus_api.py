@@ -5,21 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from dashboard_preview.time_range import Span
-from mm2slo_core.user_errors import UserError
-
-
-class QueryRejectedError(Exception):
-    """Prometheus rejected the query; the text is its reason."""
 
 
 class Prometheus(Protocol):
     """The HTTP API, GET alone: https://prometheus.io/docs/prometheus/latest/querying/api/ ."""
 
     def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
-        """The `data` of the response to `/api/v1/<path>`.
-
-        Raises QueryRejectedError when Prometheus rejects it, UserError when it does not respond.
-        """
+        """The `data` of the response to `/api/v1/<path>`."""
 
 
 class SeriesData(NamedTuple):
@@ -47,13 +39,8 @@ def query_range(server: Prometheus, query: str, span: Span, step: float) -> tupl
 
 def query_label_values(server: Prometheus, label: str, match: str, span: Span) -> tuple[str, ...]:
     """The values of *label* on the series *match* within *span*, sorted."""
-    found = server.get(
-        f"label/{label}/values",
-        (("match[]", match), ("start", _time(span.start)), ("end", _time(span.end))),
-    )
-    if not isinstance(found, list):
-        raise _unexpected()
-    return tuple(sorted(map(str, found)))
+    times = (("start", _time(span.start)), ("end", _time(span.end)))
+    return tuple(sorted(server.get(f"label/{label}/values", (("match[]", match), *times))))
 
 
 def _time(seconds: float) -> str:
@@ -61,23 +48,14 @@ def _time(seconds: float) -> str:
 
 
 def _series(data: Any) -> tuple[SeriesData, ...]:
-    try:
-        kind, result = data["resultType"], data["result"]
-        if kind == "scalar":
-            return (SeriesData({}, _points([result])),)
-        key = {"vector": "value", "matrix": "values"}[kind]
-        return tuple(
-            SeriesData(each["metric"], _points(each[key] if kind == "matrix" else [each[key]]))
-            for each in result
-        )
-    except (KeyError, TypeError, ValueError):
-        raise _unexpected() from None
+    if data["resultType"] == "scalar":
+        return (SeriesData({}, _points([data["result"]])),)
+    return tuple(
+        SeriesData(each["metric"], _points(each.get("values") or [each["value"]]))
+        for each in data["result"]
+    )
 
 
 def _points(values: Sequence[Sequence[Any]]) -> tuple[tuple[float, float], ...]:
     read = ((float(at), float(value)) for at, value in values)
     return tuple((at, value) for at, value in read if not math.isnan(value))
-
-
-def _unexpected() -> UserError:
-    return UserError("the response is not one of Prometheus's query API; check its address")

@@ -9,9 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from mm2slo_core.catalogue.promql import duration
-from mm2slo_core.user_errors import UserError
 
-_RELATIVE: Final = re.compile(r"now(?:-(?P<length>\w+))?")
 _LENGTH: Final = re.compile(r"(?P<count>\d{1,6})(?P<unit>[smhdw])")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SCRAPES: Final = 4
@@ -26,15 +24,10 @@ _STEPS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time range in epoch seconds; `relative` if it was given relative to now."""
+    """A time range in epoch seconds."""
 
     start: float
     end: float
-    relative: bool = False
-
-    def __post_init__(self) -> None:
-        if self.start >= self.end:
-            raise UserError(f"time range ends at {self.end}, before its start at {self.start}")
 
     @property
     def length(self) -> float:
@@ -49,7 +42,7 @@ class Span:
     def aligned(self, step: float) -> Span:
         """The range at multiples of *step*, as Grafana aligns it."""
         start = self.start // step * step
-        return Span(start, max(self.end // step * step, start + step), self.relative)
+        return Span(start, max(self.end // step * step, start + step))
 
     def builtin(self, step: float, scrape: float) -> Mapping[str, str]:
         """Grafana's own variables for a panel of this *step*."""
@@ -65,19 +58,11 @@ class Span:
         }
 
 
-def relative(text: str, now: float) -> float | None:
-    """`now-6h` in epoch seconds; None if *text* is not relative."""
-    found = _RELATIVE.fullmatch(text.strip())
+def length(text: str) -> float:
+    """`6h` in seconds; ValueError for anything else."""
+    found = _LENGTH.fullmatch(text)
     if found is None:
-        return None
-    return now - (length("the time", found["length"]) if found["length"] else 0.0)
-
-
-def length(option: str, text: str) -> float:
-    """`6h` in seconds; UserError for anything else."""
-    found = _LENGTH.fullmatch(text.strip())
-    if found is None or int(found["count"]) == 0:
-        raise UserError(f"{option} is {text!r}: expected a length as 90s, 15m, 6h, 7d or 4w")
+        raise ValueError(f"{text!r} is not a length as 90s, 15m, 6h, 7d or 4w")
     return float(int(found["count"]) * _UNITS[found["unit"]])
 
 

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from dashboard_preview import grafana_units
 from dashboard_preview.data_frames import Cell
-from dashboard_preview.grafana_json.field_config import TEXT, FieldStyle
+from dashboard_preview.grafana_json import TEXT, FieldStyle
 
 _CLASSIC: Final = (
     *("#73BF69", "#F2CC0C", "#8AB8FF", "#FF780A", "#F2495C"),

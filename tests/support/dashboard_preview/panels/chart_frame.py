@@ -1,14 +1,14 @@
 """Axes, grid and annotations of charts over time, and the geometry of their inner area."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
-from dashboard_preview import axis_ticks
-from dashboard_preview.annotation_marks import Mark
-from dashboard_preview.axis_ticks import Tick
-from dashboard_preview.markup import Markup, element, number
-from dashboard_preview.text_width import shortened, width
+from dashboard_preview import grafana_units
+from dashboard_preview.markup import Markup, element, number, shortened, width
+from dashboard_preview.panel_data import Mark
 from dashboard_preview.time_range import Span
 
 BOTTOM: Final = 22.0
@@ -22,6 +22,13 @@ _SECONDS: Final = "00:00:00"
 _DAYS: Final = "00/00 00:00"
 _DAY: Final = 86_400.0
 _FLAG: Final = 4.0
+
+
+class Tick(NamedTuple):
+    """A position on an axis and its text."""
+
+    at: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ def times(frame: Frame) -> Markup:
     widest = width(_DAYS if frame.span.length > _DAY else _SECONDS)
     most = int((frame.right - frame.left) / (widest + _BETWEEN))
     parts = []
-    for at, text in axis_ticks.moments(frame.span.start, frame.span.end, max(most, 1)):
+    for at, text in moments(frame.span.start, frame.span.end, max(most, 1)):
         x = frame.x(at)
         parts.append(_line(x, frame.top, x, frame.bottom))
         half = width(text) / 2
@@ -178,3 +185,97 @@ def _edge(start: float, end: float, y: float, colour: str) -> Markup:
 
 def _upright(frame: Frame, x: float, colour: str) -> Markup:
     return element("line", x1=x, y1=frame.top, x2=x, y2=frame.bottom, stroke=colour, class_="mark")
+
+
+_LEGEND_LINE: Final = 20.0
+_AROUND: Final = 38.0
+"""Pixels: the swatch and the spaces around an entry."""
+_SHARE: Final = 0.38
+"""Maximum share of the panel's height; more entries need scrolling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A series or a state; `figure` is its latest value, if the legend shows it."""
+
+    name: str
+    colour: str
+    figure: str = ""
+    square: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its full text."""
+        return f"{self.name} Last *: {self.figure}" if self.figure else self.name
+
+
+def height(entries: Sequence[Entry], room: tuple[float, float]) -> float:
+    """Pixels that *entries* take in a panel of the size *room*, in whole lines."""
+    if not entries:
+        return 0.0
+    lines, used = 1, 0.0
+    for each in entries:
+        wide = min(width(each.text) + _AROUND, room[0])
+        if used and used + wide > room[0]:
+            lines, used = lines + 1, 0.0
+        used += wide
+    return min(lines * _LEGEND_LINE, max(room[1] * _SHARE // _LEGEND_LINE, 1) * _LEGEND_LINE)
+
+
+def legend(entries: Sequence[Entry], high: float) -> Markup:
+    """*entries* in a box of *high* pixels."""
+    items = (
+        element(
+            "li",
+            element(
+                "i", class_="square" if each.square else None, style=f"background:{each.colour}"
+            ),
+            element("span", each.name),
+            *([element("em", f"Last *: {each.figure}")] if each.figure else []),
+            title=each.text,
+        )
+        for each in entries
+    )
+    return element("ul", *items, class_="legend", style=f"height:{high:.0f}px")
+
+
+_CLOCK: Final = (
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600),
+    *(43_200, 86_400, 172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000),
+)
+"""Usual seconds between ticks of a time axis."""
+_MINUTE: Final = 60
+
+
+def numbers(low: float, high: float, most: int, unit: str) -> tuple[Tick, ...]:
+    """Round numbers from *low* to *high*, at most about *most*, in *unit*."""
+    step = _step((high - low) / max(most, 1), unit)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    places = (number * step for number in range(first, last + 1))
+    return tuple(Tick(each, grafana_units.on_axis(unit, each, step)) for each in places)
+
+
+def moments(start: float, end: float, most: int) -> tuple[Tick, ...]:
+    """Round times (epoch seconds) from *start* to *end*, at most about *most*, in UTC."""
+    step = _first(_CLOCK, (end - start) / max(most, 1))
+    pattern = "%H:%M:%S" if step < _MINUTE else "%H:%M"
+    if step >= _DAY:
+        pattern = "%m/%d"
+    elif end - start > _DAY:
+        pattern = "%m/%d %H:%M"
+    found, at = [], math.ceil(start / step) * step
+    while at <= end:
+        found.append(Tick(at, datetime.fromtimestamp(at, UTC).strftime(pattern)))
+        at += step
+    return tuple(found)
+
+
+def _step(least: float, unit: str) -> float:
+    if unit == grafana_units.SECONDS and least > 1:
+        return _first(_CLOCK, least)
+    size = 10.0 ** math.floor(math.log10(least))
+    return next(size * factor for factor in (1, 2, 5, 10, 20) if size * factor >= least * 0.999)
+
+
+def _first(steps: Sequence[int], least: float) -> float:
+    return float(next((each for each in steps if each >= least * 0.999), steps[-1]))

@@ -3,16 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dashboard_preview import axis_ticks
-from dashboard_preview.annotation_marks import Mark
 from dashboard_preview.data_frames import Series
-from dashboard_preview.grafana_json.dashboard_json import Panel
-from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
+from dashboard_preview.grafana_json import FieldStyle, FieldStyles, Panel
 from dashboard_preview.markup import Markup, element, number, together
-from dashboard_preview.panel_data import Data
+from dashboard_preview.panel_data import Data, Mark
 from dashboard_preview.panels import chart_frame as framing
-from dashboard_preview.panels.chart_frame import Frame
-from dashboard_preview.panels.legend import Entry, height, legend
+from dashboard_preview.panels.chart_frame import Entry, Frame, height, legend
 from dashboard_preview.value_colours import css, of_series, shown
 
 _BETWEEN: Final = 34.0
@@ -20,7 +16,7 @@ _BETWEEN: Final = 34.0
 _PADDING: Final = 0.1
 _GUTTER: Final = 110.0
 _FAR: Final = 10_000.0
-_GAP: Final = 1.5
+_JOINED: Final = 1.5
 """Steps; points further apart are not joined."""
 Points = list[tuple[float, float, float]]
 """Times with the lower and upper value."""
@@ -77,9 +73,9 @@ def _stacked(every: Sequence[Series], each_style: Sequence[FieldStyle]) -> list[
 
 def _frame(
     data: Data, style: FieldStyle, lines: Sequence[Points], size: tuple[float, float]
-) -> tuple[Frame, tuple[axis_ticks.Tick, ...]]:
+) -> tuple[Frame, tuple[framing.Tick, ...]]:
     low, high = _range([value for points in lines for _, _, value in points], style)
-    rows = axis_ticks.numbers(low, high, max(int(size[1] / _BETWEEN), 2), style.unit)
+    rows = framing.numbers(low, high, max(int(size[1] / _BETWEEN), 2), style.unit)
     gutter = framing.gutter([each.text for each in rows], _GUTTER)
     return framing.framed(data.span, size, gutter, (low, high)), rows
 
@@ -103,7 +99,7 @@ def _range(values: Sequence[float], style: FieldStyle) -> tuple[float, float]:
 
 
 def _line(frame: Frame, points: Points, style: FieldStyle, colour: str, step: float) -> Markup:
-    runs = list(_runs(points, step * _GAP))
+    runs = list(_runs(points, step * _JOINED))
     path = " ".join(
         "M"
         + " L".join(f"{number(frame.x(at))} {number(_y(frame, top))}" for at, _, top in run)

@@ -3,16 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from dashboard_preview.annotation_marks import Mark
 from dashboard_preview.data_frames import Series
-from dashboard_preview.grafana_json.dashboard_json import Panel
-from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
-from dashboard_preview.markup import Markup, element, together
-from dashboard_preview.panel_data import Data
+from dashboard_preview.grafana_json import FieldStyle, FieldStyles, Panel
+from dashboard_preview.markup import Markup, element, together, width
+from dashboard_preview.panel_data import Data, Mark
 from dashboard_preview.panels import chart_frame as framing
-from dashboard_preview.panels.chart_frame import Frame
-from dashboard_preview.panels.legend import Entry, height, legend
-from dashboard_preview.text_width import width
+from dashboard_preview.panels.chart_frame import Entry, Frame, height, legend
 from dashboard_preview.value_colours import on, shown
 
 _NAMES: Final = 0.3

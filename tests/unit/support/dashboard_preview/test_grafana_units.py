@@ -1,9 +1,7 @@
 """Values formatted as by Grafana 11."""
 
 import pytest
-from dashboard_preview.grafana_units import formatted, known, on_axis
-
-from mm2slo_core.user_errors import UserError
+from dashboard_preview.grafana_units import formatted, on_axis
 
 
 @pytest.mark.parametrize(
@@ -66,8 +64,3 @@ def test_formatted_matches_grafana(
 )
 def test_on_axis_distinguishes_steps(unit: str, value: float, step: float, text: str) -> None:
     assert on_axis(unit, value, step) == text
-
-
-def test_unknown_unit_raises_user_error() -> None:
-    with pytest.raises(UserError, match=r"board\.json: .* unit 'furlong'; it knows .*percentunit"):
-        known("furlong", "board.json")

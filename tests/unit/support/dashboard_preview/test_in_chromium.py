@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from chromium import Tab, browsing, find_chromium
+from dashboard_preview.board_page import WIDTH
 from generated_dashboards import dashboards
 from preview_fixtures import FakePrometheus, draw_page, matrix, vector
 
@@ -56,7 +57,7 @@ def open_page(tab: Tab, path: Path, uid: str, answers: dict[str, object]) -> Non
     path.write_text(drawn.html, "utf-8")
     tab.complaints.clear()
     tab.requested.clear()
-    tab.show(drawn.width, drawn.height, dark=True)
+    tab.show(WIDTH, drawn.height, dark=True)
     tab.open(path.as_uri())
     assert tab.complaints == []
     assert [each for each in tab.requested if not each.startswith("data:")] == [path.as_uri()]

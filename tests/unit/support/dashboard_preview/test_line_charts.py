@@ -4,11 +4,10 @@ import re
 from typing import Any
 
 import pytest
-from dashboard_preview.annotation_marks import Mark
+from dashboard_preview.panel_data import Mark
 from dashboard_preview.panels import chart_frame as framing
 from dashboard_preview.time_range import Span
 from preview_fixtures import (
-    SPAN,
     FakePrometheus,
     dashboard_json,
     draw_page,
@@ -178,25 +177,19 @@ def test_marks_are_regions_or_lines_within_area() -> None:
     assert "before" not in html
 
 
-def test_panel_interval_applies_and_time_range_only_if_relative() -> None:
+def test_panel_interval_and_time_range_apply() -> None:
     prometheus = FakePrometheus()
-    own = {**series(), "interval": "5m", "maxDataPoints": 300, "timeFrom": "1d"}
-    draw_page(dashboard_json(own), prometheus)
+    own = {**series("x[$__range]"), "interval": "5m", "maxDataPoints": 3000, "timeFrom": "1d"}
+    html = draw_page(dashboard_json(own), prometheus).html
     [request] = [given for path, given in prometheus.requests if path == "query_range"]
-    # The dashboard's time range is absolute.
-    assert (request["step"], float(request["end"]) - float(request["start"])) == ("300.000", 600.0)
-    assert "Last 1 day" not in draw_page(dashboard_json(own), prometheus).html
-
-
-def test_panel_time_range_applies_if_dashboard_is_relative() -> None:
-    prometheus = FakePrometheus()
-    own = {**series("x[$__range]"), "maxDataPoints": 300, "timeFrom": "1d"}
-    relative_span = Span(SPAN.start, SPAN.end, relative=True)
-    html = draw_page(dashboard_json(own), prometheus, span=relative_span).html
-    [request] = [given for path, given in prometheus.requests if path == "query_range"]
+    # A point for each of 3,000 would be every 30 s.
     assert (request["query"], request["step"]) == ("x[1d]", "300.000")
     assert float(request["end"]) - float(request["start"]) == 86_400.0
-    assert visible_texts(panel_html(html, "Lag"))[:2] == [
-        "Lag",
-        "Last 1 day",
-    ]
+    assert visible_texts(panel_html(html, "Lag"))[:2] == ["Lag", "Last 1 day"]
+
+
+def test_panel_has_at_most_its_points() -> None:
+    prometheus = FakePrometheus()
+    draw_page(dashboard_json({**series(), "maxDataPoints": 20}), prometheus)
+    [request] = [given for path, given in prometheus.requests if path == "query_range"]
+    assert request["step"] == "30.000"

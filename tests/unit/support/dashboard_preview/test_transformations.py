@@ -2,11 +2,7 @@
 
 from typing import Any
 
-import pytest
-from dashboard_preview.data_frames import Column, Table
-from dashboard_preview.transformations import in_order, known, transformed
-
-from mm2slo_core.user_errors import UserError
+from dashboard_preview.data_frames import Column, Table, in_order, transformed
 
 
 def table(**columns: tuple[Any, ...]) -> Table:
@@ -53,18 +49,3 @@ def test_in_order_sorts_by_several_columns() -> None:
         [{"displayName": "State", "desc": True}, {"displayName": "Left", "desc": False}],
     )
     assert [row[2] for row in rows(found)] == ["b", "c", "d", "a"]
-
-
-@pytest.mark.parametrize(
-    ("transformation", "named"),
-    [
-        ({"id": "groupBy", "options": {}}, "transformation 'groupBy'; it knows merge, organize"),
-        (
-            {"id": "organize", "options": {"includeByName": {}}},
-            "option 'includeByName' of the transformation 'organize'",
-        ),
-    ],
-)
-def test_unknown_transformation_is_refused(transformation: dict[str, Any], named: str) -> None:
-    with pytest.raises(UserError, match=f"board, panel 'x': .*{named}"):
-        known(transformation, "board, panel 'x'")

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from dashboard_preview.grafana_json.field_config import FieldStyle, MappedRange, MappedValue, Step
+from dashboard_preview.grafana_json import FieldStyle, MappedRange, MappedValue, Step
 from dashboard_preview.value_colours import of_series, on, shown
 
 BUDGET = FieldStyle(
