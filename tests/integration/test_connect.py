@@ -78,8 +78,7 @@ def state_of(scrape: Scrape, connector: str, task: int | None = None) -> set[str
 
 
 def tasks(scrape: Scrape, connector: str) -> set[str]:
-    found = scrape.values("mm2_task_state", flow=FLOW, connector=connector)
-    return {dict(labels)["task"] for labels in found}
+    return set(scrape.by("task", "mm2_task_state", flow=FLOW, connector=connector))
 
 
 def test_lag_of_idle_flow_is_exact(connect: OnConnect, seen: Watch) -> None:
@@ -113,7 +112,7 @@ def test_states_equal_those_of_connect_rest_api(connect: OnConnect, seen: Watch)
 
 def test_every_partition_has_task(seen: Watch) -> None:
     def topics(scrape: Scrape) -> set[str]:
-        return {dict(labels)["topic"] for labels in scrape.values("mm2_topic_info", flow=FLOW)}
+        return set(scrape.by("topic", "mm2_topic_info", flow=FLOW))
 
     # Canaries create the heartbeats topic, which MirrorMaker 2 finds at its next refresh.
     settled = seen.until(

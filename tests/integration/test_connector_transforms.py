@@ -50,8 +50,7 @@ def send(lab: Lab, topic: str, count: int, *, dropped: bool = False) -> None:
 
 
 def quality(scrape: Scrape, topic: str) -> str | None:
-    found = scrape.values("mm2_position_quality", flow=FLOW, topic=topic)
-    return next((dict(labels)["quality"] for labels in found), None)
+    return next(iter(scrape.by("quality", "mm2_position_quality", flow=FLOW, topic=topic)), None)
 
 
 def lag(scrape: Scrape, topic: str) -> float | None:

@@ -1,14 +1,15 @@
 """Groups of the consumer protocol (KIP-848) get the figures of classic groups."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import flow_checks
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
 from exporter_watch import Scrape, Watch, watch
 from target_resume import resume
 from topic_reader import count_copies
+from transactional_traffic import group_member
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab.kafka_runtime import Progress
@@ -45,51 +46,26 @@ def seen(lab: Lab) -> Iterator[Watch]:
         yield watching
 
 
-@contextmanager
 def member(
     lab: Lab, cluster: str, topic: str, group: str, commits: Mapping[int, int] | None = None
-) -> Iterator[Consumer]:
-    """A consumer that stays in *group*, whose name starts with its protocol.
-
-    With *commits*, it first reads all partitions and commits these.
-    """
-    consumer = Consumer(
-        {
-            **lab.cluster(cluster).librdkafka(),
-            "log_level": 2,
-            "group.id": group,
-            "group.protocol": group.split("-", maxsplit=1)[0],
-            "enable.auto.commit": False,
-        }
-    )
-    try:
-        consumer.subscribe([topic])
-        if commits:
-            wait_for(
-                lambda: consumer.poll(0.1) is None and len(consumer.assignment()) == len(commits),
-                f"the partitions of {topic} for {group}",
-            )
-            offsets = [TopicPartition(topic, *commit) for commit in commits.items()]
-            consumer.commit(offsets=offsets, asynchronous=False)
-        yield consumer
-    finally:
-        consumer.close()
+) -> AbstractContextManager[Consumer]:
+    """A member of *group*, whose name starts with its protocol."""
+    properties, protocol = lab.cluster(cluster).librdkafka(), group.split("-", maxsplit=1)[0]
+    return group_member(properties, topic, group, commits, protocol=protocol)
 
 
 def figures(scrape: Scrape, cluster: str, group: str) -> tuple[object, ...]:
     """State, number of members and lag of *group* on *cluster*."""
     of_group = {"flow": US_EU.label, "cluster": cluster, "group": group}
-    states = scrape.values("mm2_group_state", **of_group)
     return (
-        *(dict(labels)["state"] for labels, value in states.items() if value),
+        *scrape.active("state", "mm2_group_state", **of_group),
         scrape.value("mm2_group_members", **of_group),
         scrape.value("mm2_group_lag_records", **of_group, topic=TOPIC),
     )
 
 
 def blocked(scrape: Scrape, group: str) -> set[str]:
-    found = scrape.values("mm2_failover_blocked", group=group)
-    return {dict(labels)["reason"] for labels, value in found.items() if value}
+    return scrape.active("reason", "mm2_failover_blocked", group=group)
 
 
 @pytest.mark.parametrize("group", ["classic", "consumer"])

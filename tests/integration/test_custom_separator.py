@@ -47,8 +47,8 @@ def test_lag_of_idle_flow_is_exact(lab: Lab, seen: Watch) -> None:
     # Live: the offset syncs topic was found.
     assert position_qualities(at_rest, US_EU, TOPIC) == {"live"}
     assert read_numbers(lab, US_EU, COPY) == list(range(400))
-    topics = at_rest.values("mm2_topic_info", flow="us->eu", topic=TOPIC)
-    assert {dict(labels)["target_topic"] for labels in topics} == {COPY}
+    info = at_rest.by("target_topic", "mm2_topic_info", flow="us->eu", topic=TOPIC)
+    assert info.keys() == {COPY}
 
 
 def test_checkpoints_are_found_with_custom_separator(lab: Lab, seen: Watch) -> None:
@@ -67,6 +67,6 @@ def test_topic_names_equal_those_of_mirrormaker(lab: Lab, seen: Watch) -> None:
     connect = {f"mm2-{kind}.us.internal" for kind in ("offsets", "status", "configs")}
     assert {"us_checkpoints_internal", "us_heartbeats", *connect} <= eu
     # Neither these nor the timeline are expected to be replicated.
-    monitored = seen.scrapes[-1].values("mm2_topic_info", flow="us->eu")
-    assert {dict(labels)["topic"] for labels in monitored} == {TOPIC, "heartbeats"}
+    monitored = seen.scrapes[-1].by("topic", "mm2_topic_info", flow="us->eu")
+    assert monitored.keys() == {TOPIC, "heartbeats"}
     assert set(seen.scrapes[-1].values("mm2_topic_missing", flow="us->eu").values()) == {0}

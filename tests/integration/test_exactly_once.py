@@ -65,8 +65,7 @@ def seen(lab: Lab) -> Iterator[Watch]:
 
 
 def overridden(scrape: Scrape) -> set[str]:
-    found = scrape.values("mm2_flow_setting_overridden", flow="us->eu")
-    return {dict(labels)["setting"] for labels in found}
+    return set(scrape.by("setting", "mm2_flow_setting_overridden", flow="us->eu"))
 
 
 def committed_numbers(lab: Lab) -> list[int]:

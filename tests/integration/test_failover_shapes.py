@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from exporter_watch import Scrape, Watch, watch
 from target_resume import checkpoints
 from topic_reader import count_copies, read_topic
+from transactional_traffic import group_member
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab.kafka_runtime import Progress
@@ -134,32 +135,13 @@ def _produce(lab: Lab) -> None:
     wait_for(lambda: len(read_topic(us.librdkafka(), COMPACTED)) < 200, "a compacted source", 120)
 
 
-def _commit_as_member(lab: Lab, group: str, offsets: Mapping[int, int]) -> None:
-    """Commit *offsets* as a member of a KIP-848 group, then leave it."""
-    consumer = Consumer(
-        {
-            **lab.cluster("us").librdkafka(),
-            "group.id": group,
-            "group.protocol": "consumer",
-            "enable.auto.commit": False,
-        }
-    )
-    try:
-        consumer.subscribe([ORDERS])
-        wait_for(
-            lambda: consumer.poll(0.1) is None and len(consumer.assignment()) == 2, "partitions"
-        )
-        wanted = [TopicPartition(ORDERS, *each) for each in offsets.items()]
-        consumer.commit(offsets=wanted, asynchronous=False)
-    finally:
-        consumer.close()
-
-
 def _move(lab: Lab, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+    properties = lab.cluster("us").librdkafka()
     if group == "consumer-kip848":
-        _commit_as_member(lab, group, offsets)
+        with group_member(properties, topic, group, offsets, protocol="consumer"):
+            pass
     else:
-        commit(lab.cluster("us").librdkafka(), topic, group, offsets)
+        commit(properties, topic, group, offsets)
 
 
 def _target_commits(lab: Lab, group: str, topic: str) -> dict[int, int]:
@@ -211,22 +193,8 @@ def seen(lab: Lab) -> Iterator[Watch]:
         for group, shape in SHAPES.items():
             if shape.while_stopped:
                 _move(lab, group, shape.topic, shape.while_stopped)
-        member = Consumer(
-            {
-                **lab.cluster("eu").librdkafka(),
-                "group.id": "active",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "latest",
-            }
-        )
-        try:
-            copy = _copy(lab, ORDERS)
-            member.subscribe([copy])
-            wait_for(
-                lambda: not member.consume(5_000, 0.5) and len(member.assignment()) == 2, "a member"
-            )
-            ahead = [TopicPartition(copy, number, 1_900) for number in (0, 1)]
-            member.commit(offsets=ahead, asynchronous=False)
+        ahead = {0: 1_900, 1: 1_900}
+        with group_member(lab.cluster("eu").librdkafka(), _copy(lab, ORDERS), "active", ahead):
             watching.until(
                 lambda s: (
                     blocked(s, "active") == {"target_group_active"}
@@ -238,13 +206,10 @@ def seen(lab: Lab) -> Iterator[Watch]:
             )
             watching.after_cycles(5)
             yield watching
-        finally:
-            member.close()
 
 
 def blocked(scrape: Scrape, group: str) -> set[str]:
-    found = scrape.values("mm2_failover_blocked", group=group)
-    return {dict(labels)["reason"] for labels, value in found.items() if value}
+    return scrape.active("reason", "mm2_failover_blocked", group=group)
 
 
 def _bounds(scrape: Scrape, name: str, group: str) -> tuple[float | None, float | None]:

@@ -40,13 +40,13 @@ def test_lag_of_idle_flow_is_exact(lab: Lab, seen: Watch, topic: str, copy: str)
     at_rest = flow_checks.until_copied(lab, seen, US_EU, topic, copy=copy)
     assert flow_checks.position_qualities(at_rest, US_EU, topic) == {"live"}
     assert flow_checks.read_numbers(lab, US_EU, copy) == list(range(600))
-    topics = at_rest.values("mm2_topic_info", flow="us->eu", topic=topic)
-    assert {dict(labels)["target_topic"] for labels in topics} == {copy}
+    info = at_rest.by("target_topic", "mm2_topic_info", flow="us->eu", topic=topic)
+    assert info.keys() == {copy}
 
 
 def test_only_source_topics_are_monitored(seen: Watch) -> None:
-    monitored = seen.scrapes[-1].values("mm2_topic_info", flow="us->eu")
-    assert {dict(labels)["topic"] for labels in monitored} == {TOPIC, BEATS, "heartbeats"}
+    monitored = seen.scrapes[-1].by("topic", "mm2_topic_info", flow="us->eu")
+    assert monitored.keys() == {TOPIC, BEATS, "heartbeats"}
     assert set(seen.scrapes[-1].values("mm2_topic_missing", flow="us->eu").values()) == {0}
 
 

@@ -11,10 +11,10 @@ import flow_checks
 import pytest
 from alerting_lab import start_alerting_lab
 from audit_scenario.audit_process import AuditRequest, audit
-from confluent_kafka import Consumer
 from exporter_watch import Watch, counters_never_decreased
 from kafka_matrix import MATRIX
 from topic_reader import count_copies
+from transactional_traffic import continue_group
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
@@ -71,10 +71,7 @@ def test_topics_excluded_by_mirrormaker_have_no_lag(lab: Lab, seen: Watch) -> No
     # Before 4.0 it does not replicate topics with this suffix (KIP-1074).
     replicated = {TOPIC, "heartbeats"} | ({INTERNAL} if has_consumer_protocol(lab) else set())
     seen.until(
-        lambda s: (
-            {dict(labels)["topic"] for labels in s.values("mm2_topic_info", flow=FLOW)}
-            == replicated
-        ),
+        lambda s: s.by("topic", "mm2_topic_info", flow=FLOW).keys() == replicated,
         f"figures of {replicated}",
     )
     copies = {topic for topic in lab.cluster("eu").admin.topics() if topic.startswith("us.")}
@@ -96,11 +93,9 @@ def test_task_states_and_assignments_are_read(seen: Watch) -> None:
         ),
         "assigned partitions and tasks",
     )
-    states = scrape.values("mm2_task_state", flow=FLOW, connector="MirrorSourceConnector")
-    on = {
-        (dict(labels)["task"], dict(labels)["state"]) for labels, value in states.items() if value
-    }
-    assert on == {("0", "running"), ("1", "running")}
+    tasks = {"flow": FLOW, "connector": "MirrorSourceConnector"}
+    assert scrape.active("task", "mm2_task_state", **tasks, state="running") == {"0", "1"}
+    assert scrape.active("state", "mm2_task_state", **tasks) == {"running"}
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -121,24 +116,9 @@ def test_group_continues_on_the_target_where_its_verdict_says(
 
 
 def read_until(lab: Lab, cluster: str, topic: str, group: str, end: int) -> list[int]:
-    """Offsets that a member of the group, named as its protocol, reads and commits up to *end*."""
-    settings = {"group.id": group, "group.protocol": group, "auto.offset.reset": "earliest"}
-    consumer = Consumer({**lab.cluster(cluster).librdkafka(), **settings})
-    offsets: list[int] = []
-
-    def is_done() -> bool:
-        found = consumer.poll(0.1)
-        if found is not None and found.error() is None:
-            offsets.append(found.offset() or 0)
-        return bool(offsets) and offsets[-1] == end - 1
-
-    try:
-        consumer.subscribe([topic])
-        wait_for(is_done, f"record {end} of {topic}", poll=0)
-        consumer.commit(asynchronous=False)
-    finally:
-        consumer.close()
-    return offsets
+    """Offsets that the group reads and commits up to *end*."""
+    properties = lab.cluster(cluster).librdkafka()
+    return continue_group(properties, topic, group, lambda offsets: offsets[-1:] == [end - 1])
 
 
 def test_records_removed_before_they_are_copied_are_lost(lab: Lab, seen: Watch) -> None:

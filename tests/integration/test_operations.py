@@ -250,7 +250,7 @@ def reloads(scrape: Scrape, result: str) -> float | None:
 
 
 def source_topics(scrape: Scrape, flow: str) -> set[str]:
-    return {dict(labels)["topic"] for labels in scrape.values("mm2_source_end_offset", flow=flow)}
+    return set(scrape.by("topic", "mm2_source_end_offset", flow=flow))
 
 
 def received(scrape: Scrape, flow: str) -> float:

@@ -37,7 +37,7 @@ def mirrormaker_metrics(scrape: Scrape) -> dict[str, object]:
 
 
 def indicators(scrape: Scrape) -> set[str]:
-    return {dict(labels)["sli"] for labels in scrape.values("mm2_sli_events_total", flow=FLOW)}
+    return set(scrape.by("sli", "mm2_sli_events_total", flow=FLOW))
 
 
 def test_dual_produce_flow_is_measured(lab: Lab, fresh_topic: str) -> None:

@@ -83,8 +83,7 @@ def judged(seen: Watch, group: str) -> Scrape:
 
 
 def blocked(scrape: Scrape, group: str) -> set[str]:
-    found = scrape.values("mm2_failover_blocked", group=group)
-    return {dict(labels)["reason"] for labels, value in found.items() if value == 1}
+    return scrape.active("reason", "mm2_failover_blocked", group=group)
 
 
 def bounds(scrape: Scrape, group: str) -> tuple[float, float]:

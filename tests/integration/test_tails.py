@@ -209,10 +209,7 @@ def test_idle_topic_has_no_lag(mirror: Mirror, idle_scrapes: Sequence[Scrape]) -
 
 
 def quality(scrape: Scrape, topic: str) -> str | None:
-    for labels, value in scrape.values("mm2_position_quality", topic=topic).items():
-        if value == 1:
-            return dict(labels)["quality"]
-    return None
+    return next(iter(scrape.active("quality", "mm2_position_quality", topic=topic)), None)
 
 
 @pytest.fixture(scope="module")

@@ -59,8 +59,9 @@ def partitions_of(seen: Watch, task: int) -> frozenset[int]:
 
 
 def stalled(scrape: Scrape) -> frozenset[int]:
-    found = scrape.values("mm2_partition_stalled", flow=FLOW, topic=TOPIC)
-    return frozenset(int(dict(labels)["partition"]) for labels, on in found.items() if on)
+    return frozenset(
+        map(int, scrape.active("partition", "mm2_partition_stalled", flow=FLOW, topic=TOPIC))
+    )
 
 
 def fail(lab: Lab, seen: Watch, task: int) -> Failure:
@@ -97,9 +98,8 @@ def assert_audit_finds_nothing_lost(lab: Lab, waiting: frozenset[int]) -> None:
 
 def is_overdue(scrape: Scrape, partitions: frozenset[int]) -> bool:
     """Whether the lag exceeds its threshold, and earlier canaries are settled."""
-    found = scrape.values("mm2_replication_lag_seconds", flow=FLOW, topic=TOPIC)
-    lags = [lag for labels, lag in found.items() if int(dict(labels)["partition"]) in partitions]
-    return min(lags) > 6
+    lags = scrape.by("partition", "mm2_replication_lag_seconds", flow=FLOW, topic=TOPIC)
+    return min(lag for partition, lag in lags.items() if int(partition) in partitions) > 6
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +169,9 @@ def assert_task_reported(failure: Failure, seen: Watch) -> None:
     """Check the task's state, its stalled partitions, and that the flow is running."""
     end = failure.end
     for task in (0, 1):
-        states = end.values("mm2_task_state", flow=FLOW, connector=SOURCE, task=str(task))
-        on = {dict(labels)["state"] for labels, value in states.items() if value}
-        assert on == {"failed" if task == failure.task else "running"}
+        states = {"flow": FLOW, "connector": SOURCE, "task": str(task)}
+        expected = {"failed" if task == failure.task else "running"}
+        assert end.active("state", "mm2_task_state", **states) == expected
     assert stalled(end) == failure.lost_partitions
     count = end.value("mm2_stalled_partitions", flow=FLOW, topic=TOPIC)
     assert count == len(failure.lost_partitions)

@@ -58,8 +58,8 @@ def test_state_with_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     # Nothing is replicated, so the lag grows by all produced records.
     assert grown == observation.increase("mm2_source_end_offset", topic=fresh_topic) > 40
     # While it is paused, its status topic still has every task running.
-    tasks = observation.end.values("mm2_task_state", flow=FLOW, connector="MirrorSourceConnector")
-    assert {dict(labels)["state"] for labels, on in tasks.items() if on} == {"running"}
+    tasks = {"flow": FLOW, "connector": "MirrorSourceConnector"}
+    assert observation.end.active("state", "mm2_task_state", **tasks) == {"running"}
 
 
 def test_state_with_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:

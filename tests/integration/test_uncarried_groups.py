@@ -11,10 +11,10 @@ from typing import Any
 
 import flow_checks
 import pytest
-from confluent_kafka import Consumer
 from exporter_watch import Scrape, Watch, watch
 from kafka_jvm import running_jvm, streams_jar
 from topic_reader import count_copies
+from transactional_traffic import continue_group
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab.kafka_runtime import Progress, classpath
@@ -148,31 +148,9 @@ def receive_first(lab: Lab, jvm: Any, consumer: Any) -> int:
 
 
 def consume(lab: Lab, cluster: str, group: str, count: int) -> list[int]:
-    """Offsets of the records with which the group, named as its protocol, continues: committed."""
-    consumer = Consumer(
-        {
-            **lab.cluster(cluster).librdkafka(),
-            "group.id": group,
-            "group.protocol": group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    offsets: list[int] = []
-    try:
-        consumer.subscribe([ORDERS[cluster]])
-
-        def is_done() -> bool:
-            found = consumer.poll(0.1)
-            if found is not None and found.error() is None:
-                offsets.append(found.offset() or 0)
-                consumer.commit(message=found, asynchronous=False)
-            return len(offsets) >= count
-
-        wait_for(is_done, f"{count} records of {group}", poll=0)
-    finally:
-        consumer.close()
-    return offsets
+    """Offsets of the next *count* records of the group, which it commits."""
+    properties = lab.cluster(cluster).librdkafka()
+    return continue_group(properties, ORDERS[cluster], group, lambda offsets: len(offsets) >= count)
 
 
 def end(lab: Lab) -> int:
@@ -184,8 +162,7 @@ def processed(lab: Lab, cluster: str) -> int:
 
 
 def reasons(scrape: Scrape, group: str) -> set[str]:
-    found = scrape.values("mm2_failover_blocked", group=group)
-    return {dict(labels)["reason"] for labels, value in found.items() if value}
+    return scrape.active("reason", "mm2_failover_blocked", group=group)
 
 
 def test_verdicts_are_what_clients_of_each_type_do_on_the_target(

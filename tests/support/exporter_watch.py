@@ -63,12 +63,19 @@ class Scrape:
             if sample == name and wanted <= found
         }
 
+    def by(self, label: str, name: str, **labels: str) -> dict[str, float]:
+        """The samples of *name* with *labels* by the value of *label*."""
+        found = self.values(name, **labels)
+        return {dict(each)[label]: value for each, value in found.items()}
+
+    def active(self, label: str, name: str, **labels: str) -> set[str]:
+        """The values of *label* on the samples of *name* with *labels* that are not 0."""
+        found = self.values(name, **labels)
+        return {dict(each)[label] for each, value in found.items() if value}
+
     def state(self, flow: str) -> str | None:
         """A flow's state; None if it is not published."""
-        for labels, value in self.values("mm2_flow_state", flow=flow).items():
-            if value == 1:
-                return dict(labels)["state"]
-        return None
+        return next(iter(self.active("state", "mm2_flow_state", flow=flow)), None)
 
     def sli(self, flow: str, sli: str, tier: str = "all") -> tuple[float, float, float]:
         """Good, total and unknown events of an SLI."""
@@ -111,7 +118,7 @@ class Watch:
             if condition(found):
                 return found
             if time.monotonic() > deadline:
-                states = {flow: found.state(flow) for flow in self._flows(found)}
+                states = {flow: found.state(flow) for flow in found.by("flow", "mm2_flow_state")}
                 raise AssertionError(f"waited {timeout:.0f} s for {what}; states {states}")
             pause.wait(0.25)
 
@@ -136,10 +143,6 @@ class Watch:
     def runner(self, flow: str) -> FlowRunner:
         """The exporter's runner of *flow*."""
         return next(each for each in self.exporter._flows.running() if each.flow.label == flow)
-
-    @staticmethod
-    def _flows(scrape: Scrape) -> set[str]:
-        return {dict(labels)["flow"] for labels in scrape.values("mm2_flow_state")}
 
 
 def _cycles(scrape: Scrape) -> dict[frozenset[tuple[str, str]], float]:

@@ -64,14 +64,12 @@ def end_offsets(
 
 def values_by_partition(scrape: Scrape, name: str, flow: Flow, topic: str) -> dict[str, float]:
     """Return the value of each partition of a source topic."""
-    found = scrape.values(name, flow=flow.label, topic=topic)
-    return {dict(labels)["partition"]: value for labels, value in found.items()}
+    return scrape.by("partition", name, flow=flow.label, topic=topic)
 
 
 def position_qualities(scrape: Scrape, flow: Flow, topic: str) -> set[str]:
     """Return the position qualities of a topic's partitions."""
-    found = scrape.values("mm2_position_quality", flow=flow.label, topic=topic)
-    return {dict(labels)["quality"] for labels in found}
+    return set(scrape.by("quality", "mm2_position_quality", flow=flow.label, topic=topic))
 
 
 def until_copied(

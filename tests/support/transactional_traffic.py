@@ -1,6 +1,7 @@
 """Records in transactions, and commits of consumer groups that read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -14,6 +15,7 @@ from mm2slo_lab.lab_data import (
     read_records,
     send_load,
 )
+from mm2slo_lab.managed_process import wait_for
 
 _TIMEOUT = 60.0
 _TRANSACTION_TIMEOUT_MS = 900_000  # the brokers' default of transaction.max.timeout.ms
@@ -110,3 +112,60 @@ def consume_and_commit(
         return offsets
     finally:
         consumer.close()
+
+
+@contextmanager
+def group_member(
+    properties: Mapping[str, str],
+    topic: str,
+    group: str,
+    commits: Mapping[int, int] | None = None,
+    *,
+    protocol: str = "classic",
+) -> Iterator[Consumer]:
+    """A consumer that stays in *group* until the block ends.
+
+    With *commits*, it first reads all partitions and commits these.
+    """
+    settings = {"log_level": 2, "group.id": group, "group.protocol": protocol}
+    consumer = Consumer({**properties, **settings, "enable.auto.commit": False})
+    try:
+        consumer.subscribe([topic])
+        if commits:
+            wait_for(
+                lambda: (
+                    not consumer.consume(5_000, 0.1) and len(consumer.assignment()) == len(commits)
+                ),
+                f"the partitions of {topic} for {group}",
+            )
+            offsets = [TopicPartition(topic, *commit) for commit in commits.items()]
+            consumer.commit(offsets=offsets, asynchronous=False)
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def continue_group(
+    properties: Mapping[str, str], topic: str, group: str, is_enough: Callable[[list[int]], bool]
+) -> list[int]:
+    """Offsets of the records with which *group*, named as its protocol, continues.
+
+    It reads, from the earliest without a commit, until the offsets are enough, then commits.
+    """
+    settings = {"group.id": group, "group.protocol": group, "auto.offset.reset": "earliest"}
+    consumer = Consumer({**properties, **settings, "enable.auto.commit": False})
+    offsets: list[int] = []
+
+    def is_done() -> bool:
+        found = consumer.poll(0.1)
+        if found is not None and found.error() is None:
+            offsets.append(found.offset() or 0)
+        return is_enough(offsets)
+
+    try:
+        consumer.subscribe([topic])
+        wait_for(is_done, f"records of {topic} for {group}", poll=0)
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return offsets
