@@ -24,8 +24,7 @@ from fleet_history import (
     lookback,
     run_query,
 )
-from monitoring.own_metrics import own_metrics
-from monitoring.prometheus import prometheus
+from monitoring import own_metrics, prometheus
 from tsdb import write_blocks
 
 from mm2slo_core.catalogue.metric import Granularity

@@ -27,8 +27,7 @@ from typing import cast
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported without saying so
 from large_flow.large_flow import await_leaders
-from large_flow.produce_request import append
-from large_flow.record_sender import RecordSender
+from large_flow.record_sender import RecordSender, append
 from process_figures import cpu_seconds, processes, rss, threads, waited_seconds
 
 from mm2slo_core.file_syntax import dump_properties

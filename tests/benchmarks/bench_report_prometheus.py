@@ -15,9 +15,7 @@ from itertools import product
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from monitoring.history_blocks import write_history_blocks
-from monitoring.own_metrics import own_metrics
-from monitoring.prometheus import prometheus
+from monitoring import own_metrics, prometheus, write_history_blocks
 
 from mm2slo_core.catalogue.prometheus_series import BAD_STEP, EVENTS_STEP, UNKNOWN_STEP
 from mm2slo_core.indicators.sli_counters import Sli, SliKey

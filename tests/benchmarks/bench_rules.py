@@ -17,9 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
 
-from monitoring.history_blocks import write_history_blocks
-from monitoring.own_metrics import own_metrics
-from monitoring.prometheus import prometheus
+from monitoring import own_metrics, prometheus, write_history_blocks
 
 from mm2slo_alerts.alert_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_core.catalogue.flow_metrics import (

@@ -14,8 +14,7 @@ import urllib.request
 from itertools import chain
 
 from large_flow.large_flow import FLOW, LargeFlow, Shape
-from large_flow.produce_request import append
-from large_flow.record_sender import RecordSender
+from large_flow.record_sender import RecordSender, append
 from process_figures import cpu_seconds, processes, rss
 
 from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord

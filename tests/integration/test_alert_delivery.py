@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import pytest
 from fake_slack import FakeSlackWebhook
-from monitoring.alertmanager import Alertmanager, alert, alertmanager
-from monitoring.webhook_receiver import WebhookReceiver
+from monitoring import Alertmanager, WebhookReceiver, alert, alertmanager
 
 from mm2slo_alerts.alert_rules import Scale
 from mm2slo_alerts.alertmanager_config import configuration

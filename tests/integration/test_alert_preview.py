@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from fake_slack import FakeSlackWebhook, check_message
-from monitoring.alertmanager import EXTERNAL_URL, Alertmanager, alert, alertmanager
+from monitoring import EXTERNAL_URL, Alertmanager, alert, alertmanager
 
 from mm2slo_alerts.alert_files import alert_groups
 from mm2slo_alerts.alert_rules import AlertRule, Scale

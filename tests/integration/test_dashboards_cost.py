@@ -21,7 +21,7 @@ from fleet_history import (
     run_query,
 )
 from generated_dashboards import dashboards
-from monitoring.prometheus import prometheus
+from monitoring import prometheus
 from tsdb import write_blocks
 
 from mm2slo_core.catalogue.promql import aggregate, over

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from monitoring.monitoring_stack import monitoring
+from monitoring import monitoring
 from recording_server import Answer, RecordingServer
 
 from mm2slo_core.config.config_loader import load_config

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 from minute_history import Minutes
-from monitoring.prometheus import prometheus
+from monitoring import prometheus
 from rule_reference import Counters, Sample, step
 
 from mm2slo_core.catalogue.prometheus_series import (

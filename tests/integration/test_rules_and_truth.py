@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from monitoring.prometheus import prometheus
+from monitoring import prometheus
 from promtool import needs_promtool
 from rule_reference import Counters, Sample, extrapolation_bound, short_window, step, step_sum
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from monitoring.monitoring_stack import Monitoring, monitoring
+from monitoring import Monitoring, monitoring
 from steady_load import SteadyLoad
 from topic_reader import count_copies
 

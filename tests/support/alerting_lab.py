@@ -13,7 +13,7 @@ from typing import Final
 
 from exporter_watch import FAST, Watch
 from fake_slack import Message
-from monitoring.monitoring_stack import Monitoring, monitoring
+from monitoring import Monitoring, monitoring
 
 from mm2slo_alerts.alert_rules import Scale
 from mm2slo_cli.exporter import run_exporter

@@ -19,7 +19,7 @@ from alerting_lab import SCALE, AlertingLab, start_alerting_lab
 from confluent_kafka import Consumer, KafkaException
 from exporter_watch import Watch, watch
 from generated_dashboards import Json, dashboards, fill_variables, named_targets, panels, variables
-from monitoring.prometheus import prometheus
+from monitoring import prometheus
 from recording_server import Answer, RecordingServer
 from steady_load import SteadyLoad
 from topic_reader import count_copies

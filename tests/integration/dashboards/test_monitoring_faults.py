@@ -10,8 +10,7 @@ from alerting_lab import SCALE
 from confluent_kafka import Producer
 from fake_slack import FakeSlackWebhook
 from lab_dashboards import FLOW, LabDashboards, covers_fault, observe_flow
-from monitoring.alertmanager import alertmanager
-from monitoring.prometheus import prometheus
+from monitoring import alertmanager, prometheus
 
 from mm2slo_alerts.alertmanager_config import configuration
 from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel, SloConfig

@@ -5,7 +5,6 @@ formats and intervals; brokers and exporter are real.
 """
 
 from large_flow.exporter_process import ExporterProcess
-from large_flow.large_flow import LargeFlow, Shape
-from large_flow.partition_mover import Mover
+from large_flow.large_flow import LargeFlow, Mover, Shape
 
 __all__ = ["ExporterProcess", "LargeFlow", "Mover", "Shape"]

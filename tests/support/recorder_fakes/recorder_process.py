@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 
-from store_specs.audit_process import kill_at_statement
+from store_specs.store_process import kill_at_statement
 
 from mm2slo_report.recording.exporter_scraper import ScrapeTarget
 from mm2slo_report.recording.recorder import Recorder

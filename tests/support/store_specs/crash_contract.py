@@ -9,8 +9,8 @@ from mm2slo_core.reporting.step_counts import STEP_MS, Tally
 from mm2slo_store.store import Store
 from mm2slo_store.store_schema import REVISION
 from store_specs.back_end import BackEnd
-from store_specs.history_process import INDICATORS, growth, start
 from store_specs.sample_history import at, span
+from store_specs.store_process import INDICATORS, growth, start
 
 KILLS = 50
 

@@ -7,7 +7,7 @@ import pytest
 from mm2slo_core.user_errors import UserError
 from mm2slo_store.store_leases import DigestClaim
 from store_specs.back_end import BackEnd
-from store_specs.history_process import start
+from store_specs.store_process import start
 
 WEEK, CHANNEL = "2026-W47", "C0123"
 

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from mm2slo_store.store_leases import LeaseHeldError
-from store_specs.audit_process import WINDOW, start
 from store_specs.back_end import BackEnd
 from store_specs.sample_results import ORDERS, judged, orders_outcome, run_of
+from store_specs.store_process import WINDOW, start
 
 WRITERS, RUNS = 3, 4
 

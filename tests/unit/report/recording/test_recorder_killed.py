@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from recorder_fakes import AVAILABILITY, NOON, exposition
 from recorder_fakes.fake_exporter import FakeExporter
-from store_specs.audit_process import start_module
+from store_specs.store_process import start_module
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_store.store import Store

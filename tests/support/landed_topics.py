@@ -1,10 +1,13 @@
-"""See the package."""
+"""Lands topics of a lab in a separate process, since Spark keeps one JVM per process.
+
+`landed_topics.py CONFIG DIRECTORY SAMPLE START END FLOW TOPIC...` prints the result as JSON.
+"""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
-
-from pyspark.sql import functions as F
+from typing import Any
 
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_reader import read_scopes
@@ -16,8 +19,32 @@ from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.config.config_loader import load_config
 
 
+def land_in_child(
+    config: str, directory: Path, window: Window, flow: str, *topics: str, sample: float = 1.0
+) -> dict[str, Any]:
+    """The output of `main`. Raises AssertionError with its errors."""
+    file = directory / "mm2slo.yaml"
+    file.write_text(config, encoding="utf-8")
+    command = [
+        sys.executable, __file__, str(file), str(directory / "landed"), str(sample),
+        str(window.start), str(window.end), flow, *topics,
+    ]  # fmt: skip
+    answer = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
+
+
 def main() -> None:
     """Land the topics, count records, and print the result."""
+    from pyspark.sql import functions as F
+
     file, directory, sample, start, end, flow, *topics = sys.argv[1:]
     config = load_config(Path(file).read_text(encoding="utf-8"))
     progress: list[int] = []

@@ -1,1 +1,0 @@
-"""Prometheus, Alertmanager and receivers of their messages, as local processes."""
