@@ -21,8 +21,6 @@ from mm2slo_core.reporting.slo_report import EntryDetail, Report
 from mm2slo_core.reporting.step_counts import SpanCounts
 from mm2slo_core.topology import Flow
 
-UNIT_DAY = 86_400_000
-
 
 def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
     """Epoch ms of a time in UTC."""
