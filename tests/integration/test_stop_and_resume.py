@@ -53,7 +53,6 @@ class StopOutage:
     stopped: Scrape
     stalled: Scrape
     later: Scrape
-    resumed: Scrape
     caught_up: Scrape
     all_scrapes: list[Scrape]
     produced_between: tuple[float, float]
@@ -128,7 +127,7 @@ class StopOutage:
         )
 
     def when_resumed(self) -> None:
-        self.resumed = self.until_lag(0, 0, 0)
+        self.until_lag(0, 0, 0)
         self.produce(150, 150, 150)
         consume_and_commit(self.us.librdkafka(), self.topic, self.group, 1000)
         self.caught_up = self.seen.until(self.settled, "all canaries settled and no lag")

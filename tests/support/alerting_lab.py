@@ -43,15 +43,16 @@ class AlertingLab:
         """Messages that Slack accepted, in order."""
         return self.monitoring.slack.messages
 
-    def wait_message(self, count: int, what: str, timeout: float = 180.0) -> Message:
+    def wait_message(self, count: int, what: str) -> Message:
         """Wait for message number *count* and return it; fails if there are more."""
-        wait_for(lambda: len(self.messages) >= count, what, timeout, 0.1)
+        wait_for(lambda: len(self.messages) >= count, what, 180, 0.1)
         assert len(self.messages) == count, self.monitoring.slack.titles()
         return self.messages[-1]
 
     def active_pages(self) -> set[str]:
         """Names of pending and firing pages, including inhibited ones."""
-        return self._names("page")
+        alerts = (each["labels"] for each in self.monitoring.prometheus.alerts())
+        return {each["alertname"] for each in alerts if each["severity"] == "page"}
 
     def wait_until_silenced(self) -> None:
         """Wait until all of Alertmanager's pages and tickets are suppressed."""
@@ -64,10 +65,6 @@ class AlertingLab:
             }
 
         wait_for(lambda: not unsuppressed(), "alerts to be suppressed", poll=0.5)
-
-    def _names(self, severity: str) -> set[str]:
-        alerts = (each["labels"] for each in self.monitoring.prometheus.alerts())
-        return {each["alertname"] for each in alerts if each["severity"] == severity}
 
     def wait_healthy(self, flows: Sequence[str]) -> None:
         """Wait until each flow has only good events in its short windows, and budget left."""

@@ -51,11 +51,10 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test sets
     exhaustion: float | None = None,
     coverage: float = 1.0,
     errors: tuple[str, ...] = (),
-    over: ReportWindow | None = None,
     since: int = 0,
 ) -> Entry:
     """A report entry; its status follows from the budget unless it is given."""
-    over = over or window()
+    over = window()
     objective = Objective(
         flow=flow,
         key=SliKey(sli, tier),
@@ -120,7 +119,6 @@ def report(
     entries: Iterable[Entry],
     *,
     over: ReportWindow | None = None,
-    zone: str = "Europe/Berlin",
     warnings: tuple[str, ...] = (),
     now: int = NOW,
 ) -> Report:
@@ -128,7 +126,7 @@ def report(
     return Report(
         as_of=now,
         source="recorder",
-        zone=zone,
+        zone="Europe/Berlin",
         window=over or window(),
         entries=worst_first(entries),
         warnings=warnings,

@@ -122,22 +122,21 @@ class Watch:
                 raise AssertionError(f"waited {timeout:.0f} s for {what}; states {states}")
             pause.wait(0.25)
 
-    def until_ready(self, timeout: float = PATIENCE) -> Scrape:
+    def until_ready(self) -> Scrape:
         """Wait until all flows are ready."""
         return self.until(
             lambda s: (found := s.values("mm2_exporter_flow_ready")) and all(found.values()),
             "all flows to be ready",
-            timeout,
         )
 
-    def after_cycles(self, count: int = 3, timeout: float = 180.0) -> Scrape:
+    def after_cycles(self, count: int = 3) -> Scrape:
         """Wait for *count* more cycles of both clusters."""
         start = _cycles(self.scrape())
         # The cycles in progress at the first scrape do not count.
         return self.until(
             lambda s: min(_cycles(s)[each] - start[each] for each in start) >= count + 2,
             f"{count} cycles",
-            timeout,
+            180,
         )
 
     def runner(self, flow: str) -> FlowRunner:

@@ -340,14 +340,12 @@ class QueryCost(NamedTuple):
     error: str = ""
 
 
-def dashboard_queries(
-    dashboard: Json, flow: str, now: float, since: str = ""
-) -> Iterator[PanelQuery]:
-    """The queries of its panels and annotations, by default over its default time range.
+def dashboard_queries(dashboard: Json, flow: str, now: float) -> Iterator[PanelQuery]:
+    """The queries of its panels and annotations over its default time range.
 
     All is selected where possible, else *flow*.
     """
-    back = (since or dashboard["time"]["from"]).removeprefix("now-")
+    back = dashboard["time"]["from"].removeprefix("now-")
     default = time_range.Span(now - time_range.length(back), now)
 
     def fill(text: str, span: time_range.Span, step: float) -> str:

@@ -109,7 +109,6 @@ def until_lag(
     topic: str,
     *,
     copied: Mapping[str, float],
-    timeout: float = 180.0,
 ) -> Scrape:
     """Wait until the lag of each partition is the source's end minus *copied*."""
     at_source = end_offsets(lab.cluster(flow.source).librdkafka(), topic)
@@ -117,7 +116,7 @@ def until_lag(
     return seen.until(
         lambda s: values_by_partition(s, "mm2_replication_lag_records", flow, topic) == expected,
         f"a lag of {expected} on {topic} of {flow}",
-        timeout,
+        180,
     )
 
 

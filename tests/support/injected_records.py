@@ -554,7 +554,7 @@ _ends = st.builds(
 
 
 @st.composite
-def plans(draw: st.DrawFn, max_steps: int = 40) -> Plan:
+def plans(draw: st.DrawFn) -> Plan:
     flows = draw(st.sampled_from((1, 1, 2)))
     step = st.builds(
         Step,
@@ -568,7 +568,7 @@ def plans(draw: st.DrawFn, max_steps: int = 40) -> Plan:
         block=st.integers(1, 7),
     )
     return Plan(
-        steps=tuple(draw(st.lists(step, max_size=max_steps))),
+        steps=tuple(draw(st.lists(step, max_size=40))),
         ends=draw(_ends),
         flows=flows,
         source_partitions=draw(st.sampled_from((3, 4))),

@@ -149,11 +149,10 @@ def observe_flow(
     topics: Sequence[str],
     *,
     flow: Mapping[str, object] | None = None,
-    jobs: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[tuple[Watch, LabDashboards]]:
     """Monitor only *topics* of the flow, and groups whose name starts with a topic's.
 
-    *flow* overrides its settings; *jobs* are scraped as well, `host:port` by job.
+    *flow* overrides its settings.
     """
     settings = {
         "topics": list(topics),
@@ -165,7 +164,7 @@ def observe_flow(
     }
     with watch(lab, [FLOW], flow=settings) as seen:
         seen.until_ready()
-        targets = {"mm2slo": [seen.url.removeprefix("http://")], **(jobs or {})}
+        targets = {"mm2slo": [seen.url.removeprefix("http://")]}
         with prometheus(folder, targets, scale=SCALE) as server:
             yield seen, LabDashboards(server)
 
@@ -177,7 +176,7 @@ _RECENT: Final = 60.0
 _STEP: Final = 5.0
 
 
-def wait_until_equal(read: Callable[[], object], expected: object, timeout: float = 180.0) -> None:
+def wait_until_equal(read: Callable[[], object], expected: object) -> None:
     """Wait until *read* returns *expected*; fails with the last value."""
     given: list[object] = []
 
@@ -186,7 +185,7 @@ def wait_until_equal(read: Callable[[], object], expected: object, timeout: floa
         return bool(given[-1] == expected)
 
     with suppress(LabError):
-        wait_for(agrees, "the figure", timeout, 0.5)
+        wait_for(agrees, "the figure", 180, 0.5)
     assert given[-1] == expected
 
 

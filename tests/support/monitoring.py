@@ -226,7 +226,6 @@ def monitoring(
     targets: Sequence[str],
     *,
     scale: Scale = PRODUCTION,
-    extra_rules: Mapping[str, str] | None = None,
     history: str | None = None,
 ) -> Iterator[Monitoring]:
     """Run a fake Slack, Alertmanager and Prometheus with the files generated from *config*.
@@ -254,7 +253,7 @@ def monitoring(
                     "mm2slo": targets,
                     "alertmanager": [manager.listen],
                 },
-                rules={**rules, **(extra_rules or {})},
+                rules=rules,
                 alertmanager=manager.listen,
                 scale=scale,
                 history=history,

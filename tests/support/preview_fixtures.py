@@ -58,17 +58,15 @@ def matrix(*series: tuple[Mapping[str, str], Mapping[int, float]]) -> Json:
     }
 
 
-def dashboard_json(
-    *panels: Json, variables: Sequence[Json] = (), marks: Sequence[Json] = ()
-) -> Json:
+def dashboard_json(*panels: Json) -> Json:
     """A dashboard as the generator writes it."""
     return {
         "uid": "mine",
         "title": "Mine",
         "description": "For a test.",
         "panels": list(panels),
-        "templating": {"list": list(variables)},
-        "annotations": {"list": list(marks)},
+        "templating": {"list": []},
+        "annotations": {"list": []},
         "links": [],
         "time": {"from": "now-6h", "to": "now"},
     }
@@ -78,7 +76,6 @@ def draw_page(
     document: Json,
     server: FakePrometheus,
     *,
-    span: Span = SPAN,
     scrape: float = 15.0,
     **chosen: str,
 ) -> Page:
@@ -89,7 +86,7 @@ def draw_page(
         dashboard(document, "mine.json"),
         server,
         given=given,
-        span=span,
+        span=SPAN,
         scrape=scrape,
         others=others,
     )

@@ -1,10 +1,10 @@
-"""Produces records at a constant rate during a test, and counts the accepted ones."""
+"""Produces records at a constant rate during a test."""
 
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import Producer
 
 _SETTINGS = {"log_level": 2, "linger.ms": 0, "message.timeout.ms": 2000}
 
@@ -28,19 +28,13 @@ class SteadyLoad:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"load-{topic}", daemon=True)
         self.partitions = tuple(partitions)
-        self.accepted = 0
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             for partition in self.partitions:
-                self._producer.produce(
-                    self._topic, b"v", partition=partition, on_delivery=self._count_accepted
-                )
+                self._producer.produce(self._topic, b"v", partition=partition)
             self._producer.poll(self._interval)
             self._stopping.wait(self._interval)
-
-    def _count_accepted(self, error: KafkaError | None, _message: Message) -> None:
-        self.accepted += error is None
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -86,11 +86,11 @@ class OpenTransaction:
 
 
 def consume_and_commit(
-    properties: Mapping[str, str], topic: str, group: str, count: int, *, timeout: float = _TIMEOUT
+    properties: Mapping[str, str], topic: str, group: str, count: int
 ) -> dict[int, int]:
     """Read the next *count* records of *topic* as *group*; returns the commits by partition.
 
-    Raises TimeoutError, without a commit, when fewer arrive within *timeout* seconds.
+    Raises TimeoutError, without a commit, when fewer arrive within a minute.
     """
     settings = {
         **CONSUMER_SETTINGS,
@@ -103,7 +103,7 @@ def consume_and_commit(
     try:
         consumer.subscribe([topic])
         offsets: dict[int, int] = {}
-        for message in read_records(consumer, count, [topic], timeout):
+        for message in read_records(consumer, count, [topic], _TIMEOUT):
             partition, offset = message.partition(), message.offset()
             if partition is not None and offset is not None:
                 offsets[partition] = offset + 1

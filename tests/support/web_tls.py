@@ -10,9 +10,9 @@ CA = trustme.CA()
 CLIENT_CA = trustme.CA()
 
 
-def write_certificate(folder: Path, ca: trustme.CA = CA) -> bytes:
+def write_certificate(folder: Path) -> bytes:
     """New files in place of the old; the certificate's DER form is returned."""
-    leaf = ca.issue_cert("127.0.0.1")
+    leaf = CA.issue_cert("127.0.0.1")
     for name, blobs in (("cert.pem", leaf.cert_chain_pems), ("key.pem", [leaf.private_key_pem])):
         fresh = folder / f"{name}.new"
         fresh.write_bytes(b"".join(blob.bytes() for blob in blobs))

@@ -79,13 +79,13 @@ class AuditProcess:
 
 @contextmanager
 def audit_process(
-    master: str = "local[2]", conf: Mapping[str, str] = FAST_SPARK, jars: str | None = None
+    master: str = "local[2]", conf: Mapping[str, str] = FAST_SPARK
 ) -> Iterator[AuditProcess]:
     """Start a process with Spark in the background; it takes requests until the block ends."""
     with tempfile.TemporaryDirectory(prefix="mm2slo-audit-process-") as name:
         folder = Path(name)
         log, options = folder / "log", folder / "options"
-        options.write_bytes(pickle.dumps((master, dict(conf), jars)))
+        options.write_bytes(pickle.dumps((master, dict(conf))))
         with log.open("w") as written:
             process = subprocess.Popen(
                 [sys.executable, "-m", "audit_scenario.audit_worker", str(options)],

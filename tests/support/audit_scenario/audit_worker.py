@@ -104,10 +104,8 @@ def _unstamped(scope: UnitScope) -> UnitScope | None:
 
 def main() -> None:
     """Process requests until standard input ends."""
-    master, conf, jars = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301 - our parent's
-    options = SparkOptions(
-        master=master, driver_memory=_MEMORY, conf=conf, jars=jars, app_name="mm2slo tests"
-    )
+    master, conf = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301 - our parent's
+    options = SparkOptions(master=master, driver_memory=_MEMORY, conf=conf, app_name="mm2slo tests")
     with spark_session(options) as spark:
         for line in sys.stdin:
             request_file, result_file = map(Path, line.rstrip("\n").split("\t"))

@@ -8,13 +8,13 @@ from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 
 
-def wait_copied(lab: Lab, flow: Flow, copy: str, count: int, timeout: float = 180.0) -> None:
+def wait_copied(lab: Lab, flow: Flow, copy: str, count: int) -> None:
     """Wait until the copy holds *count* records."""
     admin = lab.cluster(flow.target).admin
     wait_for(
         lambda: sum(admin.end_offsets(copy).values()) >= count,
         f"{count} records in {copy}",
-        timeout,
+        180,
     )
 
 

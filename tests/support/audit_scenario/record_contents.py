@@ -24,11 +24,9 @@ def keyed(
         yield key % partitions, content
 
 
-def keyless(
-    partitions: int, count: int, *, first: int = 0, text: str = "n"
-) -> Iterator[tuple[int, Content]]:
+def keyless(partitions: int, count: int, *, text: str = "n") -> Iterator[tuple[int, Content]]:
     """Records without a key, round-robin over the partitions."""
-    for number in range(first, first + count):
+    for number in range(count):
         yield number % partitions, Content(now(), None, f"{text}{number}".encode())
 
 

@@ -143,7 +143,7 @@ def _panel(number: int, panel: Panel, shown: Shown) -> Markup:
     )
     return element(
         "section",
-        element("h3", panel.title, *_own_time(panel, shown)),
+        element("h3", panel.title, *_own_time(panel)),
         about,
         element(
             "div",
@@ -163,7 +163,7 @@ def _panel(number: int, panel: Panel, shown: Shown) -> Markup:
     )
 
 
-def _own_time(panel: Panel, shown: Shown) -> tuple[Markup, ...]:
+def _own_time(panel: Panel) -> tuple[Markup, ...]:
     """Grafana's note beside the title of a panel with its own time range."""
     if not panel.last:
         return ()

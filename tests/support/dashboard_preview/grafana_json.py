@@ -51,7 +51,6 @@ class RowLink:
 
     title: str
     url: str
-    outside: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +175,7 @@ def _cell(value: Any, where: str) -> Json:
 
 
 def _row_links(value: Any, _where: str) -> Json:
-    return {"links": tuple(RowLink(one["title"], one["url"], one["targetBlank"]) for one in value)}
+    return {"links": tuple(RowLink(one["title"], one["url"]) for one in value)}
 
 
 def _stacking(value: Any, where: str) -> Json:

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Self
 
 from confluent_kafka import KafkaError, Message, Producer
-
-_POLYNOMIAL = 0x82F63B78  # CRC-32C, reversed
+from tsdb import crc32c
 
 
 def append(properties: Mapping[str, str], partitions: Iterable[tuple[str, int]]) -> None:
@@ -63,7 +62,7 @@ def _batch(value: bytes, timestamp_ms: int) -> bytes:
     record = b"\0\0\0\x01" + _varint(len(value)) + value + b"\0"
     record = _varint(len(record)) + record
     checked = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, -1, -1, -1, 1) + record
-    rest = struct.pack(">ibI", -1, 2, _crc32c(checked)) + checked
+    rest = struct.pack(">ib", -1, 2) + crc32c(checked) + checked
     return struct.pack(">qi", 0, len(rest)) + rest
 
 
@@ -71,15 +70,6 @@ def _varint(number: int) -> bytes:
     zigzag = number << 1
     assert 0 <= zigzag < 128
     return bytes([zigzag])
-
-
-def _crc32c(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (_POLYNOMIAL if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
 
 
 def _text(text: str) -> bytes:

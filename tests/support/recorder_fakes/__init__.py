@@ -24,7 +24,6 @@ def exposition(
     *,
     started: float | None = None,
     others: int = 0,
-    end: str = "# EOF\n",
 ) -> str:
     """A page with the SLI counters of each indicator and *others* unrelated series."""
     lines = ["# HELP mm2_sli_events Settled events.", "# TYPE mm2_sli_events counter"]
@@ -41,7 +40,7 @@ def exposition(
             f"mm2_sli_events_total{{{labels}}} {total}",
             f"mm2_sli_unknown_events_total{{{labels}}} {unknown}",
         ]
-    return "\n".join(lines) + "\n" + end
+    return "\n".join([*lines, "# EOF", ""])
 
 
 @dataclass
