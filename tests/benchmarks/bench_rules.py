@@ -9,15 +9,13 @@ import argparse
 import random
 import shutil
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
 
 from monitoring import own_metrics, prometheus, write_history_blocks
+from recording_server import Answer, RecordingServer, Request
 
 from mm2slo_alerts.alert_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_core.catalogue.flow_metrics import (
@@ -102,40 +100,17 @@ def write_history(count: int, days: int, folder: Path, now: int) -> None:
     write_history_blocks(lines, now - days * DAY, now, folder)
 
 
-@contextmanager
-def exporters(count: int) -> Iterator[str]:
-    """Serve current counters at one address for all replicas."""
-    known = indicators(count)
-    states = [state.value for state in FlowStateName]
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            values = counters(time.time())
-            lines = [f"{name}{{{labels}}} {value}" for name, value in values for labels in known]
-            for flow in flows(count):
-                lines.append(f"{FLOW_INFO.name}{{{flow}}} 1")
-                lines.extend(
-                    f'{FLOW_STATE.name}{{{flow},state="{state}"}} {int(state == "running")}'
-                    for state in states
-                )
-            page = "\n".join([*lines, ""]).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.send_header("Content-Length", str(len(page)))
-            self.end_headers()
-            self.wfile.write(page)
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def page(count: int) -> str:
+    """The current counters of *count* flows, as all replicas expose them."""
+    values = counters(time.time())
+    lines = [f"{name}{{{each}}} {value}" for name, value in values for each in indicators(count)]
+    for flow in flows(count):
+        lines.append(f"{FLOW_INFO.name}{{{flow}}} 1")
+        lines.extend(
+            f'{FLOW_STATE.name}{{{flow},state="{state}"}} {int(state == "running")}'
+            for state in FlowStateName
+        )
+    return "\n".join([*lines, ""])
 
 
 def single(server: Prometheus, expression: str) -> float:
@@ -187,7 +162,11 @@ def main() -> None:
         print("promtool is not installed: make prometheus")
         return
     rules = {Path(name).name: text for name, text in generated().items() if name in RULES}
-    with tempfile.TemporaryDirectory() as name, exporters(options.flows) as address:
+
+    def serve(_request: Request) -> Answer:
+        return Answer(body=page(options.flows), content_type="text/plain; version=0.0.4")
+
+    with tempfile.TemporaryDirectory() as name, RecordingServer(serve) as exporter:
         folder, started = Path(name), time.monotonic()
         write_history(options.flows, options.days, folder, int(time.time()) // STEP * STEP)
         print(
@@ -195,6 +174,7 @@ def main() -> None:
             f"written in {time.monotonic() - started:.0f} s"
         )
         # Two names of one address are two instances.
+        address = exporter.address.removeprefix("http://")
         replicas = [address, address.replace("127.0.0.1", "localhost")]
         with prometheus(folder, {"mm2slo": replicas}, rules=rules) as server:
             measure(server, options.seconds)

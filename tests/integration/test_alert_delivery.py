@@ -166,9 +166,9 @@ def at_noon(payload: object) -> Any:
 
 def test_page_and_resolved_message_text(delivery: Delivery) -> None:
     labels = burn("us->eu")
-    delivery.manager.fire(labels, texts(labels), since=START)
+    delivery.manager.post(alert(labels, texts(labels), since=START))
     [fired] = delivery.wait_messages("us-&gt;eu · latency")
-    delivery.manager.resolve(labels, texts(labels), since=START, until=END)
+    delivery.manager.post(alert(labels, texts(labels), since=START, until=END))
     [_, resolved] = delivery.wait_messages("us-&gt;eu · latency", 2)
     same_as_golden("page-firing", fired)
     same_as_golden("page-resolved", resolved)
@@ -292,14 +292,14 @@ def test_twenty_flows_of_unreachable_clusters_are_one_conversation_per_cluster(
 def test_records_lost_page_while_cluster_is_down(delivery: Delivery) -> None:
     delivery.manager.post(*(alert(labels, {"summary": "c"}) for labels in unreachable("c")))
     lost = cause("MM2RecordsLost", "b->c", topic="orders")
-    delivery.manager.fire(lost, texts(lost, summary="Flow b->c has lost records."))
+    delivery.manager.post(alert(lost, texts(lost, summary="Flow b->c has lost records.")))
     delivery.wait_messages("Flow b-&gt;c has lost")
 
 
 def test_outage_of_other_cluster_inhibits_nothing(delivery: Delivery) -> None:
     delivery.manager.post(*(alert(each, {"summary": "o"}) for each in unreachable("other")))
     labels = burn("k->l")
-    delivery.manager.fire(labels, texts(labels))
+    delivery.manager.post(alert(labels, texts(labels)))
     delivery.wait_messages("k-&gt;l")
 
 
@@ -307,7 +307,7 @@ def test_stop_of_30_minutes_is_one_page_and_one_resolution(delivery: Delivery) -
     """The alerts of tests/unit/alerts/test_stop_conversation.py, in their order."""
     stopped = cause("MM2FlowStopped", "m->n")
     notes = texts(stopped, summary="Flow m->n has stopped.")
-    delivery.manager.fire(stopped, notes, since=START)
+    delivery.manager.post(alert(stopped, notes, since=START))
     delivery.wait_messages("Flow m-&gt;n has stopped")
     burns = [
         burn("m->n", window, sli=sli)
@@ -318,7 +318,7 @@ def test_stop_of_30_minutes_is_one_page_and_one_resolution(delivery: Delivery) -
     delivery.assert_no_message("m-&gt;n ·")
     now = datetime.now(UTC)
     delivery.manager.post(*(alert(labels, texts(labels), until=now) for labels in burns))
-    delivery.manager.resolve(stopped, notes, since=START, until=END)
+    delivery.manager.post(alert(stopped, notes, since=START, until=END))
     delivery.wait_messages("Flow m-&gt;n has stopped", 2)
     delivery.assert_no_message("m-&gt;n ·")
     assert len([title for title in delivery.slack.titles() if "m-&gt;n" in title]) == 2
@@ -348,36 +348,40 @@ def test_tickets_of_a_flow_are_one_message(delivery: Delivery) -> None:
 
 def test_each_channel_gets_its_own_alerts(delivery: Delivery) -> None:
     labels = burn("q->r", channel="payments")
-    delivery.manager.fire(labels, texts(labels))
+    delivery.manager.post(alert(labels, texts(labels)))
     delivery.wait_messages("q-&gt;r", receiver=delivery.other)
     assert [title for title in delivery.slack.titles() if "q-&gt;r" in title] == []
 
 
 def test_webhook_gets_groups_with_token(delivery: Delivery) -> None:
     labels = burn("s->t", channel="on-call")
-    delivery.manager.fire(labels, texts(labels), since=START)
+    delivery.manager.post(alert(labels, texts(labels), since=START))
     flow = _of_flow(delivery.on_call, "s->t")
     wait_for(lambda: len(flow()) == 1, "a message at the webhook", poll=0.02)
-    delivery.manager.resolve(labels, texts(labels), since=START, until=END)
+    delivery.manager.post(alert(labels, texts(labels), since=START, until=END))
     wait_for(lambda: len(flow()) == 2, "the resolved message", poll=0.02)
     fired, resolved = flow()
     assert (fired["status"], resolved["status"]) == ("firing", "resolved")
     assert fired["groupLabels"] == {"flow": "s->t"}
     assert fired["receiver"] == "channel-on-call"
-    [alert] = fired["alerts"]
-    assert alert["labels"] == labels
-    assert alert["annotations"] == texts(labels)
+    [posted] = fired["alerts"]
+    assert posted["labels"] == labels
+    assert posted["annotations"] == texts(labels)
 
 
 def test_watchdog_repeats_to_its_receiver(delivery: Delivery) -> None:
-    delivery.manager.fire({"alertname": "MM2Watchdog", "severity": "none"}, {"summary": "alive"})
+    delivery.manager.post(
+        alert({"alertname": "MM2Watchdog", "severity": "none"}, {"summary": "alive"})
+    )
     wait_for(lambda: len(delivery.pulse.messages) >= 3, "three heartbeats", poll=0.05)
     assert all("Watchdog" not in title for title in delivery.slack.titles())
 
 
 def test_failing_slack_is_reported_to_other_receivers(delivery: Delivery) -> None:
     labels = {"alertname": "MM2SlackDeliveryFailing", "severity": "ticket", "integration": "slack"}
-    delivery.manager.fire(labels, {"summary": "Alertmanager cannot deliver messages to Slack."})
+    delivery.manager.post(
+        alert(labels, {"summary": "Alertmanager cannot deliver messages to Slack."})
+    )
     wait_for(
         lambda: any(
             each["groupLabels"] == {"alertname": "MM2SlackDeliveryFailing"}
@@ -391,7 +395,7 @@ def test_refused_message_is_sent_again(delivery: Delivery) -> None:
     """5xx is retried at once; 429, which Alertmanager 0.25 does not retry, at the next interval."""
     delivery.slack.fail(status=500, body="rollup_error", times=2)
     first = burn("u->v")
-    delivery.manager.fire(first, texts(first))
+    delivery.manager.post(alert(first, texts(first)))
     delivery.wait_messages("u-&gt;v")
     assert [refusal.status for refusal in delivery.slack.refusals] == [500, 500]
     delivery.slack.refusals.clear()
@@ -399,7 +403,7 @@ def test_refused_message_is_sent_again(delivery: Delivery) -> None:
     pair = [burn(flow, channel="payments") for flow in ("w->x", "y->z")]
     start = len(delivery.other.refusals)
     for labels in pair:
-        delivery.manager.fire(labels, texts(labels))
+        delivery.manager.post(alert(labels, texts(labels)))
     delivery.wait_messages("w-&gt;x", receiver=delivery.other)
     delivery.wait_messages("y-&gt;z", receiver=delivery.other)
     refused = delivery.other.refusals[start:]
@@ -423,7 +427,7 @@ def test_message_with_special_characters_is_accepted(
     """The fake Slack refuses unescaped markup, and text that Slack folds or truncates."""
     labels = cause(f"MM2Hostile{name.title()}", f"{name}->h", topic=text, owner=text)
     annotations = dict.fromkeys(("summary", "impact", "action"), f"{name} {text}")
-    delivery.manager.fire(labels, texts(labels, **annotations))
+    delivery.manager.post(alert(labels, texts(labels, **annotations)))
     [message] = delivery.wait_messages(f"FIRING page · {name} ")
     [attachment] = message["attachments"]
     assert "<" not in attachment["text"].replace("&lt;", "")
@@ -433,7 +437,7 @@ def test_message_with_special_characters_is_accepted(
 
 def test_silence_command_of_message_silences_its_alerts(delivery: Delivery) -> None:
     labels = burn('it\'s->"h"')
-    delivery.manager.fire(labels, texts(labels))
+    delivery.manager.post(alert(labels, texts(labels)))
     [message] = delivery.wait_messages("it's-&gt;")
     footer = message["attachments"][0]["footer"]
     command = shlex.split(footer.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))

@@ -7,19 +7,15 @@ survey of the clusters, which no record passes, are replaced.
 from __future__ import annotations
 
 import json
-import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import audit_spark
 import pytest
 from audit_runs.fake_ports import CONFIG
+from called_files import called_files
 
-import mm2slo_audit
 from mm2slo_audit.audit_ports import RunReport, UnitReport
 from mm2slo_audit.audit_run import compute_stated_bounds
 from mm2slo_audit.report.report_file import write_report
@@ -51,8 +47,6 @@ pytestmark = [
 
 START = 1_700_000_000_000
 WINDOW = Window(START, START + 1_000)
-ROOT = Path(mm2slo_audit.__file__).parents[2]
-ROOMS = (f"{ROOT}/analytics/", f"{ROOT}/core/")
 BESIDE = ("core/mm2slo_core/config/", "core/mm2slo_kafka/")
 """No record passes these: settings of the connector, and the thread that calls the JVM."""
 
@@ -113,35 +107,13 @@ def read_rows(
     )
 
 
-@contextmanager
-def recorded_files() -> Iterator[dict[str, None]]:
-    """Product files in the order of their first call, in any thread; imports do not count."""
-    found: dict[str, None] = {}
-
-    def note(frame: FrameType, _event: str, _argument: object) -> None:
-        code = frame.f_code
-        if code.co_filename.startswith(ROOMS) and code.co_name != "<module>":
-            file = code.co_filename.removeprefix(f"{ROOT}/")
-            if not file.startswith(BESIDE):
-                found[file] = None
-
-    former = sys.gettrace()
-    threading.settrace(note)
-    sys.settrace(note)
-    try:
-        yield found
-    finally:
-        sys.settrace(former)
-        threading.settrace(former)
-
-
 def test_audited_record_passes_few_files_from_kafka_to_the_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connector_rows, "range_rows", read_rows)
     engine = SparkEngine(audit_spark.start(), CONFIG, str(tmp_path / "records"))
     target, sample = tmp_path / "report.json", Sample(1.0)
-    with recorded_files() as files:
+    with called_files() as called:
         landed = engine.land(SCOPED, sample, "run", lambda _read: None)
         outcomes = landed.judge(landed.scopes, sample)
         units = [UnitReport(each, compute_stated_bounds(each, sample)) for each in outcomes]
@@ -158,5 +130,6 @@ def test_audited_record_passes_few_files_from_kafka_to_the_report(
     counts = {verdict: number for verdict, number in topic["counts"].items() if number}
     assert counts == {"matched": 5, "lost": 1, "duplicate": 1}
     assert topic["end_to_end"]["records"] == 5
+    files = [each for each in called if not each.startswith(BESIDE)]
     print(f"\n{len(files)} product files:", *files, sep="\n")
     assert len(files) <= MOST_FILES

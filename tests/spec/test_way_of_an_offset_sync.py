@@ -12,12 +12,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
+from called_files import product_file
 from flow_observations import Scene, flow_config
 
 from mm2slo_core.catalogue.metric import Granularity
@@ -33,7 +33,6 @@ from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_kafka.tailed_topic import TailRecord
 
 MOST_FILES = 20
-ROOT = Path(__file__).parents[2]
 
 ORDERS = TopicPartition("orders", 0)
 UPSTREAM, DOWNSTREAM = 777_001, 880
@@ -120,17 +119,6 @@ def product_stack(frame: FrameType | None) -> Stack:
             found.append((file, frame.f_code.co_name))
         frame = frame.f_back
     return tuple(reversed(found))
-
-
-@cache
-def product_file(name: str) -> str | None:
-    """The path in the repository; None for tests, libraries, and code that is in no file."""
-    path = Path(name)
-    if not path.is_relative_to(ROOT):
-        return None
-    path = path.relative_to(ROOT)
-    is_product = len(path.parts) > 1 and path.parts[1].startswith("mm2slo_")
-    return str(path) if is_product else None
 
 
 def test_offset_sync_reaches_metrics_through_at_most_twenty_files() -> None:

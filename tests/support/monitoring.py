@@ -121,27 +121,6 @@ class Alertmanager(lab_monitoring.Alertmanager):
         """Post *alerts* (see `alert`) in one request, so that they are grouped."""
         post_json(f"{self.url}/api/v2/alerts", alerts)
 
-    def fire(
-        self,
-        labels: Mapping[str, str],
-        annotations: Mapping[str, str] | None = None,
-        *,
-        since: datetime | None = None,
-    ) -> None:
-        """Post a firing alert."""
-        self.post(alert(labels, annotations, since=since))
-
-    def resolve(
-        self,
-        labels: Mapping[str, str],
-        annotations: Mapping[str, str] | None = None,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> None:
-        """Post a resolved alert, which ends now by default."""
-        self.post(alert(labels, annotations, since=since, until=until or datetime.now(UTC)))
-
     def metric(self, name: str, **labels: str) -> float:
         """Sum of one of Alertmanager's metrics over series with *labels*."""
         with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as reply:

@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 from alerting_lab import AlertingLab, start_alerting_lab
-from chromium import find_chromium, save_screenshot
+from chromium import browsing, find_chromium
 from dashboard_preview.board_page import WIDTH, down_to, rendered
 from dashboard_preview.grafana_json import dashboard
 from dashboard_preview.time_range import Span
@@ -125,13 +125,15 @@ def save_pictures(folder: Path, state: str) -> None:
     """Save the pictures of the documentation."""
     if FOLDER is None or find_chromium() is None:
         return
-    for uid, row in LAST_ROW.items():
-        panels = BOARDS[uid].panels
-        ends = [each.place.y for each in panels if each.title == row]
-        ends += [max(each.place.y + each.place.h for each in panels)]
-        name = {"mm2slo-overview": "fleet", "mm2slo-flow": "flow"}[uid]
-        target = Path(FOLDER) / f"dashboards-{name}-{state}.png"
-        save_screenshot(folder / f"{uid}.html", target, WIDTH, round(down_to(ends[0])))
+    with browsing(folder / "profile") as tab:
+        for uid, row in LAST_ROW.items():
+            panels = BOARDS[uid].panels
+            ends = [each.place.y for each in panels if each.title == row]
+            ends += [max(each.place.y + each.place.h for each in panels)]
+            name = {"mm2slo-overview": "fleet", "mm2slo-flow": "flow"}[uid]
+            tab.show(WIDTH, round(down_to(ends[0])), dark=True)
+            tab.open((folder / f"{uid}.html").as_uri())
+            tab.picture(Path(FOLDER) / f"dashboards-{name}-{state}.png", whole=False)
 
 
 def test_pages_show_healthy_and_stopped_flows(

@@ -10,7 +10,7 @@ from alerting_lab import SCALE
 from confluent_kafka import Producer
 from fake_slack import FakeSlackWebhook
 from lab_dashboards import FLOW, LabDashboards, covers_fault, observe_flow
-from monitoring import alertmanager, prometheus
+from monitoring import alert, alertmanager, prometheus
 
 from mm2slo_alerts.alertmanager_config import configuration
 from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel, SloConfig
@@ -114,7 +114,7 @@ def test_panel_counts_message_refused_by_slack(tmp_path: Path) -> None:
             wait_for(lambda: seen.value(BOARD, SLACK, integration="slack") == 0, "none", poll=0.5)
             slack.fail(status=403, body="invalid_token", times=1)
             labels = {"alertname": "MM2FlowStopped", "severity": "page", "flow": FLOW}
-            manager.fire({**labels, "source": "us", "target": "eu"}, {"summary": "stopped"})
+            manager.post(alert({**labels, "source": "us", "target": "eu"}, {"summary": "stopped"}))
             wait_for(lambda: bool(slack.refusals), "the refusal")
 
             def lost() -> int:
