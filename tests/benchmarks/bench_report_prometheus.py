@@ -5,19 +5,19 @@ within that minute, and a minute later. Prometheus's CPU time is printed for eac
 """
 
 import argparse
-import random
 import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from bench_rules import INDICATORS, step_lines  # type: ignore[import-not-found]
 from monitoring import own_metrics, prometheus, write_history_blocks
 
-from mm2slo_core.catalogue.prometheus_series import BAD_STEP, EVENTS_STEP, UNKNOWN_STEP
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.objectives.objective import Objective, Severity
@@ -31,17 +31,7 @@ from mm2slo_report.prometheus_source import PrometheusSource
 from mm2slo_report.sli_source import SliSource
 
 HOUR, DAY = 3_600, 86_400
-STEP = 300
 CPU = "process_cpu_seconds_total"
-KEYS = (
-    SliKey(Sli.AVAILABILITY),
-    SliKey(Sli.LATENCY, "10s"),
-    SliKey(Sli.LATENCY, "60s"),
-    SliKey(Sli.DATA_FRESHNESS, "default"),
-    SliKey(Sli.COMPLETENESS),
-    SliKey(Sli.UNIQUENESS),
-    SliKey(Sli.CHECKPOINT_FRESHNESS),
-)
 
 
 def objectives(flows: int) -> list[Objective]:
@@ -49,29 +39,15 @@ def objectives(flows: int) -> list[Objective]:
     return [
         Objective(
             flow=Flow(f"c{n}", f"d{n % 10}"),
-            key=key,
+            key=SliKey(Sli(sli), tier),
             target=0.999,
             window=28.0 * DAY,
             max_severity=Severity.PAGE,
             owner="",
             channel="",
         )
-        for n, key in product(range(flows), KEYS)
+        for n, (sli, tier) in product(range(flows), INDICATORS)
     ]
-
-
-def lines(slos: Sequence[Objective], start: int, end: int) -> Iterator[str]:
-    """Recorded steps in [start, end): one event per second, a few of them bad."""
-    draw = random.Random(start).random
-    for each in slos:
-        labels = (
-            f'flow="{each.flow.label}",source="{each.flow.source}",target="{each.flow.target}",'
-            f'sli="{each.key.sli}",tier="{each.key.tier}"'
-        )
-        for at in range(start, end, STEP):
-            yield f"{EVENTS_STEP.name}{{{labels}}} {295 + draw() * 10:.6g} {at}"
-            yield f"{BAD_STEP.name}{{{labels}}} {int(draw() < 0.005)} {at}"
-            yield f"{UNKNOWN_STEP.name}{{{labels}}} {int(draw() < 0.01)} {at}"
 
 
 def measure(server: Prometheus, slos: Sequence[Objective], days: int, now: int) -> None:
@@ -118,10 +94,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, started = Path(name), time.monotonic()
         now = int(time.time()) // HOUR * HOUR
-
-        def steps(start: int, end: int) -> Iterator[str]:
-            return lines(slos, start, end)
-
+        steps = partial(step_lines, options.flows)
         write_history_blocks(steps, now - options.days * DAY, now, folder)
         print(
             f"{len(slos)} indicators, {options.days} days of steps: "

@@ -69,6 +69,7 @@ from mm2slo_core.config.config_model import default_objective_rules
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.indicators.group_readiness import BlockReason
 from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.quantity_text import parse_duration
 from mm2slo_core.records.connect_records import ConnectState
 from mm2slo_dashboards.dashboard_files import find_series
 from mm2slo_exporter.collection_health import CollectionStage
@@ -346,17 +347,17 @@ def dashboard_queries(dashboard: Json, flow: str, now: float) -> Iterator[PanelQ
     All is selected where possible, else *flow*.
     """
     back = dashboard["time"]["from"].removeprefix("now-")
-    default = time_range.Span(now - time_range.length(back), now)
+    default = time_range.Span(now - parse_duration(back), now)
 
     def fill(text: str, span: time_range.Span, step: float) -> str:
         return fill_variables(dashboard, text, flow, span.builtin(step, _SCRAPE_SECONDS))
 
     for panel in panels(dashboard):
         own = panel.get("timeFrom")
-        span = time_range.Span(now - time_range.length(own), now) if own else default
+        span = time_range.Span(now - parse_duration(own), now) if own else default
         step = span.step(panel.get("maxDataPoints") or POINTS, _SCRAPE_SECONDS)
         if panel.get("interval"):
-            step = max(step, time_range.length(panel["interval"]))
+            step = max(step, parse_duration(panel["interval"]))
         for target in panel["targets"]:
             text = fill(target["expr"], span, step)
             query_step = 0.0 if target["instant"] else step

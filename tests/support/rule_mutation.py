@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from mm2slo_alerts.promtool_tests import RuleTest
 from mm2slo_cli.alerts_test import RuleFiles, failure
 from mm2slo_core.catalogue.promql import duration, number
+from mm2slo_core.quantity_text import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,6 @@ _LABEL_LISTS: Final = ("by", "without", "on", "ignoring", "group_left", "group_r
 
 _SMALL: Final = 10
 """Whole numbers up to this one are counts: their mutants are the neighbouring numbers."""
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,9 +332,7 @@ def mutants(document: Mapping[str, Any]) -> list[Mutant]:
 
 def seconds(text: str) -> float:
     """Return the length of a duration like `1h30m`."""
-    return sum(
-        float(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)(ms|[smhdw])", text)
-    )
+    return sum(map(parse_duration, re.findall(r"\d+[a-z]+", text)))
 
 
 def _numbered(found: Sequence[Mutant]) -> list[Mutant]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dashboard_preview import grafana_units
 from dashboard_preview.data_frames import STEPS
-from dashboard_preview.time_range import length
+from mm2slo_core.quantity_text import parse_duration
 
 Json = dict[str, Any]
 
@@ -462,9 +462,9 @@ def _panel(panel: Json, where: str) -> Panel:
         options=_options(panel["type"], panel["options"], here),
         styles=styles(panel["fieldConfig"], here),
         links=_links(panel["links"]),
-        least=length(panel["interval"]) if "interval" in panel else 0.0,
+        least=parse_duration(panel["interval"]) if "interval" in panel else 0.0,
         points=panel.get("maxDataPoints", 0),
-        last=length(panel["timeFrom"]) if "timeFrom" in panel else 0.0,
+        last=parse_duration(panel["timeFrom"]) if "timeFrom" in panel else 0.0,
     )
 
 

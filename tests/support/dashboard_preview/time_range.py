@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,8 +9,6 @@ from typing import Final
 
 from mm2slo_core.catalogue.promql import duration
 
-_LENGTH: Final = re.compile(r"(?P<count>\d{1,6})(?P<unit>[smhdw])")
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SCRAPES: Final = 4
 _LONGEST: Final = 10_000
 """Points; Prometheus refuses more than 11,000."""
@@ -56,14 +53,6 @@ class Span:
             "__rate_interval": duration(max(step + scrape, _SCRAPES * scrape)),
             "__url_time_range": f"from={self.start * 1000:.0f}&to={self.end * 1000:.0f}",
         }
-
-
-def length(text: str) -> float:
-    """`6h` in seconds; ValueError for anything else."""
-    found = _LENGTH.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a length as 90s, 15m, 6h, 7d or 4w")
-    return float(int(found["count"]) * _UNITS[found["unit"]])
 
 
 def _nice(step: float) -> float:

@@ -1,7 +1,7 @@
 """Steps, time ranges and Grafana's own variables."""
 
 import pytest
-from dashboard_preview.time_range import Span, length
+from dashboard_preview.time_range import Span
 
 HOUR = 3600.0
 
@@ -39,14 +39,3 @@ def test_builtin_variables_match_grafana() -> None:
         "__url_time_range": "from=1000000&to=22600000",
     }
     assert span.builtin(60.0, 15.0)["__rate_interval"] == "1m15s"
-
-
-def test_length_is_in_seconds() -> None:
-    assert length("90s") == 90.0
-    assert length("4w") == 28 * 24 * HOUR
-
-
-@pytest.mark.parametrize("text", ["6", "h", "6 hours", "-6h", "now"])
-def test_invalid_length_raises_value_error(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a length as 90s, 15m"):
-        length(text)
