@@ -78,7 +78,7 @@ def start_brokers(count: int, heap: int) -> Iterator[list[str]]:
         yield [f"{HOST}:{port}" for port in clients]
 
 
-CLUSTERS, ALIASES_EACH = 4, 3
+CLUSTERS = 4
 REACH_THREADS, REACH_CORES = 600, 1.0
 FIGURES = (
     "mm2_flow_lag_records",

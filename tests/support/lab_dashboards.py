@@ -9,7 +9,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -189,18 +189,15 @@ def wait_until_equal(read: Callable[[], object], expected: object) -> None:
     assert given[-1] == expected
 
 
-def _built_in() -> dict[str, str]:
-    # Four scrapes of 1 s, as production has four of 15 s; an interval of one step.
-    return {"__rate_interval": "8s", "__range": "5m", "__interval": "20s"}
+# Four scrapes of 1 s, as production has four of 15 s; an interval of one step.
+_BUILT_IN: Final = {"__rate_interval": "8s", "__range": "5m", "__interval": "20s"}
 
 
 @dataclass(frozen=True)
 class LabDashboards:
-    """The dashboards over *server*, with *flow* selected, or all where a variable allows it."""
+    """The dashboards over *server*, with `FLOW` selected, or all where a variable allows it."""
 
     server: Prometheus
-    flow: str = FLOW
-    builtin: Mapping[str, str] = field(default_factory=_built_in)
 
     def empty_panels(self) -> set[Key]:
         """The panels without data in the last minute, by uid and title."""
@@ -247,7 +244,7 @@ class LabDashboards:
         """The values of a dashboard variable, with the flow selected."""
         query = variables(dashboards()[uid])[variable]["query"]
         series, _, label = query.removeprefix("label_values(").removesuffix(")").rpartition(", ")
-        text = self._text(dashboards()[uid], series, {"flow": self.flow})
+        text = self._text(dashboards()[uid], series, {"flow": FLOW})
         return {each["metric"][label] for each in self._ask("query", {"query": text})}
 
     def annotations(self, uid: str) -> dict[str, list[Found]]:
@@ -272,7 +269,7 @@ class LabDashboards:
     def _text(
         self, dashboard: Json, expression: str, chosen: Mapping[str, str] | None = None
     ) -> str:
-        return fill_variables(dashboard, expression, self.flow, self.builtin, chosen)
+        return fill_variables(dashboard, expression, FLOW, _BUILT_IN, chosen)
 
     def _range(self, text: str, step: float = _STEP) -> list[Found]:
         # Whole seconds, so that the points of two queries have the same times.

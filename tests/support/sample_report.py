@@ -302,7 +302,8 @@ def check_csv(text: str, entries: Entries) -> None:
 
 def check_html(html: str, entries: Entries) -> None:
     """The `value` attributes match JSON exactly, and the texts match its values."""
-    rows = data_of_rows(html)
+    document = Document(html)
+    rows = document.rows
     assert list(rows) == [each["id"] for each in entries]
     for entry in entries:
         cells_of_row = rows[entry["id"]]
@@ -314,7 +315,7 @@ def check_html(html: str, entries: Entries) -> None:
         assert cells_of_row["budget.remaining_ratio"].text.startswith(
             signed_share_text(entry["budget"]["remaining_ratio"])
         )
-    named = [each.attributes for each in Document(html).elements if "data-slo" in each.attributes]
+    named = [each.attributes for each in document.elements if "data-slo" in each.attributes]
     assert [each["data-status"] for each in named] == [each["status"] for each in entries]
 
 
@@ -425,11 +426,6 @@ class Document(HTMLParser):
     def text(self) -> str:
         """All visible text."""
         return " ".join(" ".join(self.texts).split())
-
-
-def data_of_rows(html: str) -> dict[str, dict[str, Data]]:
-    """The `data` elements of each objective's row, by id and field."""
-    return Document(html).rows
 
 
 def cells(markdown: str) -> list[list[str]]:

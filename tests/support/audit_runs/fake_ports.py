@@ -8,14 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from generated_units import Generated
+from generated_units import Drawing, Generated
 from reference_audit import judge
 
 from mm2slo_audit.audit_ports import AuditEngineError, AuditPorts
 from mm2slo_audit.run_progress import RunStage
 from mm2slo_audit.scope.scope_assembly import Isolations, RunScope
 from mm2slo_core.audit.audit_scope import (
-    AuditRecord,
     NotAudited,
     NotAuditedReason,
     UnitScope,
@@ -174,7 +173,7 @@ class ReferenceLanding:
             judge(
                 [
                     replace(each, topic=scope.index)
-                    for each in _sampled(self.engine.unit_of(scope).records, sample)
+                    for each in Drawing(self.engine.unit_of(scope).records).draw(sample)
                 ],
                 [replace(each, topic=scope.index) for each in self.engine.unit_of(scope).polls],
                 scope,
@@ -182,18 +181,6 @@ class ReferenceLanding:
             )
             for scope in scopes
         ]
-
-
-def _sampled(records: Sequence[AuditRecord], sample: Sample) -> list[AuditRecord]:
-    marked = [
-        replace(
-            each,
-            in_records=sample.keeps_record(each.fingerprint),
-            in_keys=sample.keeps_key(each.key_hash),
-        )
-        for each in records
-    ]
-    return [each for each in marked if each.in_records or each.in_keys]
 
 
 @dataclass

@@ -32,7 +32,11 @@ def chart(
         for n, (style, series) in enumerate(zip(each_style, data.series, strict=True))
     ]
     entries = [
-        Entry(series.name, colour, shown(style, series.last).text if _calculated(panel) else "")
+        Entry(
+            series.name,
+            colour,
+            shown(style, series.last).text if panel.options["legend"]["calcs"] else "",
+        )
         for series, style, colour in zip(data.series, each_style, colours, strict=True)
     ]
     below = height(entries, size) if panel.options["legend"]["showLegend"] else 0.0
@@ -50,10 +54,6 @@ def chart(
     return together(
         (framing.svg(drawn, *parts, label=panel.title), legend(entries, below) if below else "")
     )
-
-
-def _calculated(panel: Panel) -> bool:
-    return bool(panel.options["legend"]["calcs"])
 
 
 def _stacked(every: Sequence[Series], each_style: Sequence[FieldStyle]) -> list[Points]:
