@@ -42,25 +42,21 @@ FLOW_OBSERVED_TIMESTAMP_SECONDS = FLOWS.gauge(
     "mm2_flow_observed_timestamp_seconds",
     "Time of the newest observation of the flow that was evaluated; at first the time of its "
     "start.",
-    unit="seconds",
 )
 
 FLOW_LAG_RECORDS = FLOWS.gauge(
     "mm2_flow_lag_records",
     "Source records that the flow has not yet replicated, over all partitions.",
-    unit="records",
 )
 
 FLOW_LAG_SECONDS = FLOWS.gauge(
     "mm2_flow_lag_seconds",
     "Age of the oldest source record that the flow has not yet replicated; 0 without lag.",
-    unit="seconds",
 )
 
 CATCHUP_ETA_SECONDS = FLOWS.gauge(
     "mm2_catchup_eta_seconds",
     "Estimated time until the lag is zero at the current net rate; absent unless the lag shrinks.",
-    unit="seconds",
 )
 
 REPLICATED_PARTITIONS = FLOWS.gauge(
@@ -85,14 +81,12 @@ HEARTBEATS_PRESENT = HEARTBEATS.gauge(
 HEARTBEAT_LAST_TIMESTAMP_SECONDS = HEARTBEATS.gauge(
     "mm2_heartbeat_last_timestamp_seconds",
     "Send time of the newest heartbeat that arrived on the target.",
-    unit="seconds",
 )
 
 HEARTBEAT_AGE_SECONDS = HEARTBEATS.gauge(
     "mm2_heartbeat_age_seconds",
     "Age of the newest heartbeat that arrived on the target; continues to grow when the flow is "
     "stopped.",
-    unit="seconds",
 )
 
 HEARTBEAT_LATENCY_SECONDS = HEARTBEATS.histogram(
@@ -176,7 +170,6 @@ CANARY_LAST_ARRIVAL_TIMESTAMP_SECONDS = CANARY.gauge(
     "mm2_canary_last_arrival_timestamp_seconds",
     "Arrival time of the newest canary on the target.",
     _CARRIER,
-    unit="seconds",
 )
 POSITIONS = MetricSubject("Positions")
 
@@ -227,14 +220,12 @@ SOURCE_RECORDS_TOTAL = POSITIONS.counter(
     "mm2_source_records_total",
     "Records appended to the source while the exporter observed it, by offsets.",
     TOPIC,
-    unit="records",
 )
 
 REPLICATED_RECORDS_TOTAL = POSITIONS.counter(
     "mm2_replicated_records_total",
     "Source records replicated while the exporter observed the flow, by offsets.",
     TOPIC,
-    unit="records",
 )
 LAG = MetricSubject("Lag")
 
@@ -242,7 +233,6 @@ REPLICATION_LAG_RECORDS = LAG.gauge(
     "mm2_replication_lag_records",
     "Source records not yet replicated; continues to grow when the flow is stopped.",
     PARTITION,
-    unit="records",
     coarsest=Granularity.TOPIC,
 )
 
@@ -250,7 +240,6 @@ REPLICATION_LAG_SECONDS = LAG.gauge(
     "mm2_replication_lag_seconds",
     "Age of the oldest source record not yet replicated; 0 without lag.",
     PARTITION,
-    unit="seconds",
     coarsest=Granularity.TOPIC,
     rollup=Rollup.MAX,
 )
@@ -259,7 +248,6 @@ REPLICATION_PROGRESS_TIMESTAMP_SECONDS = LAG.gauge(
     "mm2_replication_progress_timestamp_seconds",
     "Time of the last advance of the replicated position; absent without unreplicated records.",
     PARTITION,
-    unit="seconds",
     coarsest=Granularity.TOPIC,
     rollup=Rollup.MAX,
 )
@@ -268,7 +256,6 @@ OPEN_TRANSACTION_RECORDS = LAG.gauge(
     "mm2_open_transaction_records",
     "Source records between the last stable offset and the high watermark.",
     PARTITION,
-    unit="records",
     coarsest=Granularity.TOPIC,
 )
 
@@ -292,7 +279,6 @@ RETENTION_HEADROOM_RECORDS = RETENTION.gauge(
     "Records between the log start of the source and the replicated position; minimum over "
     "partitions.",
     PARTITION,
-    unit="records",
     rollup=Rollup.MIN,
 )
 
@@ -300,7 +286,6 @@ RETENTION_HEADROOM_SECONDS = RETENTION.gauge(
     "mm2_retention_headroom_seconds",
     "Time until retention reaches the replicated position, by limit; minimum over partitions.",
     (*PARTITION, "limit"),
-    unit="seconds",
     rollup=Rollup.MIN,
 )
 
@@ -309,13 +294,11 @@ RETENTION_LOST_RECORDS_TOTAL = RETENTION.counter(
     "Source records that retention removed before they were replicated, or that MirrorMaker 2 "
     "skipped in a re-created or truncated log.",
     TOPIC,
-    unit="records",
 )
 
 RETENTION_PENDING_LOST_RECORDS = RETENTION.gauge(
     "mm2_retention_pending_lost_records",
     "Lost records that are not counted yet, because no state record on the target contains them.",
-    unit="records",
 )
 DRIFT = MetricSubject("Drift")
 
@@ -368,7 +351,6 @@ OFFSET_SYNC_LAST_TIMESTAMP_SECONDS = FAILOVER.gauge(
     "mm2_offset_sync_last_timestamp_seconds",
     "Time of the newest offset sync.",
     PARTITION,
-    unit="seconds",
     coarsest=Granularity.TOPIC,
     rollup=Rollup.MAX,
 )
@@ -377,7 +359,6 @@ OFFSET_SYNC_GAP_RECORDS = FAILOVER.gauge(
     "mm2_offset_sync_gap_records",
     "Records between the newest offset sync and the replicated position; maximum over partitions.",
     PARTITION,
-    unit="records",
     coarsest=Granularity.TOPIC,
     rollup=Rollup.MAX,
 )
@@ -386,28 +367,24 @@ CHECKPOINT_LAST_TIMESTAMP_SECONDS = FAILOVER.gauge(
     "mm2_checkpoint_last_timestamp_seconds",
     "Time of the newest checkpoint of the group on the target.",
     _GROUP,
-    unit="seconds",
 )
 
 CHECKPOINT_AGE_SECONDS = FAILOVER.gauge(
     "mm2_checkpoint_age_seconds",
     "Age of the newest checkpoint of the group on the target.",
     _GROUP,
-    unit="seconds",
 )
 
 CHECKPOINT_LAG_RECORDS = FAILOVER.gauge(
     "mm2_checkpoint_lag_records",
     "Records between the newest checkpoint of the group and its committed offset on the source.",
     (*_GROUP, *TOPIC),
-    unit="records",
 )
 
 FAILOVER_REDELIVERY_RECORDS = FAILOVER.gauge(
     "mm2_failover_redelivery_records",
     "Records that the group would read again if it failed over now, by bound: lower or upper.",
     (*_GROUP, "bound"),
-    unit="records",
 )
 
 FAILOVER_SKIPPED_RECORDS = FAILOVER.gauge(
@@ -415,33 +392,28 @@ FAILOVER_SKIPPED_RECORDS = FAILOVER.gauge(
     "Records that the group would never read if it failed over now, by bound: lower or upper; no "
     "series for a group that skips none.",
     (*_GROUP, "bound"),
-    unit="records",
 )
 
 FAILOVER_COMMITS_AGE_SECONDS = FAILOVER.gauge(
     "mm2_failover_commits_age_seconds",
     "Age of the committed offsets of the group on the source, on which its redelivery is based.",
     _GROUP,
-    unit="seconds",
 )
 
 FAILOVER_UNREPLICATED_RECORDS = FAILOVER.gauge(
     "mm2_failover_unreplicated_records",
     "Records that would be missing on the target if the source never came back; as of the last "
     "reading of the source.",
-    unit="records",
 )
 
 FAILOVER_UNREPLICATED_SECONDS = FAILOVER.gauge(
     "mm2_failover_unreplicated_seconds",
     "Age of the oldest unreplicated record when the source was last read.",
-    unit="seconds",
 )
 
 FAILOVER_UNREPLICATED_AGE_SECONDS = FAILOVER.gauge(
     "mm2_failover_unreplicated_age_seconds",
     "Age of the last reading of the source, on which the unreplicated records are based.",
-    unit="seconds",
 )
 
 FAILOVER_GROUP_UNREPLICATED_RECORDS = FAILOVER.gauge(
@@ -449,14 +421,12 @@ FAILOVER_GROUP_UNREPLICATED_RECORDS = FAILOVER.gauge(
     "Unreplicated records of the partitions on which the group commits; as of the last reading of "
     "the source.",
     _GROUP,
-    unit="records",
 )
 
 FAILOVER_GROUP_UNREPLICATED_SECONDS = FAILOVER.gauge(
     "mm2_failover_group_unreplicated_seconds",
     "Age of the oldest of these records when the source was last read.",
     _GROUP,
-    unit="seconds",
 )
 
 FAILOVER_READY = FAILOVER.gauge(
@@ -490,7 +460,6 @@ GROUP_LAG_RECORDS = FAILOVER.gauge(
     "target cluster, when its commits were last read; the topic is that of the source. Absent "
     "while a commit is beyond the end, which mm2_failover_blocked reports.",
     (*_CLUSTER_GROUP, *TOPIC),
-    unit="records",
 )
 
 GROUP_LAG_SECONDS = FAILOVER.gauge(
@@ -498,7 +467,6 @@ GROUP_LAG_SECONDS = FAILOVER.gauge(
     "Age of the oldest of these records, by polls of the end offsets; 0 without lag, absent for "
     "records older than the exporter or the group's first reading.",
     (*_CLUSTER_GROUP, *TOPIC),
-    unit="seconds",
     rollup=Rollup.MAX,
 )
 

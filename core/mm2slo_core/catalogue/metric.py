@@ -7,8 +7,10 @@ its family name does not; the family name ends in the unit.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from functools import partialmethod
 from itertools import pairwise
 
 FLOW_LABELS = ("flow", "source", "target")
@@ -17,6 +19,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 # Set by the exposition format (`le`, `quantile`) and by Prometheus when it scrapes (`job`,
 # `instance`); one of these in the exposition becomes `exported_job`.
 _RESERVED_LABELS = frozenset({"le", "quantile", "job", "instance"})
+_BASE_UNITS = frozenset({"seconds", "records", "bytes", "ratio"})
 
 
 class MetricType(StrEnum):
@@ -25,12 +28,6 @@ class MetricType(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
-
-
-class Component(StrEnum):
-    """The component that publishes a metric."""
-
-    EXPORTER = "exporter"
 
 
 TOPIC = ("topic",)
@@ -66,6 +63,10 @@ class Granularity(IntEnum):
 _LEVEL_LABELS = {"topic": Granularity.TOPIC, "partition": Granularity.PARTITION}
 
 
+def _has_finer_label(labels: Iterable[str], coarsest: Granularity) -> bool:
+    return any(_LEVEL_LABELS.get(label, coarsest) > coarsest for label in labels)
+
+
 class Rollup(StrEnum):
     """How the values of several series are combined when a label is dropped."""
 
@@ -89,9 +90,7 @@ class Metric:
     name: str
     type: MetricType
     help: str
-    unit: str = ""
     labels: tuple[str, ...] = ()
-    component: Component = Component.EXPORTER
     coarsest: Granularity = Granularity.FLOW
     rollup: Rollup | None = None
     buckets: tuple[float, ...] = ()
@@ -105,18 +104,13 @@ class Metric:
         found = [f"has the invalid name {name!r}" for name in names if not _NAME.match(name)]
         if (self.type is MetricType.COUNTER) != self.name.endswith("_total"):
             found.append("must end in _total if and only if it is a counter")
-        if self.unit and not self.family_name.endswith(f"_{self.unit}"):
-            found.append(f"must end in its unit {self.unit!r}")
         if len(set(self.labels)) != len(self.labels) or _RESERVED_LABELS & set(self.labels):
             found.append(f"has a repeated or reserved label in {self.labels}")
         if (self.type is MetricType.HISTOGRAM) != bool(self.buckets):
             found.append("must have buckets if and only if it is a histogram")
         if any(lower >= upper for lower, upper in pairwise(self.buckets)):
             found.append(f"has buckets that do not ascend: {self.buckets}")
-        drops = any(
-            _LEVEL_LABELS.get(label, self.coarsest) > self.coarsest for label in self.labels
-        )
-        if drops != (self.rollup is not None):
+        if _has_finer_label(self.labels, self.coarsest) != (self.rollup is not None):
             found.append(
                 "must have a rollup if and only if a coarser level drops one of its labels"
             )
@@ -128,6 +122,13 @@ class Metric:
         if self.type is MetricType.COUNTER:
             return self.name.removesuffix("_total")
         return self.name
+
+    @property
+    def unit(self) -> str:
+        """The base unit that the family name ends in; empty for counts of other things."""
+        # OpenMetrics 1.0: a family with a unit has it as the suffix of its name.
+        suffix = self.family_name.rpartition("_")[2]
+        return suffix if suffix in _BASE_UNITS else ""
 
     @property
     def per_flow(self) -> bool:
@@ -163,97 +164,42 @@ class Metric:
 class MetricSubject:
     """Declares the metrics about one subject, and lists them in the order of the documentation."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, per_flow: bool = True) -> None:
+        """*per_flow*: whether its series have the labels of a flow, if a metric does not say."""
         self.title = title
-        self._metrics: list[Metric] = []
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
+        self.metrics: tuple[Metric, ...] = ()
         """The metrics declared so far."""
-        return tuple(self._metrics)
-
-    def counter(
-        self,
-        name: str,
-        text: str,
-        labels: tuple[str, ...] = (),
-        *,
-        unit: str = "",
-        per_flow: bool = True,
-    ) -> Metric:
-        """Create a counter; values of dropped labels are summed."""
-        return self._declare(name, MetricType.COUNTER, text, labels, unit=unit, per_flow=per_flow)
-
-    def gauge(
-        self,
-        name: str,
-        text: str,
-        labels: tuple[str, ...] = (),
-        *,
-        unit: str = "",
-        rollup: Rollup = Rollup.SUM,
-        coarsest: Granularity = Granularity.FLOW,
-        per_flow: bool = True,
-    ) -> Metric:
-        """Create a gauge; *rollup* combines the values of dropped labels."""
-        return self._declare(
-            name,
-            MetricType.GAUGE,
-            text,
-            labels,
-            unit=unit,
-            per_flow=per_flow,
-            coarsest=coarsest,
-            rollup=rollup,
-        )
-
-    def histogram(
-        self,
-        name: str,
-        text: str,
-        labels: tuple[str, ...] = (),
-        *,
-        buckets: tuple[float, ...],
-        per_flow: bool = True,
-    ) -> Metric:
-        """Create a histogram in seconds."""
-        return self._declare(
-            name,
-            MetricType.HISTOGRAM,
-            text,
-            labels,
-            unit="seconds",
-            per_flow=per_flow,
-            buckets=buckets,
-        )
+        self._per_flow = per_flow
 
     def _declare(
         self,
-        name: str,
         metric_type: MetricType,
+        name: str,
         text: str,
-        labels: tuple[str, ...],
+        labels: tuple[str, ...] = (),
         *,
-        unit: str,
-        per_flow: bool,
+        per_flow: bool | None = None,
         coarsest: Granularity = Granularity.FLOW,
         rollup: Rollup = Rollup.SUM,
         buckets: tuple[float, ...] = (),
     ) -> Metric:
-        drops_topic = "topic" in labels and coarsest < Granularity.TOPIC
-        drops_partition = "partition" in labels and coarsest < Granularity.PARTITION
+        """Create a metric; *rollup* combines the values of labels that coarser levels drop."""
+        has_flow = self._per_flow if per_flow is None else per_flow
         metric = Metric(
             name=name,
             type=metric_type,
             help=text,
-            unit=unit,
-            labels=(*FLOW_LABELS, *labels) if per_flow else labels,
+            labels=(*FLOW_LABELS, *labels) if has_flow else labels,
             coarsest=coarsest,
-            rollup=rollup if drops_topic or drops_partition else None,
+            rollup=rollup if _has_finer_label(labels, coarsest) else None,
             buckets=buckets,
         )
-        self._metrics.append(metric)
+        self.metrics += (metric,)
         return metric
+
+    counter = partialmethod(_declare, MetricType.COUNTER)
+    gauge = partialmethod(_declare, MetricType.GAUGE)
+    histogram = partialmethod(_declare, MetricType.HISTOGRAM)
 
 
 LATENCY_BUCKETS = (

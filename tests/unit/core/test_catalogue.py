@@ -156,7 +156,6 @@ SOUND: dict[str, Any] = {"name": "mm2_a_seconds", "type": MetricType.GAUGE, "hel
         ({"labels": ("topic-name",)}, "has the invalid name 'topic-name'"),
         ({"type": MetricType.COUNTER}, "must end in _total"),
         ({"name": "mm2_a_total"}, "must end in _total if and only if it is a counter"),
-        ({"unit": "bytes"}, "must end in its unit 'bytes'"),
         ({"labels": ("side", "side")}, "has a repeated or reserved label"),
         ({"labels": ("le",)}, "has a repeated or reserved label"),
         ({"type": MetricType.HISTOGRAM}, "must have buckets if and only if it is a histogram"),
