@@ -12,7 +12,7 @@ from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.quantity_text import parse_duration
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.user_errors import UserError
 
 

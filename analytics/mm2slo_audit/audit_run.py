@@ -42,7 +42,7 @@ from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.user_errors import UserError
 from mm2slo_store.audit_rows import (
     AuditRun,

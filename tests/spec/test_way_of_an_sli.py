@@ -16,7 +16,7 @@ from mm2slo_report.recording.recorder import Recorder
 from mm2slo_report.recording.recorder_history import RecorderSource
 from mm2slo_store.store import Store
 
-MOST_FILES = 26
+MOST_FILES = 24
 AROUND_REQUESTS = {
     "analytics/mm2slo_report/web/operation_routes.py",
     "analytics/mm2slo_report/web/report_app.py",

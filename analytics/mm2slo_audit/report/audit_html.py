@@ -23,7 +23,7 @@ from mm2slo_audit.report.run_figures import (
 )
 from mm2slo_core.audit.audit_conclusion import Result
 from mm2slo_core.audit.unit_outcome import FAULTS, PERCENTILES, percentile_name
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --good: #15803d; --bad: #b91c1c;

@@ -38,7 +38,7 @@ from mm2slo_core.audit.unit_outcome import (
     upper_bound_ms,
 )
 from mm2slo_core.records.timeline_record import Side
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.topology import Flow
 
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_core.audit.unit_outcome import percentile_name
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.quantity_text import share_text, signed_share_text
-from mm2slo_core.reporting.json_values import utc_text
-from mm2slo_core.reporting.report_entry import Entry, count_by_status, worst_first
+from mm2slo_core.reporting.report_entry import Entry, count_by_status, utc_text, worst_first
 from mm2slo_core.reporting.slo_report import Cost, EntryDetail, Report, costliest
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import report_charts, report_text

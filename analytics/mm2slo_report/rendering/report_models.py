@@ -17,17 +17,21 @@ from mm2slo_core.objectives.error_budget import Reason, Status
 from mm2slo_core.objectives.objective import Objective, slo_id
 from mm2slo_core.quantity_text import decimal_text as plain_share
 from mm2slo_core.reporting import report_entry, slo_report
-from mm2slo_core.reporting.json_values import Count, Figure, Instant, MaybeInstant, json_part
 from mm2slo_core.reporting.report_entry import (
     BudgetPart,
     BudgetReading,
     Confirmation,
+    Count,
     Coverage,
+    Figure,
     Incident,
+    Instant,
+    MaybeInstant,
     PairReading,
     PeriodComparison,
     ReportWindow,
     headline,
+    json_part,
 )
 from mm2slo_core.reporting.slo_report import Cost
 from mm2slo_report.rendering import report_text

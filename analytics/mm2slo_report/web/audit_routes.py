@@ -7,7 +7,7 @@ from pydantic import Field, WithJsonSchema
 
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.config.config_document import suggest
-from mm2slo_core.reporting.json_values import Instant
+from mm2slo_core.reporting.report_entry import Instant
 from mm2slo_report.rendering.report_models import ResponseModel
 from mm2slo_report.web import http_responses, request_checks
 from mm2slo_report.web.http_responses import (

@@ -23,7 +23,7 @@ from mm2slo_core.objectives.exclusion import (
     find_overlap,
     matching_flows,
 )
-from mm2slo_core.reporting.json_values import Instant, MaybeInstant
+from mm2slo_core.reporting.report_entry import Instant, MaybeInstant
 from mm2slo_report.access_tokens import AccessToken
 from mm2slo_report.rendering.report_models import ResponseModel
 from mm2slo_report.web import http_responses, request_checks

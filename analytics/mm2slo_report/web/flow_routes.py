@@ -9,8 +9,7 @@ from pydantic import Field
 from mm2slo_core.config.config_document import suggest
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.reporting import report_entry
-from mm2slo_core.reporting.json_values import Count, Figure, Instant
-from mm2slo_core.reporting.report_entry import count_by_status, headline
+from mm2slo_core.reporting.report_entry import Count, Figure, Instant, count_by_status, headline
 from mm2slo_core.topology import Flow
 from mm2slo_report.flow_audit_figures import AuditFigures
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, ThroughputView

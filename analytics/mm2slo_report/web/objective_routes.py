@@ -14,8 +14,7 @@ from mm2slo_core.indicators.sli_counters import Sli
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting import slo_report
-from mm2slo_core.reporting.json_values import utc_text
-from mm2slo_core.reporting.report_entry import Entry, headline
+from mm2slo_core.reporting.report_entry import Entry, headline, utc_text
 from mm2slo_core.reporting.report_query import ACCEPTED
 from mm2slo_core.reporting.slo_report import Report
 from mm2slo_core.reporting.step_counts import whole_minute

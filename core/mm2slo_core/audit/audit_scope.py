@@ -11,20 +11,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Window(Span):
     """Records with a timestamp in [start, end) are judged; epoch ms."""
-
-    start: int
-    end: int
-
-    def __post_init__(self) -> None:
-        if self.start >= self.end:
-            raise ValueError(f"window [{self.start}, {self.end}) ms is empty; expected start < end")
 
     def contains(self, timestamp: int) -> bool:
         """Return whether a record with this *timestamp* is judged."""

@@ -26,7 +26,8 @@ class Span:
 
     def __post_init__(self) -> None:
         if self.start >= self.end:
-            raise ValueError(f"span [{self.start}, {self.end}) ms is empty; expected start < end")
+            name = type(self).__name__.lower()
+            raise ValueError(f"{name} [{self.start}, {self.end}) ms is empty; expected start < end")
 
     def overlaps(self, other: Span) -> bool:
         """Whether both have a common instant; adjacent spans do not."""

@@ -1,31 +1,95 @@
 """One entry of a report: the state of an objective at one instant; the order of entries.
 
 Values are neither clamped nor rounded; None means unknown or not applicable. Times are epoch ms,
-lengths seconds.
+lengths seconds. A part of a response is a dataclass whose fields have the types below, which say
+how instants, figures and counts are written in JSON; its `serialization_alias` is the name there.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Final
+from functools import lru_cache
+from math import isfinite
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, PlainSerializer, with_config
 
 from mm2slo_core.objectives.error_budget import MIN_COVERAGE, Reason, Status
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.objectives.objective import Objective, Severity
-from mm2slo_core.reporting.json_values import (
-    Figure,
-    Instant,
-    KnownCount,
-    KnownFigure,
-    MaybeInstant,
-    Minutes,
-    Seconds,
-    json_part,
-)
 from mm2slo_core.reporting.step_counts import SpanCounts
+
+
+@lru_cache(maxsize=4096)
+def utc_text(at: int) -> str:
+    """*at* (epoch ms) as RFC 3339 in UTC: `2026-07-14T10:30:00Z`, with ms if not zero."""
+    moment = datetime.fromtimestamp(at / 1000, UTC).replace(tzinfo=None)
+    precision = "milliseconds" if at % 1000 else "seconds"
+    return f"{moment.isoformat(timespec=precision)}Z"
+
+
+def int_if_whole(value: float | None) -> float | int | None:
+    """*value*, as an int if whole; None for NaN and infinities."""
+    if value is None or not isfinite(value):
+        return None
+    return int(value) if value == int(value) else value
+
+
+def _finite_or_none(value: float | None) -> float | None:
+    # JSON (RFC 8259, section 6) has neither NaN nor infinities.
+    return None if value is None or not isfinite(value) else float(value)
+
+
+def _seconds_of_minutes(minutes: float | None) -> float | None:
+    return None if minutes is None else _finite_or_none(minutes * 60)
+
+
+def _maybe_utc_text(at: int | None) -> str | None:
+    return None if at is None else utc_text(at)
+
+
+Instant = Annotated[
+    int,
+    PlainSerializer(utc_text, return_type=str),
+    Field(json_schema_extra={"format": "date-time"}),
+]
+"""Epoch ms."""
+
+MaybeInstant = Annotated[int | None, PlainSerializer(_maybe_utc_text, return_type=str | None)]
+
+Seconds = Annotated[float, PlainSerializer(float, return_type=float)]
+
+Minutes = Annotated[float | None, PlainSerializer(_seconds_of_minutes, return_type=float | None)]
+"""Seconds in JSON."""
+
+_finite = PlainSerializer(_finite_or_none, return_type=float | None)
+Figure = Annotated[float | None, _finite]
+"""Null for NaN and infinities."""
+KnownFigure = Annotated[float, _finite]
+
+_whole = PlainSerializer(int_if_whole, return_type=int | float | None)
+Count = Annotated[float | None, _whole]
+"""A number of events or records; a fraction comes from averaged replicas."""
+KnownCount = Annotated[float, _whole]
+
+
+def _without_defaults(schema: dict[str, Any]) -> None:
+    # A response always has all its fields, so that defaults would only mislead its readers.
+    for each in schema["properties"].values():
+        each.pop("default", None)
+
+
+json_part = with_config(
+    ConfigDict(
+        extra="forbid",
+        serialize_by_alias=True,
+        json_schema_serialization_defaults_required=True,
+        json_schema_extra=_without_defaults,
+    )
+)
+"""Decorates a dataclass that is a part of a response."""
 
 
 class WindowKind(StrEnum):

@@ -17,7 +17,7 @@ from store_specs.stored_rows import stored_directories
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan
 from mm2slo_audit.audit_run import audit
 from mm2slo_cli.audit import AuditOutput
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.topology import Flow
 from mm2slo_store.audit_rows import RunState
 from mm2slo_store.store import Store

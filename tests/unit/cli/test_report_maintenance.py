@@ -15,7 +15,7 @@ from report_service_fixture import NOW, ServiceFixture, start_service
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.report_serve import RULES_NOT_WRITTEN, MaintenanceActions
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_report.access_tokens import AccessToken, Scope
 from mm2slo_store.store import Store

@@ -19,7 +19,7 @@ from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.records.timeline_record import Side
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_store.audit_rows import AuditRun, Published, RunState

@@ -4,7 +4,7 @@ import pytest
 
 from mm2slo_audit.audit_options import TimeSpan
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.user_errors import UserError
 
 NOW = 1_795_000_000_000

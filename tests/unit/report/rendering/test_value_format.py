@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_report.rendering import report_text
 
 

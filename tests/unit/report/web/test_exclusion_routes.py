@@ -16,7 +16,7 @@ from report_service_fixture import (
     start_service,
 )
 
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.access_tokens import AccessToken, Scope

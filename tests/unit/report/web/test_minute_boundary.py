@@ -7,7 +7,7 @@ from typing import Any, cast
 from minute_history import AVAILABILITY, FLOW, objective
 from report_service_fixture import AS_OF, MemorySource, start_service
 
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, Tally
 from mm2slo_report.recording.recorder_history import RecorderHealth, RecorderSource, TargetHealth
 from mm2slo_store.store import Store

@@ -7,7 +7,7 @@ from report_service_fixture import AS_OF, OUTAGE, ServiceFixture, start_service
 
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.objective import slo_id
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.topology import Flow
 from mm2slo_report.sli_source import SliSourceError

@@ -15,7 +15,7 @@ from store_specs.sample_results import evidence, judged, orders_outcome, run_of,
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_report.access_tokens import AccessToken, Scope
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
 from mm2slo_report.web.operation_routes import ServiceHealth

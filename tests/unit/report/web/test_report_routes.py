@@ -8,7 +8,7 @@ from minute_history import AVAILABILITY, FLOW, objective
 from report_service_fixture import OUTAGE, ServiceFixture, start_service
 
 from mm2slo_core.objectives.objective import Severity
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.reporting.step_counts import Indicator
 from mm2slo_core.topology import Flow
 from mm2slo_report.sli_source import SliSourceError

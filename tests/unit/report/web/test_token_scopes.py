@@ -20,7 +20,7 @@ from store_specs.sample_results import AP_EU, evidence, judged, orders_outcome, 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.objectives.exclusion import Exclusion
-from mm2slo_core.reporting.json_values import utc_text
+from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.access_tokens import Scope, parse_tokens
