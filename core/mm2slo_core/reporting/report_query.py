@@ -137,11 +137,6 @@ _LONGEST_ROLLING: Final = 366 * 86_400.0
 
 _FIRST_YEAR: Final = 1970
 """Earlier years have no data, and are close to the limits of `date` in some time zones."""
-_YEAR: Final = re.compile(r"(\d{4})", re.ASCII)
-_QUARTER: Final = re.compile(r"(\d{4})-Q([1-4])", re.ASCII)
-_MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
-_WEEK: Final = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
-_DAY: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,19 +223,7 @@ def _dates(text: str) -> _Dates:
     raise ValueError(f"unknown period {text!r}; expected {ACCEPTED}")
 
 
-def _year(year: int) -> _Dates:
-    return _Dates(date(year, 1, 1), date(year + 1, 1, 1), date(year - 1, 1, 1))
-
-
-def _quarter(year: int, quarter: int) -> _Dates:
-    return _months(year, 3 * quarter - 2, 3)
-
-
-def _month(year: int, month: int) -> _Dates:
-    return _months(year, month, 1)
-
-
-def _months(year: int, first: int, count: int) -> _Dates:
+def _months(year: int, first: int = 1, count: int = 12) -> _Dates:
     number = 12 * year + first - 1
     start, end, earlier = (
         date(each // 12, each % 12 + 1, 1) for each in (number, number + count, number - count)
@@ -248,23 +231,31 @@ def _months(year: int, first: int, count: int) -> _Dates:
     return _Dates(start, end, earlier)
 
 
-def _week(year: int, week: int) -> _Dates:
-    start = date.fromisocalendar(year, week, 1)
-    return _Dates(start, start + timedelta(days=7), start - timedelta(days=7))
-
-
-def _day(year: int, month: int, day: int) -> _Dates:
-    start = date(year, month, day)
-    return _Dates(start, start + timedelta(days=1), start - timedelta(days=1))
+def _days(start: date, count: int) -> _Dates:
+    length = timedelta(days=count)
+    return _Dates(start, start + length, start - length)
 
 
 _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[..., _Dates]], ...]] = (
-    (_YEAR, _year),
-    (_QUARTER, _quarter),
-    (_MONTH, _month),
-    (_WEEK, _week),
-    (_DAY, _day),
+    (re.compile(r"(\d{4})", re.ASCII), _months),
+    (
+        re.compile(r"(\d{4})-Q([1-4])", re.ASCII),
+        lambda year, quarter: _months(year, 3 * quarter - 2, 3),
+    ),
+    (
+        re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII),
+        lambda year, month: _months(year, month, 1),
+    ),
+    (
+        re.compile(r"(\d{4})-W(\d{2})", re.ASCII),
+        lambda year, week: _days(date.fromisocalendar(year, week, 1), 7),
+    ),
+    (
+        re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII),
+        lambda year, month, day: _days(date(year, month, day), 1),
+    ),
 )
+"""Years, quarters, months, ISO 8601 weeks and days."""
 
 
 def _midnight(day: date, zone: tzinfo) -> int:
@@ -283,17 +274,9 @@ def resolve_relative_period(text: str, as_of: int, zone: tzinfo) -> str:
     return name(datetime.fromtimestamp(as_of / 1000, UTC).astimezone(zone).date())
 
 
-def _yesterday(today: date) -> str:
-    return f"{today - timedelta(days=1)}"
-
-
 def _last_week(today: date) -> str:
     year, week, _ = (today - timedelta(days=7)).isocalendar()
     return f"{year:04}-W{week:02}"
-
-
-def _last_month(today: date) -> str:
-    return f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
 
 
 def _last_quarter(today: date) -> str:
@@ -301,14 +284,10 @@ def _last_quarter(today: date) -> str:
     return f"{number // 4:04}-Q{number % 4 + 1}"
 
 
-def _last_year(today: date) -> str:
-    return f"{today.year - 1:04}"
-
-
 _RELATIVE: Final[dict[str, Callable[[date], str]]] = {
-    "yesterday": _yesterday,
+    "yesterday": lambda today: f"{today - timedelta(days=1)}",
     "last-week": _last_week,
-    "last-month": _last_month,
+    "last-month": lambda today: f"{today.replace(day=1) - timedelta(days=1):%Y-%m}",
     "last-quarter": _last_quarter,
-    "last-year": _last_year,
+    "last-year": lambda today: f"{today.year - 1:04}",
 }
