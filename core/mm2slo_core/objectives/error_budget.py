@@ -19,7 +19,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mm2slo_core.objectives.objective import Objective, ObjectiveRule, live_pairs
+from mm2slo_core.objectives.objective import ObjectiveTerms, live_pairs
 
 MIN_COVERAGE: Final = 0.9
 """Minimum coverage of a period for a reliable comparison."""
@@ -66,7 +66,7 @@ class StatusResult:
 
 
 def evaluate_status(
-    objective: Objective | ObjectiveRule,
+    objective: ObjectiveTerms,
     budget: Budget,
     burns: Mapping[float, float | None],
     *,
@@ -101,9 +101,7 @@ def _without_events(budget: Budget, unknown: float) -> StatusResult:
     return StatusResult(Status.IDLE, Reason.NO_EVENTS)
 
 
-def _pairs(
-    objective: Objective | ObjectiveRule, burns: Mapping[float, float | None]
-) -> tuple[str, str]:
+def _pairs(objective: ObjectiveTerms, burns: Mapping[float, float | None]) -> tuple[str, str]:
     """The first pair that burns in both windows, and the first that burns in the long one only."""
     burning = recovering = ""
     for pair in live_pairs(objective):

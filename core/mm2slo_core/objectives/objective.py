@@ -18,7 +18,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
@@ -44,15 +44,13 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectiveRule:
-    """An objective as configured: for one indicator and tier of all matching flows.
+class ObjectiveTerms:
+    """What is asked of one indicator and tier.
 
-    `flows` are labels such as `us->eu`, with `*` and `?` as wildcards; the first matching rule
-    applies. `target` is a share of 1. `window` is rolling and in seconds. `max_severity` is the
-    highest severity of its alerts.
+    `target` is a share of 1. `window` is rolling and in seconds. `max_severity` is the highest
+    severity of its alerts.
     """
 
-    flows: tuple[str, ...]
     key: SliKey
     target: float
     window: float = DEFAULT_WINDOW
@@ -60,27 +58,27 @@ class ObjectiveRule:
     owner: str = ""
     channel: str = ""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveRule(ObjectiveTerms):
+    """An objective as configured, for all matching flows.
+
+    `flows` are labels such as `us->eu`, with `*` and `?` as wildcards; the first matching rule
+    applies.
+    """
+
+    flows: tuple[str, ...]
+
     def covers(self, flow: Flow) -> bool:
         """Whether one of the patterns matches the label of *flow*."""
         return any(fnmatchcase(flow.label, pattern) for pattern in self.flows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Objective:
+class Objective(ObjectiveTerms):
     """The effective objective of one flow and indicator."""
 
     flow: Flow
-    key: SliKey
-    target: float
-    window: float
-    max_severity: Severity
-    owner: str
-    channel: str
-
-    @property
-    def budget(self) -> float:
-        """The share of events that may be bad."""
-        return 1.0 - self.target
 
 
 def resolve_objectives(
@@ -90,24 +88,18 @@ def resolve_objectives(
 
     An indicator without a matching rule has no objective.
     """
-    ordered = tuple(rules)
-    found = []
-    for key in keys:
-        rule = next((each for each in ordered if each.key == key and each.covers(flow)), None)
-        if rule is not None:
-            found.append(
-                Objective(
-                    flow=flow,
-                    key=key,
-                    target=rule.target,
-                    window=rule.window,
-                    max_severity=rule.max_severity,
-                    owner=rule.owner,
-                    channel=rule.channel,
-                )
-            )
-    return tuple(found)
+    first: dict[SliKey, ObjectiveRule] = {}
+    for rule in rules:
+        if rule.covers(flow):
+            first.setdefault(rule.key, rule)
+    return tuple(
+        Objective(flow=flow, **{each.name: getattr(first[key], each.name) for each in _TERMS})
+        for key in keys
+        if key in first
+    )
 
+
+_TERMS: Final = fields(ObjectiveTerms)
 
 ANY_FLOW: Final = ("*",)
 
@@ -322,7 +314,7 @@ def allowed_pairs(
     )
 
 
-def live_pairs(objective: Objective | ObjectiveRule) -> tuple[WindowPair, ...]:
+def live_pairs(objective: ObjectiveTerms) -> tuple[WindowPair, ...]:
     """The pairs that fire in a total outage; the others are omitted from the alerts."""
     return tuple(
         pair
@@ -331,7 +323,7 @@ def live_pairs(objective: Objective | ObjectiveRule) -> tuple[WindowPair, ...]:
     )
 
 
-def dead_pairs(objective: Objective | ObjectiveRule) -> tuple[WindowPair, ...]:
+def dead_pairs(objective: ObjectiveTerms) -> tuple[WindowPair, ...]:
     """The pairs that cannot fire, because their factor times the error budget is 1 or more."""
     live = live_pairs(objective)
     return tuple(pair for pair in allowed_pairs(objective.max_severity) if pair not in live)
@@ -342,9 +334,7 @@ def threshold(pair: WindowPair, target: float, window: float) -> float:
     return pair.factor(window) * (1.0 - target)
 
 
-def single_event_pairs(
-    objective: Objective | ObjectiveRule, events_per_hour: float
-) -> tuple[WindowPair, ...]:
+def single_event_pairs(objective: ObjectiveTerms, events_per_hour: float) -> tuple[WindowPair, ...]:
     """Live pairs whose threshold a single bad event exceeds at the expected event rate."""
     return tuple(
         pair
