@@ -8,7 +8,9 @@ with the process.
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 
 class InstanceNamed(NamedTuple):
@@ -126,6 +128,12 @@ class StageFailed(NamedTuple):
     kind: str
     message: str
     at: float
+
+    @classmethod
+    def of(
+        cls, problem: KafkaOperationError, *, flow: str, cluster: str, stage: str, at: float
+    ) -> Self:
+        return cls(flow, cluster, stage, problem.kind.value, str(problem), at)
 
 
 class Malformed(NamedTuple):

@@ -177,12 +177,11 @@ class CanaryThreads:
     def _report_problem(self, sharing: Sequence[CanarySpec], problem: KafkaOperationError) -> None:
         for spec in sharing:
             self._outbox.put(
-                StageFailed(
+                StageFailed.of(
+                    problem,
                     flow=spec.flow,
                     cluster=spec.source_alias,
                     stage=CollectionStage.CANARY_SEND.value,
-                    kind=problem.kind.value,
-                    message=str(problem),
                     at=time.time(),
                 )
             )

@@ -236,13 +236,8 @@ class CanaryReceiver:
         self, alias: str, stage: CollectionStage, problem: KafkaOperationError
     ) -> None:
         self._outbox.put(
-            StageFailed(
-                flow=self._spec.flow,
-                cluster=alias,
-                stage=stage.value,
-                kind=problem.kind.value,
-                message=str(problem),
-                at=time.time(),
+            StageFailed.of(
+                problem, flow=self._spec.flow, cluster=alias, stage=stage.value, at=time.time()
             )
         )
 

@@ -161,7 +161,7 @@ class CanarySender:
         problem, found = self._carrier.problem, self._carrier.identity
         if problem is not None and problem is not self._reported_problem:
             self._reported_problem = problem
-            self._report_failure(str(problem.kind), str(problem))
+            self._report_failure(problem)
         if found is not None:
             if self._topic is not None and is_recreated(self._topic, found):
                 self._outbox.put(SourceTopicRecreated(self._spec.flow, self._clock()))
@@ -218,10 +218,11 @@ class CanarySender:
         )
 
     def _delivered(self, sequence: int, partition: int, result: DeliveryResult) -> None:
-        if not isinstance(result, Delivered):
-            self._failed(sequence, result)
-            return
         now, flow = self._clock(), self._spec.flow
+        if not isinstance(result, Delivered):
+            self._outbox.put(ProduceFailed(flow, sequence, str(result.kind), now))
+            self._report_failure(result)
+            return
         self._outbox.put(Produced(flow, sequence, partition, result.offset, now))
         if now - self._reported_at >= _REPORT_SECONDS:
             self._reported_at = now
@@ -231,20 +232,13 @@ class CanarySender:
                 )
             )
 
-    def _failed(self, sequence: int, problem: KafkaOperationError) -> None:
-        kind = str(problem.kind)
-        self._outbox.put(ProduceFailed(self._spec.flow, sequence, kind, self._clock()))
-        self._report_failure(kind, str(problem))
-
-    def _report_failure(self, kind: str, message: str) -> None:
-        spec = self._spec
+    def _report_failure(self, problem: KafkaOperationError) -> None:
         self._outbox.put(
-            StageFailed(
-                flow=spec.flow,
-                cluster=spec.source_alias,
+            StageFailed.of(
+                problem,
+                flow=self._spec.flow,
+                cluster=self._spec.source_alias,
                 stage=CollectionStage.CANARY_SEND.value,
-                kind=kind,
-                message=message,
                 at=self._clock(),
             )
         )
