@@ -16,8 +16,8 @@ from mm2slo_core.indicators.canary_rules import (
     CanaryArrival,
     CanaryRules,
     CanaryTotals,
-    PendingCanaries,
     PendingCanary,
+    PendingInPartition,
     PreviousRun,
     PreviousState,
     Punctuality,
@@ -70,9 +70,11 @@ class CanaryLedger:
         self._closed = SequenceSet()  # completeness is settled
         self._absent = SequenceSet()  # of these: without an arrival
         self._unobservable = UnobservablePeriods()
-        self._last_arrival_at: float | None = None
+        self.last_arrival_at: float | None = None
+        """Time of the newest arrival; None before the first."""
+        self.newest_arrived: int | None = None
+        """The highest sequence that arrived; each canary carries it, for use after a restart."""
         self._newest_sent_at: float | None = None
-        self._newest_arrived: int | None = None
         self._first_sequence: int | None = None
         self._next_sequence = 0
         self._unsent_to = 0.0  # canaries that no process sent are counted up to this time
@@ -93,16 +95,6 @@ class CanaryLedger:
     def pending(self) -> int:
         """Canaries whose completeness is not settled, before or after their deadline."""
         return len(self._open) + len(self._evidence)
-
-    @property
-    def last_arrival_at(self) -> float | None:
-        """Time of the newest arrival; None before the first."""
-        return self._last_arrival_at
-
-    @property
-    def newest_arrived(self) -> int | None:
-        """The highest sequence that arrived; each canary carries it, for use after a restart."""
-        return self._newest_arrived
 
     @property
     def floor(self) -> int:
@@ -128,9 +120,7 @@ class CanaryLedger:
         oldest = self._oldest_pending()
         if oldest is None or self._unobservable.within(now, now):
             return None
-        since = max(
-            oldest, self._last_arrival_at or oldest, self._unobservable.ended_at() or oldest
-        )
+        since = max(oldest, self.last_arrival_at or oldest, self._unobservable.ended_at() or oldest)
         return max(now - since, 0.0)
 
     # Events
@@ -177,8 +167,8 @@ class CanaryLedger:
         self._counters.count_arrival()
         # A canary found after a restart may have arrived at any time since *not_before*.
         arrived_at = at if not_before is None else not_before
-        self._last_arrival_at = max(arrived_at, self._last_arrival_at or arrived_at)
-        self._newest_arrived = max(sequence, self._newest_arrived or 0)
+        self.last_arrival_at = max(arrived_at, self.last_arrival_at or arrived_at)
+        self.newest_arrived = max(sequence, self.newest_arrived or 0)
         canary = self._open.pop(sequence, None)
         if canary is None:
             self._arrived_late(sequence, target_partition, at, not_before)
@@ -283,7 +273,7 @@ class CanaryLedger:
         self._counters.count_unsent(previous.unsent(sent, self._rules.interval, counted_to))
         self._unsent_to = previous.sending_since
         if previous.newest_arrived is not None:
-            self._newest_arrived = max(previous.newest_arrived, self._newest_arrived or 0)
+            self.newest_arrived = max(previous.newest_arrived, self.newest_arrived or 0)
 
     # Settlement
 
@@ -486,21 +476,22 @@ class Absence(NamedTuple):
 class CanaryEvidence:
     """Keeps pending canaries until they arrive or a position proves that they will not."""
 
-    __slots__ = ("_confirm_losses", "_pending", "_seen", "_suspects")
+    __slots__ = ("_confirm_losses", "_limit", "_partitions", "_seen", "_suspects")
 
     def __init__(self, rules: CanaryRules) -> None:
         self._confirm_losses = rules.confirm_losses
-        self._pending = PendingCanaries(rules.pending_limit)
+        self._limit = rules.pending_limit
+        self._partitions: dict[int, PendingInPartition] = {}  # by source partition
         self._suspects: dict[int, Suspect] = {}
         self._seen: dict[int, tuple[int, int]] = {}  # position and log start, by partition
 
     def __len__(self) -> int:
-        return len(self._pending) + len(self._suspects)
+        return self._pending + len(self._suspects)
 
     @property
     def oldest(self) -> list[PendingCanary]:
         """The oldest pending canary of each partition, without suspects."""
-        return self._pending.oldest()
+        return [first for each in self._partitions.values() if (first := each.first())]
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
@@ -509,11 +500,22 @@ class CanaryEvidence:
 
     def append(self, partition: int, canary: PendingCanary) -> PendingCanary | None:
         """Add *canary*; beyond the limit the oldest one is dropped and returned."""
-        return self._pending.append(partition, canary)
+        self._partitions.setdefault(partition, PendingInPartition()).append(canary)
+        if self._pending <= self._limit:
+            return None
+        oldest = min(
+            filter(len, self._partitions.values()),
+            key=lambda each: first.sequence if (first := each.first()) else 0,
+        )
+        return oldest.take_first()
 
     def take(self, sequence: int, likely_partition: int) -> tuple[int, PendingCanary] | None:
-        """Remove and return a canary that arrived; None if it was not pending."""
-        return self._pending.take(sequence, likely_partition)
+        """Remove and return a canary that arrived, with its partition; None if none is pending."""
+        for partition in sorted(self._partitions, key=likely_partition.__ne__):
+            canary = self._partitions[partition].take(sequence)
+            if canary is not None:
+                return partition, canary
+        return None
 
     def clear(self, sequence: int) -> bool:
         """Remove a suspect; False if it was none."""
@@ -521,10 +523,17 @@ class CanaryEvidence:
 
     def drain(self) -> list[int]:
         """Remove all canaries and positions, which are of a deleted topic; their sequences."""
-        drained = sorted([*self._suspects, *self._pending.drain()])
+        drained = list(self._suspects)
+        for partition in self._partitions.values():
+            while (canary := partition.take_first()) is not None:
+                drained.append(canary.sequence)
         self._suspects.clear()
         self._seen.clear()
-        return drained
+        return sorted(drained)
+
+    @property
+    def _pending(self) -> int:
+        return sum(map(len, self._partitions.values()))
 
     def settle_by_position(
         self, partition: int, next_offset: int, log_start: int, *, target_read: bool
@@ -552,7 +561,8 @@ class CanaryEvidence:
             found.append(Absence(canary.sequence, expired=True))
             return True
 
-        self._pending.take_below(partition, max(next_offset, log_start), settle)
+        if partition in self._partitions:
+            self._partitions[partition].take_below(max(next_offset, log_start), settle)
         return found
 
 

@@ -109,12 +109,15 @@ class Suspect(NamedTuple):
 
 _INSTANCE = "mm2slo-instance"
 _FLOW = "mm2slo-flow"
-_SEQUENCE = "mm2slo-sequence"
-_SENT = "mm2slo-sent"
-_PARTITION = "mm2slo-partition"
-_FLOOR = "mm2slo-floor"
-_ARRIVED = "mm2slo-arrived"
-_SETTLED = "mm2slo-settled"
+_NUMBERS = {
+    "sequence": "mm2slo-sequence",
+    "sent_ms": "mm2slo-sent",
+    "partition": "mm2slo-partition",
+    "floor": "mm2slo-floor",
+    "newest_arrived": "mm2slo-arrived",
+    "settled_ms": "mm2slo-settled",
+}
+_OPTIONAL = frozenset({"floor", "newest_arrived", "settled_ms"})
 
 ALIAS_PREFIX = "mm2slo-canary/"
 """Prefix of the source alias in a canary's heartbeat key. Kafka topic names have no slash, so no
@@ -164,15 +167,8 @@ class CanaryRecord:
         return None if self.settled_ms is None else self.settled_ms / 1000
 
     def headers(self) -> Headers:
-        numbers = {
-            _SEQUENCE: self.sequence,
-            _SENT: self.sent_ms,
-            _PARTITION: self.partition,
-            _FLOOR: self.floor,
-            _ARRIVED: self.newest_arrived,
-            _SETTLED: self.settled_ms,
-        }
-        known = [(name, b"%d" % number) for name, number in numbers.items() if number is not None]
+        numbers = ((header, getattr(self, name)) for name, header in _NUMBERS.items())
+        known = [(header, b"%d" % number) for header, number in numbers if number is not None]
         return [(_INSTANCE, self.instance.encode()), (_FLOW, self.flow.encode()), *known]
 
     def heartbeat(self, target_alias: str) -> tuple[bytes, bytes]:
@@ -200,20 +196,17 @@ class CanaryRecord:
         """
         if not headers:
             return None
-        found = {name: value for name, value in headers if name.startswith("mm2slo-")}
-        instance = found.get(_INSTANCE)
+        values = {name: value for name, value in headers if name.startswith("mm2slo-")}
+        instance = values.get(_INSTANCE)
         if instance is None:
             return None
-        return cls(
-            instance=instance.decode(errors="replace"),
-            flow=_text(found, _FLOW),
-            sequence=_number(found, _SEQUENCE),
-            sent_ms=_number(found, _SENT),
-            partition=_number(found, _PARTITION),
-            floor=_number(found, _FLOOR) if _FLOOR in found else None,
-            newest_arrived=_number(found, _ARRIVED) if _ARRIVED in found else None,
-            settled_ms=_number(found, _SETTLED) if _SETTLED in found else None,
-        )
+        flow = _text(values, _FLOW)
+        numbers = {
+            name: _number(values, header)
+            for name, header in _NUMBERS.items()
+            if header in values or name not in _OPTIONAL
+        }
+        return cls(instance=instance.decode(errors="replace"), flow=flow, **numbers)
 
 
 def is_canary_heartbeat(heartbeat: Heartbeat) -> bool:
@@ -221,15 +214,15 @@ def is_canary_heartbeat(heartbeat: Heartbeat) -> bool:
     return heartbeat.source_alias.startswith(ALIAS_PREFIX)
 
 
-def _text(found: dict[str, bytes | None], header: str) -> str:
-    text = found.get(header)
+def _text(values: dict[str, bytes | None], header: str) -> str:
+    text = values.get(header)
     if text is None:
         raise DecodeError("canary", DecodeReason.UNEXPECTED_SHAPE, f"header {header} is missing")
     return text.decode(errors="replace")
 
 
-def _number(found: dict[str, bytes | None], header: str) -> int:
-    text = found.get(header)
+def _number(values: dict[str, bytes | None], header: str) -> int:
+    text = values.get(header)
     if text is None or not (text.isdigit() and text.isascii()):
         raise DecodeError(
             "canary",
@@ -443,56 +436,6 @@ class PendingInPartition:
             del self._sent[: self._head]
             del self._punctuality[: self._head]
             self._head = 0
-
-
-class PendingCanaries:
-    """All pending canaries by source partition, up to a limit."""
-
-    __slots__ = ("_limit", "_partitions")
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._partitions: dict[int, PendingInPartition] = {}
-
-    def __len__(self) -> int:
-        return sum(len(partition) for partition in self._partitions.values())
-
-    def append(self, partition: int, canary: PendingCanary) -> PendingCanary | None:
-        """Add *canary*; beyond the limit the oldest one is dropped and returned."""
-        self._partitions.setdefault(partition, PendingInPartition()).append(canary)
-        if len(self) <= self._limit:
-            return None
-        oldest = min(
-            (each for each in self._partitions.values() if len(each)),
-            key=lambda each: first.sequence if (first := each.first()) else 0,
-        )
-        return oldest.take_first()
-
-    def take(self, sequence: int, likely_partition: int) -> tuple[int, PendingCanary] | None:
-        """Remove and return a canary with its partition; searches *likely_partition* first."""
-        for partition in sorted(self._partitions, key=likely_partition.__ne__):
-            canary = self._partitions[partition].take(sequence)
-            if canary is not None:
-                return partition, canary
-        return None
-
-    def take_below(
-        self, partition: int, offset: int, settle: Callable[[PendingCanary], bool]
-    ) -> None:
-        if partition in self._partitions:
-            self._partitions[partition].take_below(offset, settle)
-
-    def drain(self) -> list[int]:
-        """Remove all canaries; returns their sequences."""
-        drained = []
-        for partition in self._partitions.values():
-            while (canary := partition.take_first()) is not None:
-                drained.append(canary.sequence)
-        return drained
-
-    def oldest(self) -> list[PendingCanary]:
-        """Return the oldest canary of each partition that has any."""
-        return [first for each in self._partitions.values() if (first := each.first())]
 
 
 class UnobservableCause(StrEnum):
