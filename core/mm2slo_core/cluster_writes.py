@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import CanaryCarrier
 from mm2slo_core.config.service_config import ExporterConfig, TimelineConfig
-from mm2slo_core.kafka_permissions import ResourceKind
+from mm2slo_core.kafka_permissions import CANARY_GROUPS, LEADER_GROUPS, ResourceKind
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 
 _CANARIES = "canaries"
@@ -53,10 +53,10 @@ def _writes_of_flows(config: Config) -> Iterator[ClusterWrite]:
             topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else HEARTBEATS_TOPIC
             yield ClusterWrite(source, "topic", topic, _CANARIES, flows)
             if exporter.instance is None:
-                yield ClusterWrite(source, "group", "mm2slo.canary.*", _ELECTION, flows)
+                yield ClusterWrite(source, "group", f"{CANARY_GROUPS}*", _ELECTION, flows)
         if not exporter.read_only:
             yield ClusterWrite(target, "topic", exporter.state.topic, _STATE, flows)
-            yield ClusterWrite(target, "group", "mm2slo.leader.*", _ELECTION, flows)
+            yield ClusterWrite(target, "group", f"{LEADER_GROUPS}*", _ELECTION, flows)
         if exporter.writes_timeline:
             yield ClusterWrite(target, "topic", exporter.timeline.topic, _TIMELINE, flows)
         if exporter.writes_arrivals:

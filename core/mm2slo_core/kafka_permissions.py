@@ -25,6 +25,12 @@ from mm2slo_core.topology import Flow
 Component = Literal["exporter", "audit", "mirrormaker2"]
 ResourceKind = Literal["topic", "group", "cluster", "transactional-id"]
 
+LEADER_GROUPS: Final = "mm2slo.leader."
+"""Prefix of the groups in which replicas elect the one that writes."""
+
+CANARY_GROUPS: Final = "mm2slo.canary."
+"""Prefix of the groups by which replicas lease the numbers that name their canaries."""
+
 Operation = Literal[
     "Read", "Write", "Create", "Delete", "Alter", "Describe", "DescribeConfigs", "AlterConfigs"
 ]
@@ -59,8 +65,8 @@ class Role(Enum):
     TIMELINE = "`mm2slo.watermarks.internal`"
     ARRIVALS = "`mm2slo.arrivals.internal`"
     GROUPS = "replicated groups", "group"
-    CANARY_GROUP = "`mm2slo.canary.*`", "group"
-    LEADER_GROUP = "`mm2slo.leader.*`", "group"
+    CANARY_GROUP = f"`{CANARY_GROUPS}*`", "group"
+    LEADER_GROUP = f"`{LEADER_GROUPS}*`", "group"
     SPARK_GROUPS = "`spark-kafka-*`", "group"
     WORKER_GROUP = "group of the Connect workers", "group"
     CLUSTER = "the cluster", "cluster"
@@ -259,9 +265,9 @@ class FlowResources:
             canary = self.policy.remote_topic(self.flow.source, canary)
         names: dict[Role, tuple[str | None, ...]] = {
             Role.CANARY: (canary,),
-            Role.CANARY_GROUP: ("mm2slo.canary.*" if canary and self.leases_instance else None,),
+            Role.CANARY_GROUP: (f"{CANARY_GROUPS}*" if canary and self.leases_instance else None,),
             Role.STATE: (self.state_topic,),
-            Role.LEADER_GROUP: (self.state_topic and "mm2slo.leader.*",),
+            Role.LEADER_GROUP: (self.state_topic and f"{LEADER_GROUPS}*",),
             Role.TIMELINE: (self.timeline_topic,),
             Role.ARRIVALS: (self.arrivals_topic,),
             Role.SPARK_GROUPS: ("spark-kafka-*",),

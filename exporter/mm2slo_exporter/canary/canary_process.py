@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 
+from mm2slo_core.kafka_permissions import CANARY_GROUPS
 from mm2slo_exporter.canary.canary_messages import (
     CanarySpec,
     EventBuffer,
@@ -166,7 +167,7 @@ class CanaryThreads:
             return lambda: name
         slot = LeasedSlot(
             source,
-            prefix=f"mm2slo.canary.{topic}",
+            prefix=f"{CANARY_GROUPS}{topic}",
             topic=topic,
             prepare=lambda _stopping: carrier.ensure(),
             on_problem=partial(self._report_problem, sharing),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from mm2slo_core.cluster_writes import arrivals_settings, timeline_settings
 from mm2slo_core.config.service_config import ExporterConfig
+from mm2slo_core.kafka_permissions import LEADER_GROUPS
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.flow_observation import Observation
@@ -248,6 +249,6 @@ def leader_group(flows: Iterable[Flow]) -> str | None:
     if not slugs:
         return None
     if len(slugs) == 1:
-        return f"mm2slo.leader.{slugs[0]}"
+        return f"{LEADER_GROUPS}{slugs[0]}"
     digest = hashlib.sha256("\n".join(slugs).encode()).hexdigest()[:12]
-    return f"mm2slo.leader.{len(slugs)}-flows-{digest}"
+    return f"{LEADER_GROUPS}{len(slugs)}-flows-{digest}"
