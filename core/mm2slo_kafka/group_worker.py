@@ -351,11 +351,8 @@ def _members(described: Any) -> int | None:
 
 
 class GroupProperty(Enum):
-    """What is read of each group."""
-
     OFFSETS = "reading committed offsets of"
     MEMBERS = "describing"
 
     def operation(self, group: str) -> str:
-        """The operation, for error messages."""
         return f"{self.value} group {group!r}"

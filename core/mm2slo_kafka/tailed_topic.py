@@ -61,8 +61,6 @@ class TailBatch(NamedTuple):
 
 
 class TopicDescription(NamedTuple):
-    """What was looked up of a topic."""
-
     identity: TopicIdentity | None
     """None if the topic does not exist."""
     starts: Mapping[int, int | None]
@@ -98,7 +96,6 @@ class TailedTopic:
 
     @property
     def unknown_ends(self) -> Sequence[int]:
-        """Partitions whose initial end is unknown."""
         return [partition for partition, end in self._initial_ends.items() if end is None]
 
     def awaits_initial_end(self, partition: int) -> bool:
@@ -134,7 +131,6 @@ class TailedTopic:
         self.topic_id = None
 
     def take(self, partition: int, offset: int) -> None:
-        """Take a record's offset."""
         self.positions[partition] = offset + 1
         if self._initial_ends:
             self._reach(partition, offset + 1)
@@ -147,7 +143,6 @@ class TailedTopic:
         self._reach(partition, offset)
 
     def fail(self, problem: KafkaOperationError) -> None:
-        """Take a failure to read records."""
         self.problem = problem
         self.is_refused = problem.kind is ErrorKind.AUTHORIZATION
 

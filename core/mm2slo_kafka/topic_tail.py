@@ -265,7 +265,6 @@ class TailGroup:
         self._lookups.set_due(tailed.topic)
 
     def remove(self, topic: str) -> None:
-        """Stop reading a topic."""
         del self._topics[topic]
         self._lookups.drop(topic)
         self._unassign(topic)

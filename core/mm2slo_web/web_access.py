@@ -184,6 +184,5 @@ def server_context(config: TlsServerConfig, folder: Path) -> ssl.SSLContext:
 
 
 def tls_files(config: TlsServerConfig, folder: Path) -> tuple[Path, ...]:
-    """The files that *config* names."""
     names = (config.cert_file, config.key_file, config.client_ca_file)
     return tuple(folder / name for name in names if name is not None)

@@ -43,8 +43,6 @@ _FINDINGS: Final = (
 
 
 class Result(StrEnum):
-    """The verdict of a run."""
-
     CLEAN = "clean"
     DUPLICATED = "duplicated"
     """No faults, but a topic with more duplicates than tolerated."""
@@ -63,8 +61,6 @@ class DuplicateLimit:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The result of an audit run."""
-
     result: Result
     exit_code: int
     """0 no faults, 1 faults found, 2 nothing could be audited."""

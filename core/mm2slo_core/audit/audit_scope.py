@@ -21,7 +21,6 @@ class Window(Span):
     """Records with a timestamp in [start, end) are judged; epoch ms."""
 
     def contains(self, timestamp: int) -> bool:
-        """Return whether a record with this *timestamp* is judged."""
         return self.start <= timestamp < self.end
 
 
@@ -72,8 +71,6 @@ class TargetPartition:
 
 
 class Comparison(StrEnum):
-    """The way both sides are compared."""
-
     RECORDS = "records"
     """All records, per partition."""
     KEYS = "keys"

@@ -142,7 +142,6 @@ class KeyCell:
 
 
 def merge_key_cells(cells: Collection[KeyCell]) -> KeyCell:
-    """One cell with the totals of *cells*."""
     return KeyCell(
         keys=sum(each.keys for each in cells),
         records=sum(each.records for each in cells),
@@ -170,7 +169,6 @@ class AffinityOutcome:
 
     @property
     def total(self) -> KeyCell:
-        """All cells merged into one."""
         return merge_key_cells(self.cells)
 
 
@@ -203,7 +201,6 @@ class UnitOutcome:
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
-        """Counts of all partitions."""
         total: Counter[Verdict] = Counter()
         for each in self.partitions:
             total.update(each.counts)
@@ -292,7 +289,6 @@ def merge_latencies(parts: Iterable[LatencyCells]) -> LatencyCells:
 
 
 def count_latencies(latency: LatencyCells) -> int:
-    """Return the number of records in the cells."""
     return sum(latency.cells.values())
 
 

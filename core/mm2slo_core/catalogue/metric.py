@@ -132,12 +132,10 @@ class Metric:
 
     @property
     def per_flow(self) -> bool:
-        """Whether the series have the labels of a flow."""
         return self.labels[: len(FLOW_LABELS)] == FLOW_LABELS
 
     @property
     def sample_names(self) -> tuple[str, ...]:
-        """The names of sample lines."""
         if self.type is MetricType.HISTOGRAM:
             return tuple(f"{self.name}_{suffix}" for suffix in ("bucket", "sum", "count"))
         return (self.name,)

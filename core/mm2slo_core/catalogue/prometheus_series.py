@@ -45,8 +45,6 @@ _NAME = re.compile(r"[a-z]+:[a-z][a-z0-9_]*:[a-z][a-z0-9_]*\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSeries:
-    """One recorded series."""
-
     name: str
     help: str
     labels: tuple[str, ...] = SLI_LABELS

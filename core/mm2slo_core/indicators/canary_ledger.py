@@ -88,7 +88,6 @@ class CanaryLedger:
 
     @property
     def totals(self) -> CanaryTotals:
-        """Canaries by outcome."""
         return self._counters.totals
 
     @property
@@ -135,7 +134,6 @@ class CanaryLedger:
         self._due.append((at + self._rules.deadline, sequence))
 
     def produced(self, sequence: int, source_partition: int, source_offset: int, at: float) -> None:
-        """The source acknowledged the canary."""
         self._counters.totals.sent += 1
         self._newest_sent_at = at
         canary = self._open.get(sequence)
@@ -393,17 +391,14 @@ class CanaryCounters:
         return self._counters.snapshot()
 
     def take_latencies(self) -> list[float]:
-        """Return the latencies in seconds since the last call."""
         taken, self._latencies = self._latencies, []
         return taken
 
     def count_duplicate(self) -> None:
-        """Count a repeated arrival."""
         self.totals.duplicates += 1
         self._settle(UNIQUENESS, BAD)
 
     def count_arrival(self) -> None:
-        """Count a first arrival."""
         self.totals.received += 1
         self._settle(UNIQUENESS, GOOD)
 
@@ -426,7 +421,6 @@ class CanaryCounters:
             self._settle(key, BAD)
 
     def count_times_unknown(self) -> None:
-        """Count availability and latency as unknown."""
         self.totals.unknown += 1
         for key, _ in self._rules.time_limits:
             self._settle(key, UNKNOWN)
@@ -588,7 +582,6 @@ class SequenceSet:
 
     @property
     def runs(self) -> int:
-        """Number of runs."""
         return len(self._first)
 
     def add(self, number: int) -> bool:

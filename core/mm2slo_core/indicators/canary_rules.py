@@ -380,7 +380,6 @@ class PendingInPartition:
         self._live += 1
 
     def first(self) -> PendingCanary | None:
-        """Return the oldest pending canary."""
         return self._at(self._head) if self._live else None
 
     def take(self, sequence: int) -> PendingCanary | None:

@@ -50,7 +50,6 @@ class CertainLoss:
 
     @property
     def saved(self) -> SavedLoss:
-        """The state to restore after a restart."""
         return SavedLoss(self._total, self._judged_to)
 
     def observe(

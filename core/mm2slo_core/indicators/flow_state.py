@@ -191,8 +191,6 @@ def _reaches(time: float | None, limit: float) -> bool:
 
 
 class PartitionProgress(StrEnum):
-    """The replication progress of a partition."""
-
     MOVING = "moving"
     """A backlog exists, and the position advanced within the stall time."""
     IDLE = "idle"

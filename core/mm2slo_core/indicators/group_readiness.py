@@ -308,8 +308,6 @@ class OffsetMap(Protocol):
 
 
 class NewestCheckpoint(NamedTuple):
-    """The newest checkpoint of a group and partition."""
-
     upstream: int
     downstream: int
     at: float

@@ -57,8 +57,6 @@ def open_transaction_records(high_watermark: int, last_stable_offset: int) -> in
 
 
 class LagOrigin(StrEnum):
-    """The source of a lag in seconds."""
-
     NO_BACKLOG = "no_backlog"
     HISTORY = "history"
     """Polled end offsets, by the exporter's clock."""
@@ -376,8 +374,6 @@ class RetentionLimit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """The retention settings of a topic."""
-
     seconds: float | None
     """`retention.ms`; None: unlimited."""
     size_bytes: int | None

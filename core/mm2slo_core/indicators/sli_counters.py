@@ -38,8 +38,6 @@ class SliKey(NamedTuple):
 
 
 class SliCount(NamedTuple):
-    """Events of one SLI: good, total and unknown."""
-
     good: int = 0
     total: int = 0
     unknown: int = 0

@@ -76,7 +76,6 @@ class Exclusion:
         Span(self.start, self.end)
 
     def covers(self, flow: Flow) -> bool:
-        """Whether one of the patterns matches the flow's label."""
         return _matches(self.flows, flow)
 
     @property
@@ -180,7 +179,6 @@ def exclusion_id(start: int, suffix: str) -> str:
 
 
 def matching_flows(patterns: tuple[str, ...], flows: Iterable[Flow]) -> tuple[Flow, ...]:
-    """The *flows* that match one of *patterns*."""
     return tuple(flow for flow in flows if _matches(patterns, flow))
 
 

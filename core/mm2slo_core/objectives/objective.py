@@ -70,7 +70,6 @@ class ObjectiveRule(ObjectiveTerms):
     flows: tuple[str, ...]
 
     def covers(self, flow: Flow) -> bool:
-        """Whether one of the patterns matches the label of *flow*."""
         return any(fnmatchcase(flow.label, pattern) for pattern in self.flows)
 
 
@@ -105,8 +104,6 @@ ANY_FLOW: Final = ("*",)
 
 
 class DefaultObjective(NamedTuple):
-    """Target and highest severity of alerts."""
-
     target: float
     max_severity: Severity
 

@@ -44,7 +44,6 @@ class ReportQuery:
         return Span(self.now - _RECENT_MS, self.now)
 
     def window_of(self, objective: Objective) -> ReportWindow:
-        """The window of the report for *objective*."""
         return self.window or self._own_windows[objective.window]
 
     def spans(self) -> tuple[Span, ...]:
@@ -67,19 +66,16 @@ class ReportQuery:
 
     @cached_property
     def _excluded_by_flow(self) -> Mapping[Flow, tuple[Span, ...]]:
-        """Excluded times by flow."""
         flows = dict.fromkeys(each.flow for each in self.objectives)
         return {flow: excluded_from_reports(self.exclusions, flow) for flow in flows}
 
     @cached_property
     def _own_windows(self) -> Mapping[float, ReportWindow]:
-        """Windows of objectives by length."""
         lengths = dict.fromkeys(each.window for each in self.objectives)
         return {length: rolling_window(length, self.as_of) for length in lengths}
 
     @cached_property
     def _spans_by_window(self) -> Mapping[float, Mapping[str, Span]]:
-        """Spans by name, by the window length of the objective."""
         now = self.now
         burns = {
             name: Span(now - round(seconds * 1000), now) for name, seconds in WINDOW_SECONDS.items()

@@ -181,8 +181,6 @@ MAX_COSTS: Final = 20
 
 
 class Cost(NamedTuple):
-    """An incident of an objective."""
-
     entry: Entry
     incident: Incident
 
@@ -222,7 +220,6 @@ def costliest(details: Iterable[EntryDetail]) -> tuple[Cost, ...]:
 def by_day(
     days: Sequence[Span], counts: Mapping[Span, SpanCounts], allowed: float
 ) -> tuple[BudgetPart, ...]:
-    """The budget spent by each of *days*."""
     return tuple(
         BudgetPart(
             day.start, day.end, counts[day].bad, counts[day].bad / allowed if allowed > 0 else None

@@ -20,8 +20,6 @@ STEP_MS: Final = 5 * MINUTE_MS
 
 
 class Indicator(NamedTuple):
-    """One indicator of one flow."""
-
     flow: Flow
     key: SliKey
 
@@ -63,7 +61,6 @@ class SpanCounts:
 
     @property
     def bad(self) -> float:
-        """Bad events."""
         return self.total - self.good
 
     def __add__(self, other: SpanCounts) -> SpanCounts:

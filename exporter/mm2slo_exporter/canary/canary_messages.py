@@ -120,8 +120,6 @@ class RestoreFinished(NamedTuple):
 
 
 class StageFailed(NamedTuple):
-    """A stage of the canary process failed."""
-
     flow: str
     cluster: str
     stage: str
@@ -146,8 +144,6 @@ class Malformed(NamedTuple):
 
 
 class StageSucceeded(NamedTuple):
-    """A stage of the canary process succeeded."""
-
     flow: str
     cluster: str
     stage: str
@@ -184,7 +180,6 @@ class EventBuffer:
             self._events += events
 
     def take(self) -> list[CanaryEvent]:
-        """Remove and return all events, in order."""
         with self._lock:
             events, self._events = self._events, []
         return events

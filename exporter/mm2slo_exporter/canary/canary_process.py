@@ -103,7 +103,6 @@ class CanaryThreads:
         self._threads: list[threading.Thread] = []
 
     def start(self, specs: Sequence[CanarySpec]) -> list[threading.Thread]:
-        """Start the threads for all flows."""
         flows: defaultdict[tuple[ClusterClient, str], list[CanarySpec]] = defaultdict(list)
         for spec in specs:
             if spec.carrier == "off":

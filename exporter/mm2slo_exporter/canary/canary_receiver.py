@@ -157,7 +157,6 @@ class CanaryReceiver:
                 )
 
     def report_unread(self, problem: KafkaOperationError) -> None:
-        """Report why earlier canaries could not be read."""
         self._report_failure(self._spec.source_alias, CollectionStage.CANARY_SEND, problem)
 
     def receive(self, stream: CopyStream, batch: TailBatch, at: float) -> None:

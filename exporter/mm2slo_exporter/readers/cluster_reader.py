@@ -123,7 +123,6 @@ class ClusterReader:
             self._wake.wait(max(0.05, min(soonest - self._clock(), 5.0)))
 
     def read_due(self) -> None:
-        """Read each stage that is due."""
         listed = self.view.topics
         self._attempt(CollectionStage.TOPICS, self._listed_every, self._read_topics)
         if self.view.topics_read_at is None:

@@ -88,7 +88,6 @@ class ProbeReader:
             self._stopping.wait(self._every)
 
     def read_wanted(self) -> None:
-        """Read one round."""
         with self._lock:
             wanted, lookups, self._lookups = self._wanted, self._lookups, ()
             needed = wanted.keys() | self._in_use

@@ -41,8 +41,6 @@ class ClusterHandle:
 
 @dataclass(frozen=True, slots=True)
 class FlowClusters:
-    """The clusters of a flow."""
-
     source: ClusterHandle
     target: ClusterHandle
 

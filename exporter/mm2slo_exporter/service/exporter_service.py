@@ -79,13 +79,11 @@ class Exporter:
         return self._flows.config
 
     def start(self) -> None:
-        """Start all threads; returns at once."""
         self._flows.open()
         self._publisher.publish()
         self._evaluation.start()
 
     def stop(self) -> None:
-        """Stop all threads and the canary process."""
         self._evaluation.stop()
         with self._reload_lock:
             self._flows.close()
@@ -93,11 +91,9 @@ class Exporter:
     # Site
 
     def snapshot(self) -> Snapshot:
-        """The newest snapshot."""
         return self._publisher.current()
 
     def readiness(self) -> ExporterReadiness:
-        """Readiness of each flow, and what it waits for."""
         flows = tuple(flow_readiness(report, self.health) for report in self.reports())
         ready = bool(flows) and all(flow.ready for flow in flows)
         return ExporterReadiness(ready, flows, self._flows.stale_flows())
@@ -107,7 +103,6 @@ class Exporter:
         return tuple(flow_overview(report) for report in self.reports())
 
     def reports(self) -> list[FlowReport]:
-        """The newest report of each flow."""
         return self._flows.reports()
 
     def reload(self) -> ReloadResult:

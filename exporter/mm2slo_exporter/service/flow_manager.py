@@ -77,7 +77,6 @@ class FlowManager:
         return self._clock() - report.at > self.stale_after
 
     def request_totals(self) -> Mapping[tuple[str, str], int]:
-        """Kafka requests sent, by cluster and API."""
         return self._clusters.request_totals()
 
     def take_canary_events(self) -> None:
@@ -88,7 +87,6 @@ class FlowManager:
             self._take(event)
 
     def ledger_states(self) -> Mapping[str, LedgerState]:
-        """What is settled of the canaries of each flow."""
         return {runner.flow.label: runner.ledger_state for runner in self.running()}
 
     def send_ledger_states(self, states: Mapping[str, LedgerState]) -> None:
@@ -134,7 +132,6 @@ class FlowManager:
         return opened
 
     def close(self) -> None:
-        """Stop all flows, the canary process and the clusters."""
         self._stop_canary()
         self._close(list(self._runners))
         self._clusters.close_all()
@@ -256,7 +253,6 @@ class FlowWatchScope:
         self._sharing = sharing
 
     def topics_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
-        """Topics of the cluster's flows."""
         existing_topics, aliases = set(existing), self._sharing(alias)
         wanted: set[str] = set()
         for runner in self._runners():

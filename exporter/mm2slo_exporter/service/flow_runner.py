@@ -148,7 +148,6 @@ class FlowRunner:
         run_in_parallel(stops)
 
     def read_soon(self) -> None:
-        """Read the next round at once: there are other topics."""
         self._reader.read_soon()
 
     def evaluate(self, seen: Observation) -> FlowReport:
@@ -188,7 +187,6 @@ class FlowRunner:
         return report
 
     def take(self, event: CanaryEvent) -> None:
-        """Take an event of the canary process."""
         if isinstance(event, StageFailed):
             self._health.record_failure(
                 event.cluster, CollectionStage(event.stage), event.kind, event.message
@@ -202,32 +200,26 @@ class FlowRunner:
             self._events.put(event)
 
     def canary_process_started(self) -> None:
-        """Notify the canary tracker that the canary process is starting."""
         if self.tracker.canaries is not None:
             self.tracker.canaries.process_started(time.time())
 
     @property
     def ledger_state(self) -> LedgerState:
-        """What is settled of its canaries."""
         canaries = self.tracker.canaries
         return LedgerState() if canaries is None else canaries.ledger_state
 
     # The methods of FlowSources.
 
     def clusters(self) -> tuple[ClusterView, ClusterView]:
-        """Views of source and target cluster."""
         return self._flow_clusters.source.reader.view, self._flow_clusters.target.reader.view
 
     def internals(self) -> InternalsView:
-        """State from the internal topics."""
         return self._internals.view()
 
     def probes(self) -> Mapping[TopicPartition, TailProbe]:
-        """First records at positions that did not advance."""
         return self._probes.answers
 
     def canary_events(self) -> tuple[CanaryEvent, ...]:
-        """Events since the last call."""
         return tuple(self._events.take())
 
     def _log_overridden(self, settings: tuple[SettingDifference, ...]) -> None:
