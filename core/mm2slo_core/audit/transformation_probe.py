@@ -7,8 +7,8 @@ before. Payload is compared and never stored.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Final, NamedTuple
 
 from mm2slo_core.audit.fingerprint import Identity
@@ -84,7 +84,7 @@ class Differences:
     value: int = 0
     headers: int = 0
     timestamp: int = 0
-    header_names: Mapping[str, int] = field(default_factory=dict)
+    header_names: Counter[str] = field(default_factory=Counter)
     """Pairs by the name of an added, removed or changed header."""
     reordered_headers: int = 0
     """Pairs with the same headers in another order."""
@@ -92,18 +92,8 @@ class Differences:
     """Copies without an original: changed beyond recognition, or from another producer."""
 
     def __add__(self, other: Differences) -> Differences:
-        names = Counter(self.header_names)
-        names.update(other.header_names)
-        return Differences(
-            compared=self.compared + other.compared,
-            key=self.key + other.key,
-            value=self.value + other.value,
-            headers=self.headers + other.headers,
-            timestamp=self.timestamp + other.timestamp,
-            header_names=names,
-            reordered_headers=self.reordered_headers + other.reordered_headers,
-            unmatched=self.unmatched + other.unmatched,
-        )
+        names = (each.name for each in fields(self))
+        return Differences(**{each: getattr(self, each) + getattr(other, each) for each in names})
 
 
 def compare_records(

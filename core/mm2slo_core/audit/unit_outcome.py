@@ -17,7 +17,7 @@ sqrt(2n)). Beyond a limit, keys with similar numbers share a cell, and a resampl
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Final
 
@@ -143,11 +143,7 @@ class KeyCell:
 
 def merge_key_cells(cells: Collection[KeyCell]) -> KeyCell:
     return KeyCell(
-        keys=sum(each.keys for each in cells),
-        records=sum(each.records for each in cells),
-        copies=sum(each.copies for each in cells),
-        moved=sum(each.moved for each in cells),
-        overtook=sum(each.overtook for each in cells),
+        **{part.name: sum(getattr(each, part.name) for each in cells) for part in fields(KeyCell)}
     )
 
 

@@ -357,7 +357,7 @@ LOGSHIP_REQUESTS_TOTAL = LOG_SHIPPING.counter(
 LOGSHIP_REQUEST_DURATION_SECONDS = LOG_SHIPPING.histogram(
     "mm2_logship_request_duration_seconds",
     "Time until the response to a request with events.",
-    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+    buckets=COLLECT_BUCKETS,
 )
 
 LOGSHIP_POSSIBLE_DUPLICATES_TOTAL = LOG_SHIPPING.counter(

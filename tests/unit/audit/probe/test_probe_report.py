@@ -1,6 +1,7 @@
 """The report of a probe, and its YAML."""
 
 import io
+from collections import Counter
 
 from rich.console import Console
 
@@ -16,7 +17,12 @@ MASKED = Probe(
     "orders",
     "us.orders",
     Differences(
-        1000, value=1000, headers=1000, header_names={"trace": 1000}, timestamp=3, unmatched=2
+        1000,
+        value=1000,
+        headers=1000,
+        header_names=Counter({"trace": 1000}),
+        timestamp=3,
+        unmatched=2,
     ),
 )
 PLAIN = Probe(US_EU, "payments", "us.payments", Differences(400))

@@ -1,5 +1,7 @@
 """Detection of transformed copies."""
 
+from collections import Counter
+
 import pytest
 
 from mm2slo_core.audit.fingerprint import Identity
@@ -90,9 +92,9 @@ def test_pair_copies_pairs_equal_records_once_each() -> None:
 
 
 def test_differences_of_partitions_add_up() -> None:
-    one = Differences(10, 1, 2, 3, 4, {"a": 3}, 0, 5)
-    two = Differences(20, 0, 1, 1, 0, {"a": 1, "b": 2}, 1, 0)
-    assert one + two == Differences(30, 1, 3, 4, 4, {"a": 4, "b": 2}, 1, 5)
+    one = Differences(10, 1, 2, 3, 4, Counter(a=3), 0, 5)
+    two = Differences(20, 0, 1, 1, 0, Counter(a=1, b=2), 1, 0)
+    assert one + two == Differences(30, 1, 3, 4, 4, Counter(a=4, b=2), 1, 5)
 
 
 def test_suggest_identity_without_pairs_covers_all_parts() -> None:
