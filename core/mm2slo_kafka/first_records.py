@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message
@@ -46,19 +45,6 @@ class FirstRecord(NamedTuple):
     timestamp_ms: int | None
 
 
-class ReadFailure(StrEnum):
-    """Why no result is known for a partition."""
-
-    DEADLINE = "deadline"
-    NOT_VISIBLE = "not_visible"
-    """The log ends before the range: an open transaction (read_committed), or truncation."""
-    OFFSET_OUT_OF_RANGE = "offset_out_of_range"
-    """The offset is beyond the end offset: the topic was truncated or re-created."""
-    UNKNOWN_TOPIC = "unknown_topic"
-    AUTHORIZATION = "authorization"
-    ERROR = "error"
-
-
 @dataclass(slots=True)
 class FirstRecords:
     """Results per partition; each requested partition is in exactly one of the two.
@@ -69,14 +55,9 @@ class FirstRecords:
     """
 
     found: dict[TopicPartition, FirstRecord | None] = field(default_factory=dict)
-    failures: dict[TopicPartition, ReadFailure] = field(default_factory=dict)
-
-
-_FAILURE_OF_KIND = {
-    ErrorKind.UNKNOWN_TOPIC: ReadFailure.UNKNOWN_TOPIC,
-    ErrorKind.AUTHORIZATION: ReadFailure.AUTHORIZATION,
-    ErrorKind.OFFSET_OUT_OF_RANGE: ReadFailure.OFFSET_OUT_OF_RANGE,
-}
+    failures: dict[TopicPartition, ErrorKind] = field(default_factory=dict)
+    """`TIMEOUT` for what was not answered in time, `OTHER` for a log that ends before the range: an
+    open transaction (read_committed), or truncation."""
 
 
 class FirstRecordReader:
@@ -148,7 +129,7 @@ class FirstRecordReader:
             finally:
                 consumer.unassign()
         for partition in pending:
-            answers.failures[partition] = ReadFailure.DEADLINE
+            answers.failures[partition] = ErrorKind.TIMEOUT
 
     def _drop_unknown(
         self,
@@ -168,8 +149,7 @@ class FirstRecordReader:
                 raise
             return  # the controller is unreachable, but leaders answer
         for partition in [found for found in pending if found.topic in errors]:
-            kind = errors[partition.topic]
-            answers.failures[partition] = _FAILURE_OF_KIND.get(kind, ReadFailure.ERROR)
+            answers.failures[partition] = errors[partition.topic]
             del pending[partition]
 
     def _open(self) -> Consumer:
@@ -211,14 +191,14 @@ def _settle_partition(
             if offset is not None and offset >= end:
                 answers.found[partition] = None
             else:
-                answers.failures[partition] = ReadFailure.NOT_VISIBLE
+                answers.failures[partition] = ErrorKind.OTHER
         elif error.retriable():
             return None
         else:
-            answers.failures[partition] = _FAILURE_OF_KIND.get(kind_of(error), ReadFailure.ERROR)
+            answers.failures[partition] = kind_of(error)
     elif offset is None or offset < first:
         # The consumer was reset to the earliest record: the offset was beyond the end.
-        answers.failures[partition] = ReadFailure.OFFSET_OUT_OF_RANGE
+        answers.failures[partition] = ErrorKind.OFFSET_OUT_OF_RANGE
     elif offset >= end:
         answers.found[partition] = None
     else:

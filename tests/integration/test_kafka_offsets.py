@@ -12,7 +12,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import partition_offsets
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_records import FirstRecord, ReadFailure
+from mm2slo_kafka.first_records import FirstRecord
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_lab.lab_data import Load, commit, produce
@@ -97,7 +97,7 @@ def test_open_transaction_limits_only_last_stable_offset(
         assert us.end_offsets([orders], "read_uncommitted").offsets == {orders: 8}
         assert us.end_offsets([orders], "read_committed").offsets == {orders: 5}
         answer = us.first_records({orders: (5, 8)}, "read_committed")
-        assert answer.failures == {orders: ReadFailure.NOT_VISIBLE}
+        assert answer.failures == {orders: ErrorKind.OTHER}
         found = us.first_records({orders: (5, 8)}, "read_uncommitted").found[orders]
         assert found is not None
         assert found.offset == 5

@@ -10,8 +10,8 @@ from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.flow_observation import ProbeSpan, TailProbe
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_records import FirstRecord, ReadFailure
-from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.first_records import FirstRecord
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import Isolation
 
 _PER_ROUND = 500
@@ -94,7 +94,7 @@ class ProbeReader:
         failures = self._run_stage(partial(self._probe, wanted, needed))
         for sequence, partition, offset in lookups:
             failures |= self._run_stage(partial(self._look_up, sequence, partition, offset))
-        alias, denied = self._client.alias, ReadFailure.AUTHORIZATION
+        alias, denied = self._client.alias, ErrorKind.AUTHORIZATION
         self._health.record_partial_failures(
             alias,
             CollectionStage.TAIL_RECORDS,
@@ -106,8 +106,8 @@ class ProbeReader:
         )
 
     def _run_stage(
-        self, read: Callable[[], dict[TopicPartition, ReadFailure]]
-    ) -> dict[TopicPartition, ReadFailure]:
+        self, read: Callable[[], dict[TopicPartition, ErrorKind]]
+    ) -> dict[TopicPartition, ErrorKind]:
         try:
             with self._health.stage(self._client.alias, CollectionStage.TAIL_RECORDS):
                 return read()
@@ -118,8 +118,8 @@ class ProbeReader:
         self,
         wanted: Mapping[TopicPartition, ProbeSpan],
         needed: Collection[TopicPartition],
-    ) -> dict[TopicPartition, ReadFailure]:
-        failures: dict[TopicPartition, ReadFailure] = {}
+    ) -> dict[TopicPartition, ErrorKind]:
+        failures: dict[TopicPartition, ErrorKind] = {}
         kept = {p: a for p, a in self.answers.items() if p in needed}
         spans = {p: span for p, span in wanted.items() if not is_answered(kept.get(p), span)}
         spans = dict(list(spans.items())[:_PER_ROUND])
@@ -138,7 +138,7 @@ class ProbeReader:
 
     def _look_up(
         self, sequence: int, partition: TopicPartition, offset: int
-    ) -> dict[TopicPartition, ReadFailure]:
+    ) -> dict[TopicPartition, ErrorKind]:
         span = {partition: (offset, offset + 1)}
         reading = self._client.first_records(span, "read_uncommitted")
         if partition in reading.found:

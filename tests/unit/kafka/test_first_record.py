@@ -5,7 +5,8 @@ from tests.unit.kafka.conftest import MockCluster
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_records import FirstRecord, ReadFailure
+from mm2slo_kafka.first_records import FirstRecord
+from mm2slo_kafka.kafka_errors import ErrorKind
 
 
 def test_first_record_at_offset_has_offset_and_timestamp(
@@ -62,7 +63,7 @@ def test_first_records_beyond_log_end_fails_as_not_visible(
     mock_cluster.write(topic, [b"a", b"b"])
     orders = TopicPartition(topic, 0)
     answer = client.first_records({orders: (2, 5)}, timeout=10)
-    assert answer.failures == {orders: ReadFailure.NOT_VISIBLE}
+    assert answer.failures == {orders: ErrorKind.OTHER}
 
 
 def test_first_record_at_offset_beyond_log_end_is_out_of_range(
@@ -71,7 +72,7 @@ def test_first_record_at_offset_beyond_log_end_is_out_of_range(
     mock_cluster.write(topic, [b"a", b"b"])
     orders = TopicPartition(topic, 0)
     answer = client.first_records({orders: (40, 50)})
-    assert answer.failures == {orders: ReadFailure.OFFSET_OUT_OF_RANGE}
+    assert answer.failures == {orders: ErrorKind.OFFSET_OUT_OF_RANGE}
 
 
 @pytest.mark.parametrize("timeout", [0.5, 0.55])
@@ -82,5 +83,5 @@ def test_first_records_of_unreachable_cluster_fail_at_deadline(
     started = time.monotonic()
     orders = TopicPartition("orders", 0)
     answer = dead_client.first_records({orders: (0, 5)}, timeout=timeout)
-    assert answer.failures == {orders: ReadFailure.DEADLINE}
+    assert answer.failures == {orders: ErrorKind.TIMEOUT}
     assert time.monotonic() - started < 30  # librdkafka's default is 60 s

@@ -11,7 +11,7 @@ from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
 from mm2slo_exporter.flow_observation import ProbeSpan, TailProbe
 from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered, tail_probe
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.first_records import FirstRecord, FirstRecords, ReadFailure
+from mm2slo_kafka.first_records import FirstRecord, FirstRecords
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import OffsetReading
 
@@ -48,8 +48,8 @@ class Source:
                 last = max(end, low + 1)
                 offset = next((at for at in self.records if low <= at < last), None)
                 found[here] = None if offset is None else first(offset)
-        failures = dict.fromkeys(ranges.keys() & self.silent, ReadFailure.DEADLINE)
-        failures |= dict.fromkeys(ranges.keys() & self.denied, ReadFailure.AUTHORIZATION)
+        failures = dict.fromkeys(ranges.keys() & self.silent, ErrorKind.TIMEOUT)
+        failures |= dict.fromkeys(ranges.keys() & self.denied, ErrorKind.AUTHORIZATION)
         return FirstRecords(found, failures)
 
     def start_offsets(self, partitions: Sequence[TopicPartition]) -> OffsetReading:
