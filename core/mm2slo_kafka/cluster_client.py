@@ -6,7 +6,11 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Self
 
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
+    AdminClient,
+    NewTopic,
+)
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import cluster_metadata
@@ -110,16 +114,27 @@ class ClusterClient:
         config: Mapping[str, str] | None = None,
         timeout: float = 30.0,
     ) -> bool:
-        """Create a topic; False when it exists. *replication_factor* None: the broker's default."""
-        return cluster_metadata.create_topic(
-            self.handles,
-            self._admin.get(),
+        """Create a topic; False when it exists, whatever its settings.
+
+        *replication_factor* None means the broker's default (KIP-464, brokers 2.4+).
+        """
+        new = NewTopic(
             topic,
-            partitions=partitions,
-            replication_factor=replication_factor,
-            config=config or {},
-            timeout=timeout,
+            num_partitions=partitions,
+            replication_factor=-1 if replication_factor is None else replication_factor,
+            config=dict(config or {}),
         )
+        admin = self._admin.get()
+        with self.handles.errors(f"creating topic {topic!r}", answered=True):
+            answers = admin.create_topics([new], request_timeout=timeout, operation_timeout=timeout)
+            failure = answers[topic].exception()
+            admin.poll(0)
+            if failure is None:
+                return True
+            error = failure.args[0] if isinstance(failure, KafkaException) else None
+            if error is not None and error.code() == error.TOPIC_ALREADY_EXISTS:
+                return False
+            raise failure
 
     def end_offsets(
         self,

@@ -10,17 +10,16 @@ permissions (Describe of each group).
 import ctypes
 import sys
 import time
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, Uuid
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
     AdminClient,
     ConfigResource,
     ConfigSource,
-    NewTopic,
     TopicDescription,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
@@ -34,6 +33,9 @@ from mm2slo_kafka.request_sizes import chunks
 
 SHORTEST_REQUEST_SECONDS = 0.1
 _TOPICS_PER_DESCRIPTION = 500
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """The zero UUID, which brokers without topic ids return (before 2.8)."""
@@ -95,29 +97,55 @@ def identify_topics(
 
     Raises KafkaOperationError when the cluster does not answer.
     """
-    operation = "describing topics"
-    deadline = time.monotonic() + timeout
-    found: dict[str, TopicIdentity] = {}
+    identities: dict[str, TopicIdentity] = {}
     errors: dict[str, ErrorKind] = {}
-    for chunk in chunks(topics, _TOPICS_PER_DESCRIPTION):
+    for name, answer in _answers(
+        handles,
+        admin,
+        "describing topics",
+        requests=chunks(topics, _TOPICS_PER_DESCRIPTION),
+        send=lambda names, seconds: admin.describe_topics(
+            TopicCollection(names), request_timeout=seconds
+        ),
+        timeout=timeout,
+    ):
+        if isinstance(answer, ErrorKind):
+            errors[name] = answer
+        else:
+            identities[name] = _identity(answer)
+    return identities, errors
+
+
+def _answers(
+    handles: HandleFactory,
+    admin: AdminClient,
+    operation: str,
+    *,
+    requests: Iterable[list[str]],
+    send: Callable[[list[str], float], Mapping[K, Future[V]]],
+    timeout: float,
+) -> Iterator[tuple[K, V | ErrorKind]]:
+    """What each of *requests* returns for each of its names, or the error.
+
+    Raises KafkaOperationError when the cluster does not answer.
+    """
+    deadline = time.monotonic() + timeout
+    for names in requests:
         with handles.errors(operation):
-            futures = admin.describe_topics(
-                TopicCollection(chunk),
-                request_timeout=max(deadline - time.monotonic(), SHORTEST_REQUEST_SECONDS),
-            )
-        for name, future in futures.items():
+            futures = send(names, max(deadline - time.monotonic(), SHORTEST_REQUEST_SECONDS))
+        for key, future in futures.items():
             failure = future.exception()
             if failure is None:
-                found[name] = _identity(future.result())
+                yield key, future.result()
                 continue
             admin.poll(0)
             error = failure.args[0] if isinstance(failure, KafkaException) else None
+            # Negative codes are librdkafka's own: no broker has answered.
             if error is None or error.code() < 0:
                 raise handles.problem(failure, operation) from None
-            errors[name] = kind_of(error)
+            yield key, kind_of(error)
         handles.last_error.clear()
     admin.poll(0)
-    return found, errors
 
 
 def start_identify(
@@ -148,41 +176,6 @@ def start_identify(
     futures[topic].add_done_callback(settle)
     admin.poll(0)
     return answer
-
-
-def create_topic(
-    handles: HandleFactory,
-    admin: AdminClient,
-    topic: str,
-    *,
-    partitions: int,
-    replication_factor: int | None,
-    config: Mapping[str, str],
-    timeout: float,
-) -> bool:
-    """Create a topic; False when it exists, whatever its settings. Raises KafkaOperationError.
-
-    *replication_factor* None means the broker's default (KIP-464, brokers 2.4+).
-    """
-    new = NewTopic(
-        topic,
-        num_partitions=partitions,
-        replication_factor=-1 if replication_factor is None else replication_factor,
-        config=dict(config),
-    )
-    operation = f"creating topic {topic!r}"
-    with handles.errors(operation, answered=True):
-        future = admin.create_topics([new], request_timeout=timeout, operation_timeout=timeout)[
-            topic
-        ]
-        failure = future.exception()
-        admin.poll(0)
-        if failure is None:
-            return True
-        error = failure.args[0] if isinstance(failure, KafkaException) else None
-        if error is not None and error.code() == error.TOPIC_ALREADY_EXISTS:
-            return False
-        raise failure
 
 
 def kind_of_failure(failure: BaseException) -> ErrorKind:
@@ -263,32 +256,27 @@ def read_topic_configs(
     A topic has about 35 settings, nearly all at their default: with *defaults_of*, only defaults
     of these names are kept. Raises KafkaOperationError when the cluster does not answer.
     """
-    operation = "reading topic configurations"
-    deadline = time.monotonic() + timeout
     reading = ConfigReading({}, {})
-    for chunk in chunks(topics, _TOPICS_PER_CONFIG_REQUEST):
-        with handles.errors(operation):
-            futures = admin.describe_configs(
-                [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in chunk],
-                request_timeout=max(deadline - time.monotonic(), SHORTEST_REQUEST_SECONDS),
-            )
-        for resource, future in futures.items():
-            failure = future.exception()
-            if failure is None:
-                entries = ((sys.intern(n), _config_entry(e)) for n, e in future.result().items())
-                reading.configs[resource.name] = {
-                    name: entry
-                    for name, entry in entries
-                    if defaults_of is None or not entry.is_default or name in defaults_of
-                }
-                continue
-            admin.poll(0)
-            error = failure.args[0] if isinstance(failure, KafkaException) else None
-            if error is None or error.code() < 0:
-                raise handles.problem(failure, operation) from None
-            reading.errors[resource.name] = kind_of(error)
-        handles.last_error.clear()
-    admin.poll(0)
+    topic_type = ConfigResource.Type.TOPIC
+    for resource, answer in _answers(
+        handles,
+        admin,
+        "reading topic configurations",
+        requests=chunks(topics, _TOPICS_PER_CONFIG_REQUEST),
+        send=lambda names, seconds: admin.describe_configs(
+            [ConfigResource(topic_type, name) for name in names], request_timeout=seconds
+        ),
+        timeout=timeout,
+    ):
+        if isinstance(answer, ErrorKind):
+            reading.errors[resource.name] = answer
+            continue
+        entries = ((sys.intern(name), _config_entry(entry)) for name, entry in answer.items())
+        reading.configs[resource.name] = {
+            name: entry
+            for name, entry in entries
+            if defaults_of is None or not entry.is_default or name in defaults_of
+        }
     return reading
 
 

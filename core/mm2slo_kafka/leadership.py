@@ -23,11 +23,6 @@ SESSION_SECONDS = 10.0
 """Time after which the broker removes a member that died."""
 _POLL_SECONDS = 0.5
 
-_MUTE_FETCH = {
-    # The group is used for its assignment only; its partitions are paused.
-    "auto.offset.reset": "latest",
-}
-
 
 class Leadership:
     """Membership in an election; with *withdraws*, only until another member leads."""
@@ -43,8 +38,9 @@ class Leadership:
     ) -> None:
         self._handles = handles
         self._settings = {
-            **_MUTE_FETCH,
             "group.id": group,
+            # The group is used for its assignment only; its partitions are paused.
+            "auto.offset.reset": "latest",
             "session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
             # A new member does not take the partition from the leader: an eager assignor would
             # revoke it in each rebalance, without a leader until it ends (KIP-429).

@@ -6,14 +6,14 @@ import time
 from collections.abc import Generator
 from contextlib import closing
 from itertools import islice
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.first_records import take_available
-from mm2slo_kafka.tailed_topic import Headers, TailRecord
+from mm2slo_kafka.tailed_topic import TailRecord
 
 if TYPE_CHECKING:
     from mm2slo_kafka.cluster_client import ClusterClient
@@ -66,7 +66,7 @@ def read_records(
                 for message in take_available(consumer, _TAKEN_AT_ONCE, left):
                     error = message.error()
                     if error is None:
-                        yield _record(partition.partition, message)
+                        yield TailRecord.of(message, with_headers=True)
                         deadline = time.monotonic() + _TIMEOUT_SECONDS
                     elif error.code() == KafkaError._PARTITION_EOF:
                         return
@@ -75,15 +75,3 @@ def read_records(
             raise TimeoutError(f"no answer in {_TIMEOUT_SECONDS:g} s")
         finally:
             consumer.close()
-
-
-def _record(partition: int, message: Message) -> TailRecord:
-    kind, timestamp_ms = message.timestamp()
-    return TailRecord(
-        partition,
-        cast("int", message.offset()),
-        timestamp_ms if kind else None,
-        message.key(),
-        message.value(),
-        cast("Headers", message.headers() or []),
-    )

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self, cast
+
+from confluent_kafka import Message
 
 from mm2slo_kafka.cluster_metadata import TopicIdentity
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
@@ -45,6 +47,20 @@ class TailRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers | None
+
+    @classmethod
+    def of(cls, message: Message, *, with_headers: bool) -> Self:
+        """The record of a consumed *message* without an error."""
+        kind, timestamp_ms = message.timestamp()
+        return cls(
+            cast("int", message.partition()),
+            cast("int", message.offset()),
+            timestamp_ms if kind else None,  # 0: TIMESTAMP_NOT_AVAILABLE
+            message.key(),
+            message.value(),
+            # The client's type also covers what producers accept; consumed headers are a list.
+            cast("Headers", message.headers() or []) if with_headers else None,
+        )
 
     @property
     def written_at(self) -> float:

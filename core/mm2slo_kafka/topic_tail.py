@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as RawPartition
@@ -26,7 +26,6 @@ from mm2slo_kafka.first_records import take_available
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, call_in_background, kind_of
 from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
 from mm2slo_kafka.tailed_topic import (
-    Headers,
     Restarted,
     RestartReason,
     Start,
@@ -339,17 +338,7 @@ class TailGroup:
                 if tailed.state is not TailState.READING:
                     records.clear()
             elif offset is not None and partition in tailed.positions:
-                kind, timestamp_ms = message.timestamp()
-                records.append(
-                    TailRecord(
-                        partition,
-                        offset,
-                        timestamp_ms if kind else None,
-                        message.key(),
-                        message.value(),
-                        _headers(message) if with_headers else None,
-                    )
-                )
+                records.append(TailRecord.of(message, with_headers=with_headers))
                 tailed.take(partition, offset)
         return found
 
@@ -446,11 +435,6 @@ class TailGroup:
             if self._consumer is not None:
                 self._consumer.close()
                 self._consumer = None
-
-
-def _headers(message: Message) -> Headers:
-    # The client's type also covers what producers accept; consumed headers are a list.
-    return cast("Headers", message.headers() or [])
 
 
 _EARLY_SECONDS = 2.5

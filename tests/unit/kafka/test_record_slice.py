@@ -18,6 +18,7 @@ ORDERS = TopicPartition("orders", 0)
 def message(offset: int | None = None, error: int | None = None) -> Any:
     return SimpleNamespace(
         error=lambda: None if error is None else KafkaError(error),
+        partition=lambda: 0,
         timestamp=lambda: (1, 1_000),
         offset=lambda: offset,
         key=lambda: None,
