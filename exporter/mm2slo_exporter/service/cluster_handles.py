@@ -141,9 +141,3 @@ class ClusterHandles:
 def _request_totals(handle: ClusterHandle) -> Mapping[tuple[str, str], int]:
     client = handle.client
     return {(client.alias, api): count for api, count in client.request_totals().items()}
-
-
-def check_clients(clusters: Mapping[str, ClusterConfig]) -> None:
-    """Raise KafkaOperationError for invalid client properties, without connecting."""
-    for alias, config in clusters.items():
-        ClusterClient(alias, config.librdkafka_properties()).close()

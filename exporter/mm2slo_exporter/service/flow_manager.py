@@ -14,10 +14,11 @@ from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
 from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.flow_observation import Observation
 from mm2slo_exporter.flow_plan import FlowPolicies, canary_spec
-from mm2slo_exporter.service.cluster_handles import ClusterHandles, FlowClusters, check_clients
+from mm2slo_exporter.service.cluster_handles import ClusterHandles, FlowClusters
 from mm2slo_exporter.service.flow_runner import FlowRunner
 from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_exporter.supervised_thread import run_in_parallel
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 _STALE_ROUNDS = 3
@@ -110,7 +111,10 @@ class FlowManager:
         wanted = {flow.label: flow for flow in config.select(self._selected)}
         reopened, everything = self._changed_clusters(config)
         used = {alias for flow in wanted.values() for alias in (flow.flow.source, flow.flow.target)}
-        _check({alias: config.clusters[alias] for alias in reopened & used})
+        try:
+            check_clients({alias: config.clusters[alias] for alias in reopened & used})
+        except KafkaOperationError as problem:
+            raise UserError(str(problem)) from None
         changed = [
             label
             for label, runner in self._runners.items()
@@ -233,11 +237,10 @@ def shares_target(config: Config, flow: FlowConfig) -> bool:
     )
 
 
-def _check(clusters: Mapping[str, ClusterConfig]) -> None:
-    try:
-        check_clients(clusters)
-    except KafkaOperationError as problem:
-        raise UserError(str(problem)) from None
+def check_clients(clusters: Mapping[str, ClusterConfig]) -> None:
+    """Raise KafkaOperationError for invalid client properties, without connecting."""
+    for alias, config in clusters.items():
+        ClusterClient(alias, config.librdkafka_properties()).close()
 
 
 class FlowWatchScope:
