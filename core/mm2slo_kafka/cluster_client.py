@@ -65,13 +65,8 @@ class ClusterClient:
     def close(self) -> None:
         """Close the consumers; requests in progress in other threads fail."""
         self._group_worker.close()
-        with self._lock:
-            offsets, self._offsets = self._offsets, {}
-            first_records, self._first_records = self._first_records, {}
-        for offset_reader in offsets.values():
-            offset_reader.close()
-        for record_reader in first_records.values():
-            record_reader.close()
+        for reader in self._readers():
+            reader.close()
 
     def request_totals(self) -> Mapping[str, int]:
         """Requests sent to this cluster per Kafka API, up to ten seconds old."""
@@ -207,11 +202,12 @@ class ClusterClient:
     def _close_idle(self) -> None:
         self._admin.drop()
         self._group_worker.close_idle()
-        with self._lock:
-            readers: list[OffsetReader | FirstRecordReader] = [*self._offsets.values()]
-            readers += self._first_records.values()
-        for reader in readers:
+        for reader in self._readers():
             reader.close(wait=False)
+
+    def _readers(self) -> list[OffsetReader | FirstRecordReader]:
+        with self._lock:
+            return [*self._offsets.values(), *self._first_records.values()]
 
     def _offset_reader(self, isolation: Isolation) -> OffsetReader:
         with self._lock:

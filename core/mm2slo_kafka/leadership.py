@@ -52,11 +52,7 @@ class Leadership:
         self._withdraws = withdraws
         self._withdrawn = False
         self._without_lead_since = time.monotonic()
-        self._leading = threading.Event()
-
-    @property
-    def leading(self) -> bool:
-        return self._leading.is_set()
+        self.leading = False
 
     def run(self, stopping: threading.Event) -> None:
         """Take part in the election until *stopping* is set.
@@ -86,12 +82,12 @@ class Leadership:
         return consumer
 
     def _leave(self, consumer: Consumer | None) -> None:
-        self._leading.clear()
+        self.leading = False
         if consumer is not None:
             consumer.close()
 
     def _is_withdrawn(self) -> bool:
-        if self._leading.is_set():
+        if self.leading:
             self._without_lead_since = time.monotonic()
         silent = time.monotonic() - self._without_lead_since
         return self._withdrawn or (self._withdraws and silent > 2 * SESSION_SECONDS)
@@ -106,7 +102,7 @@ class Leadership:
         if message is not None and (problem := message.error()) is not None:
             # librdkafka has left the group by itself, so another replica may lead by now.
             if problem.code() == KafkaError._MAX_POLL_EXCEEDED:
-                self._leading.clear()
+                self.leading = False
             self._report(problem)
 
     def _report(self, error: KafkaError | KafkaException) -> None:
@@ -114,14 +110,14 @@ class Leadership:
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if any(found.partition == 0 for found in partitions):
-            self._leading.set()
+            self.leading = True
         consumer.incremental_assign(partitions)
         consumer.pause(partitions)
-        self._withdrawn = self._withdraws and not self._leading.is_set()
+        self._withdrawn = self._withdraws and not self.leading
 
     def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if any(found.partition == 0 for found in partitions):
-            self._leading.clear()
+            self.leading = False
 
 
 _RETRY_SECONDS = 0.5

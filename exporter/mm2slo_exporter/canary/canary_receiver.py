@@ -114,7 +114,7 @@ class CanaryReceiver:
         self._outbox = outbox
         self._instance = instance
         self._named: str | None = None
-        self._restored = threading.Event()
+        self.is_restored = False
         self._reported: dict[CollectionStage, float] = {}
         self.since = time.time() - spec.restore_seconds
         self.copy_partitions: int = 0
@@ -129,10 +129,6 @@ class CanaryReceiver:
         carrier = {"topic": spec.target_topic, "heartbeats": beats}.get(spec.carrier)
         if carrier is not None:
             self.canaries = (CopyStream(self, carrier, self.since, canaries=True),)
-
-    @property
-    def is_restored(self) -> bool:
-        return self._restored.is_set()
 
     def report_instance(self, name: str) -> None:
         """Report the name under which an earlier process may have sent canaries."""
@@ -177,7 +173,7 @@ class CanaryReceiver:
         for stream in (*self.canaries, *self.heartbeats):
             self._report(stream, at)
         if not self.is_restored and all(stream.is_restored for stream in self.canaries):
-            self._restored.set()
+            self.is_restored = True
             self._outbox.put(RestoreFinished(self._spec.flow, at))
 
     def _canary(self, record: TailRecord) -> CanaryRecord | None:
