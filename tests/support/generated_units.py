@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from fault_injection import Found, Place, Truth
+from reference_fingerprint import keeps_key, keeps_record
 
 from mm2slo_core.audit.audit_scope import (
     ArrivalPoll,
@@ -42,13 +43,13 @@ class Drawing:
         contents = {
             place
             for fingerprint, places in self._of_content.items()
-            if sample.keeps_record(fingerprint)
+            if keeps_record(sample, fingerprint)
             for place in places
         }
         keys = {
             place
             for key_hash, places in self._of_key.items()
-            if sample.keeps_key(key_hash)
+            if keeps_key(sample, key_hash)
             for place in places
         }
         return [

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 
 from hypothesis import strategies as st
+from reference_fingerprint import chained, keeps_key, keeps_record
 
 from mm2slo_core.audit.audit_scope import (
     ArrivalPoll,
@@ -37,7 +38,7 @@ from mm2slo_core.audit.audit_scope import (
     UnitScope,
     Window,
 )
-from mm2slo_core.audit.fingerprint import Identity, Sample, chained
+from mm2slo_core.audit.fingerprint import Identity, Sample
 from mm2slo_core.audit.unit_outcome import KeyCell, Verdict
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import Flow
@@ -322,8 +323,8 @@ class _Builder:
     def _sampled(self, record: AuditRecord) -> AuditRecord:
         return replace(
             record,
-            in_records=self.sample.keeps_record(record.fingerprint),
-            in_keys=self.sample.keeps_key(record.key_hash),
+            in_records=keeps_record(self.sample, record.fingerprint),
+            in_keys=keeps_key(self.sample, record.key_hash),
         )
 
     def _home(self, step: Step) -> int:

@@ -1,4 +1,4 @@
-"""The fingerprint of a record, bit for bit the same in Python and in Spark; samples by hash.
+"""What identifies a record: the bytes that its fingerprint hashes in Spark; samples by hash.
 
 **Unkeyed**: chained XXH64. The first column is hashed with seed 42, each further one with the
 previous hash as seed; the last hash, as a signed number, is the fingerprint. That is Spark's
@@ -44,142 +44,16 @@ rate keeps a subset, so windows that were audited at different rates are compara
 
 from __future__ import annotations
 
-import hmac
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from struct import Struct
 from typing import Final
-
-from xxhash import xxh64_intdigest
-
-SEED: Final = 42
-"""Spark's seed of `xxhash64`."""
 
 KEYED_DIGITS: Final = 15
 """Hexadecimal digits of the HMAC that are kept, to fit a signed 64-bit number."""
 
 NULL_FLAGS: Final = 16
 """Headers of a record whose null values have a flag of their own."""
-_INT = Struct("<i").pack
-_LONG = Struct("<q").pack
-_PRESENT, _NULL = _INT(0), _INT(1)
-Header = tuple[str, bytes | None]
-
-
-def fingerprint(
-    identity: Identity,
-    key: bytes | None,
-    value: bytes | None,
-    headers: Sequence[Header] | None,
-    timestamp_ms: int,
-) -> int:
-    """Hash the parts that *identity* covers; signed 64 bits. The module docstring has the bytes."""
-    # Header order is part of the record in Kafka (KIP-82), and MirrorMaker 2 keeps it.
-    kept = [h for h in headers or () if h[0] not in identity.ignored_headers]
-    if identity.hmac_key is not None:
-        message = b"".join(_keyed_parts(identity, key, value, kept, timestamp_ms))
-        return _keyed(identity.hmac_key, message)
-    seed = SEED
-    for column in _columns(identity, key, value, kept, timestamp_ms):
-        seed = xxh64_intdigest(column, seed)
-    return _signed(seed)
-
-
-def key_hash(key: bytes | None, hmac_key: bytes | None = None) -> int | None:
-    """Hash a key; None: the record has no key.
-
-    Spark: `xxhash64(key)`; with *hmac_key* the keyed hash of `field(key)`. Spark must check for
-    null first, since its `xxhash64(null)` is 42.
-    """
-    if key is None:
-        return None
-    if hmac_key is not None:
-        return _keyed(hmac_key, _field(key))
-    return _signed(xxh64_intdigest(key, SEED))
-
-
-def masked_hashes(
-    identity: Identity, key: bytes | None, value: bytes | None, headers: Sequence[Header] | None
-) -> tuple[int | None, ...]:
-    """Hash each part of `Identity.must_change` like a key; None: null, empty or absent.
-
-    Of several headers of one name it is the first.
-    """
-    parts: dict[str, bytes | None] = {"key": key, "value": value}
-    for name, content in reversed(headers or ()):
-        parts[f"{HEADER}{name}"] = content
-    return tuple(
-        key_hash(parts.get(part) or None, identity.hmac_key) for part in identity.must_change
-    )
-
-
-def chained(*longs: int) -> int:
-    """Return Spark's `xxhash64` of bigint columns; signed 64 bits."""
-    seed = SEED
-    for each in longs:
-        seed = xxh64_intdigest(_LONG(each), seed)
-    return _signed(seed)
-
-
-def _columns(
-    identity: Identity,
-    key: bytes | None,
-    value: bytes | None,
-    kept: Sequence[Header],
-    timestamp_ms: int,
-) -> Iterator[bytes]:
-    if identity.key:
-        yield from _nullable(key)
-    if identity.value:
-        yield from _nullable(value)
-    if identity.timestamp:
-        yield _LONG(timestamp_ms)
-    if identity.headers:
-        yield _INT(len(kept))
-        flagged = enumerate(kept[:NULL_FLAGS])
-        yield _INT(sum(1 << place for place, (_, content) in flagged if content is None))
-        for name, content in kept:
-            yield name.encode()
-            if content is not None:
-                yield content
-
-
-def _nullable(part: bytes | None) -> tuple[bytes, bytes]:
-    return (_NULL, b"") if part is None else (_PRESENT, part)
-
-
-def _keyed_parts(
-    identity: Identity,
-    key: bytes | None,
-    value: bytes | None,
-    kept: Sequence[Header],
-    timestamp_ms: int,
-) -> Iterator[bytes]:
-    if identity.key:
-        yield _field(key)
-    if identity.value:
-        yield _field(value)
-    if identity.timestamp:
-        yield b"%d;" % timestamp_ms
-    if identity.headers:
-        yield b"%d;" % len(kept)
-        for name, content in kept:
-            yield _field(name.encode())
-            yield _field(content)
-
-
-def _field(part: bytes | None) -> bytes:
-    return b"-" if part is None else b"%d:%b" % (len(part), part)
-
-
-def _keyed(hmac_key: bytes, message: bytes) -> int:
-    return int(hmac.digest(hmac_key, message, "sha256").hex()[:KEYED_DIGITS], 16)
-
-
-def _signed(unsigned: int) -> int:
-    return unsigned - (1 << 64) if unsigned >> 63 else unsigned
-
 
 HEADER: Final = "header:"
 """Prefix of a header's name in `must_change`."""
@@ -289,20 +163,3 @@ class Sample:
     def key_threshold(self) -> int:
         """Out of 2^20, for key hashes."""
         return round(self.rate * STEPS)
-
-    def keeps_record(self, fingerprint: int) -> bool:
-        """Return whether a record with this *fingerprint* is in the record stratum."""
-        # Python's % is Spark's `pmod`, never negative; Spark's own % has the sign of the dividend.
-        return self.census or chained(self.salt, fingerprint) % STEPS < self.record_threshold
-
-    def keeps_key(self, key_hash: int | None) -> bool:
-        """Return whether a record with this *key_hash* is in the key stratum.
-
-        Records without a key are in it only in a census.
-        """
-        if self.census:
-            return True
-        # Order and affinity are properties of keys; records without one are no cluster to draw.
-        if key_hash is None:
-            return False
-        return chained(self.salt, key_hash) % STEPS < self.key_threshold

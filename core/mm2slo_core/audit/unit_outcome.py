@@ -285,6 +285,7 @@ def merge_latencies(parts: Iterable[LatencyCells]) -> LatencyCells:
 
 
 def count_latencies(latency: LatencyCells) -> int:
+    """Return the number of records with a known upper bound."""
     return sum(latency.cells.values())
 
 

@@ -179,6 +179,7 @@ def exclusion_id(start: int, suffix: str) -> str:
 
 
 def matching_flows(patterns: tuple[str, ...], flows: Iterable[Flow]) -> tuple[Flow, ...]:
+    """Those of *flows* whose label matches one of *patterns*, with `*` and `?` as wildcards."""
     return tuple(flow for flow in flows if _matches(patterns, flow))
 
 

@@ -220,6 +220,7 @@ def costliest(details: Iterable[EntryDetail]) -> tuple[Cost, ...]:
 def by_day(
     days: Sequence[Span], counts: Mapping[Span, SpanCounts], allowed: float
 ) -> tuple[BudgetPart, ...]:
+    """The bad events of each of *days*, also as shares of *allowed* ones."""
     return tuple(
         BudgetPart(
             day.start, day.end, counts[day].bad, counts[day].bad / allowed if allowed > 0 else None

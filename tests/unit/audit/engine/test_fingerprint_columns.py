@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+import reference_fingerprint as core
 from pyspark.sql import functions as F
 
 from mm2slo_audit.spark.connector_rows import (
@@ -14,7 +15,6 @@ from mm2slo_audit.spark.connector_rows import (
     masked_hashes,
     record_columns,
 )
-from mm2slo_core.audit import fingerprint as core
 from mm2slo_core.audit.fingerprint import Identity, Sample
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def test_record_columns_strata_equal_core(
         fp, kh = core.fingerprint(Identity(), key, value, headers, timestamp), core.key_hash(key)
         size = len(key or b"") + len(value or b"")
         expected.append(
-            (fp, kh, sample.keeps_record(fp), sample.keeps_key(kh), size, value is None)
+            (fp, kh, core.keeps_record(sample, fp), core.keeps_key(sample, kh), size, value is None)
         )
     assert [tuple(each) for each in found] == expected
     kept = sum(each[2] for each in expected)

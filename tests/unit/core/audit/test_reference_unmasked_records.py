@@ -4,11 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from reference_fingerprint import masked_hashes
 from small_audit_unit import dst, found, scope, src
 
 from mm2slo_core.audit.audit_conclusion import conclude
 from mm2slo_core.audit.audit_scope import AuditRecord, Comparison
-from mm2slo_core.audit.fingerprint import Identity, common_identity, masked_hashes
+from mm2slo_core.audit.fingerprint import Identity, common_identity
 from mm2slo_core.audit.unit_outcome import Verdict
 
 MASKING = Identity(value=False, must_change=("value", "header:ssn"))
