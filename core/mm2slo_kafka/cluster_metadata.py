@@ -45,16 +45,14 @@ _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 class TopicListing:
     """All topics that this user is authorized to describe, with their partition counts.
 
-    A topic is in exactly one of `partition_counts` and `errors`. `leaderless` counts partitions
-    without a leader; topics without such partitions are left out. `leaders` has the broker ids
-    of each topic's leaders, by partition; -1 without one.
+    A topic is in exactly one of `partition_counts` and `errors`. `leaders` has the broker ids of
+    each topic's leaders, by partition; -1 without one.
     """
 
     cluster_id: str | None
     broker_count: int
     partition_counts: Mapping[str, int]
     errors: Mapping[str, ErrorKind]
-    leaderless: Mapping[str, int]
     leaders: Leaders = field(default_factory=dict)
 
 
@@ -75,7 +73,6 @@ def list_topics(handles: HandleFactory, admin: AdminClient, timeout: float) -> T
             admin.poll(0)
     counts: dict[str, int] = {}
     errors: dict[str, ErrorKind] = {}
-    leaderless: dict[str, int] = {}
     leaders: dict[str, tuple[int, ...]] = {}
     for name, topic in metadata.topics.items():
         if topic.error is not None:
@@ -83,11 +80,8 @@ def list_topics(handles: HandleFactory, admin: AdminClient, timeout: float) -> T
             continue
         counts[name] = len(topic.partitions)
         leaders[name] = tuple(found.leader for _, found in sorted(topic.partitions.items()))
-        missing = sum(1 for leader in leaders[name] if leader < 0)
-        if missing:
-            leaderless[name] = missing
     brokers = len(metadata.brokers)
-    return TopicListing(metadata.cluster_id, brokers, counts, errors, leaderless, leaders)
+    return TopicListing(metadata.cluster_id, brokers, counts, errors, leaders)
 
 
 def identify_topics(

@@ -250,14 +250,6 @@ class PreviousState(Enum):
     """Its deadline passed, and whether it arrived by then is not known."""
 
 
-class InheritedCanary(NamedTuple):
-    """One canary of the previous run, and its arrival if it was found."""
-
-    canary: SentCanary
-    state: PreviousState
-    arrival: CanaryArrival | None
-
-
 @dataclass(frozen=True, slots=True)
 class PreviousRun:
     """What the newest canary that knows it carries, and when this run started.
@@ -277,8 +269,8 @@ class PreviousRun:
 
     def inherit(
         self, sent: Iterable[SentCanary], arrivals: Iterable[CanaryArrival], deadline: float
-    ) -> Iterator[InheritedCanary]:
-        """Yield the canaries found on the source with their state, in sequence order."""
+    ) -> Iterator[tuple[SentCanary, PreviousState, CanaryArrival | None]]:
+        """Yield the canaries on the source, in sequence order, with their state and arrival."""
         found: dict[int, CanaryArrival] = {}
         for arrival in arrivals:
             found.setdefault(arrival.sequence, arrival)
@@ -302,7 +294,7 @@ class PreviousRun:
                 )
                 is_evidence = unobserved <= _MAX_UNOBSERVED_SHARE * deadline
                 state = PreviousState.MISSED if is_evidence else PreviousState.UNSEEN
-            yield InheritedCanary(canary, state, arrived)
+            yield canary, state, arrived
 
     def unsent(self, sent: Iterable[SentCanary], interval: float, counted_to: float) -> int:
         """How many canaries were due after *counted_to* while no run sent any."""

@@ -102,8 +102,6 @@ class DueSlices(NamedTuple):
 
     measured: int
     missed: int
-    uncounted: int = 0
-    """Missed slices beyond the limit, in no counter."""
 
 
 class SliceClock:
@@ -131,8 +129,7 @@ class SliceClock:
         if ended <= 0:
             return DueSlices(0, 0)
         self._last = current
-        missed = min(ended - 1, self._limit)
-        return DueSlices(1, missed, ended - 1 - missed)
+        return DueSlices(1, min(ended - 1, self._limit))
 
 
 # MM2 writes a heartbeat a second (`emit.heartbeats.interval.seconds`); a rebalance of Connect takes
@@ -184,9 +181,8 @@ def heartbeat_availability(
     *,
     target_readable: bool,
     source_unreachable_for: float = 0.0,
-    max_age: float = DEFAULT_HEARTBEAT_AGE,
 ) -> SliCount:
-    """Count availability without canaries: good if the newest heartbeat is within *max_age*.
+    """Count availability without canaries: good if the newest heartbeat is recent enough.
 
     Unknown if the target is unreadable, if the source has been unreachable long enough
     (*source_unreachable_for* seconds) to explain the missing heartbeats, and if no heartbeat ever
@@ -196,9 +192,12 @@ def heartbeat_availability(
         return NO_EVENTS
     if heartbeat_age is None or not target_readable:
         events = UNKNOWN
-    elif heartbeat_age <= max_age:
+    elif heartbeat_age <= DEFAULT_HEARTBEAT_AGE:
         events = GOOD
-    elif source_unreachable_for > 0 and heartbeat_age - source_unreachable_for <= max_age:
+    elif (
+        source_unreachable_for > 0
+        and heartbeat_age - source_unreachable_for <= DEFAULT_HEARTBEAT_AGE
+    ):
         events = UNKNOWN
     else:
         events = BAD

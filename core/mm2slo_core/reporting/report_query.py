@@ -15,8 +15,6 @@ from mm2slo_core.reporting.report_entry import ReportWindow, WindowKind
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, whole_minute
 from mm2slo_core.topology import Flow
 
-HOUR: Final = 3_600.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReportQuery:

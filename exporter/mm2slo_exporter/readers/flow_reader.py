@@ -6,7 +6,6 @@ other side stays current.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import Counter
@@ -28,8 +27,6 @@ from mm2slo_exporter.flow_plan import FlowPlan, PartitionCache
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
-
-logger = logging.getLogger(__name__)
 
 _STRETCH = 2
 """Factor of the interval after a round that was not evaluated; three polls make a flow stale."""

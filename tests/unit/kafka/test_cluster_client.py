@@ -50,7 +50,6 @@ def test_topics_lists_partition_counts(
     assert listing.partition_counts[topic] == 4
     assert listing.cluster_id
     assert listing.errors == {}
-    assert listing.leaderless == {}
     assert listing.leaders[topic] == (1, 1, 1, 1)
 
 
