@@ -126,6 +126,8 @@ class TailedTopic:
             self.absent_lookups += 1
         else:
             self.absent_lookups = 0
+            # Only the id (KIP-516) shows that a topic was re-created: the new one may already have
+            # passed the offset up to which the old one was read.
             if self.topic_id not in (None, identity.topic_id):
                 self.restart(RestartReason.RECREATED)
             self.topic_id = identity.topic_id
@@ -155,6 +157,8 @@ class TailedTopic:
     def take_end(self, partition: int, offset: int) -> None:
         """Take the offset at which a partition has no further record."""
         self.is_refused = False
+        # Beyond the last record that was returned: markers of transactions, aborted and compacted
+        # records take offsets that no consumer gets.
         self.positions[partition] = offset
         self._reach(partition, offset)
 

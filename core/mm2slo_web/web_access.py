@@ -62,6 +62,8 @@ class FileStamp(NamedTuple):
             found = file.stat()
         except OSError:
             return None
+        # Kubernetes updates a mounted secret by renaming a symbolic link: the file is then another
+        # one, even if its size and time are the same.
         return cls(found.st_mtime_ns, found.st_size, found.st_ino)
 
 

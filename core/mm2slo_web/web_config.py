@@ -39,6 +39,7 @@ class ClientAuthType(StrEnum):
 class TlsVersion(StrEnum):
     """Versions that may be asked for; older ones are broken and refused."""
 
+    # RFC 8996 deprecates TLS 1.0 and 1.1.
     TLS12 = "TLS12"
     TLS13 = "TLS13"
 
@@ -80,6 +81,8 @@ class TlsServerConfig(Section):
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
+# HTTP/1.1 tells from these where a message ends and what it is (RFC 9112, section 6): the server
+# sets them by what it sends.
 _FRAMING: Final = frozenset(
     {
         "connection",
@@ -147,6 +150,7 @@ def _sha256_digest(value: object) -> Secret:
 
 
 def _user(value: str) -> str:
+    # A colon ends the user name in Basic credentials (RFC 7617, section 2).
     if not value or ":" in value:
         raise InvalidValueError("is not a user name", expected="text without a colon")
     return value

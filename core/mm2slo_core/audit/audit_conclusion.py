@@ -97,6 +97,7 @@ def conclude(
     counts: Counter[Verdict] = Counter()
     for outcome in judged:
         counts.update(outcome.counts)
+    # Whoever relies on it reads all flows: the run is complete up to where its slowest flow is.
     overall = min(by_flow.values())
     limit = duplicates or DuplicateLimit()
     duplicated = _duplicated(judged, limit)
@@ -305,6 +306,8 @@ def _rate(
     records = sum(of_cell for _, _, of_cell in cells)
     if not records:
         return None
+    # Resampling cannot draw a key that the sample lacks: from few keys with an event, its interval
+    # would be too narrow, and zero wide from none.
     resampled = not census and keys_with_event >= MIN_KEYS
     return KeyRate(
         events=sum(of_cell for _, of_cell, _ in cells),

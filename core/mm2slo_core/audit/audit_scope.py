@@ -82,6 +82,8 @@ class Comparison(StrEnum):
 class TimestampType(StrEnum):
     """`message.timestamp.type` of a topic."""
 
+    # MirrorMaker 2 does not sync the setting (`DefaultConfigPropertyFilter` excludes it), so both
+    # sides may differ. A copy has the timestamp of its original unless the target sets its own.
     CREATE = "CreateTime"
     LOG_APPEND = "LogAppendTime"
 
@@ -123,12 +125,15 @@ class UnitScope:
     @property
     def planned(self) -> int:
         """Number of offsets to read on both sides, an upper bound of the records."""
+        # Transaction markers and compacted records take offsets, too.
         sources = sum(each.end - each.read_from for flow in self.flows for each in flow.partitions)
         return sources + sum(each.end - each.read_from for each in self.partitions)
 
     @property
     def bucketed(self) -> bool:
         """Whether cuts instead of timestamps distinguish equal records of one partition."""
+        # Offset syncs divide the copies of one flow. In a topic that several flows write, the
+        # records of the others are on both sides of any cut.
         return (
             self.comparison is Comparison.RECORDS
             and not self.identity.timestamp

@@ -255,6 +255,7 @@ def minimum_n(q: float) -> int:
 
     p95 59, p99 299, p99.9 2995.
     """
+    # All of n draws are below the q-quantile with probability q^n: then no rank bounds it.
     return math.ceil(math.log(_ERROR) / math.log(q))
 
 

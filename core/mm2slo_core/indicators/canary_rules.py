@@ -280,6 +280,9 @@ class PreviousRun:
         gaps = list(self._gaps(canaries))
         for canary in canaries:
             arrived, due = found.get(canary.sequence), canary.sent_at + deadline
+            # Ordered by what is certain: settled and scraped, still awaited, counted as late by a
+            # run that was scraped. MirrorMaker 2 gives a copy the timestamp of its original
+            # (`MirrorSourceTask.convertRecord`), so a copy does not show when it arrived.
             if canary.sequence < floor or (arrived and canary.sequence <= seen_to):
                 state = PreviousState.SETTLED
             elif due > self.resumed_at:
@@ -307,6 +310,8 @@ class PreviousRun:
     def _gaps(self, sent: Sequence[SentCanary]) -> Iterator[_Gap]:
         """The gaps between runs: sequences start at the milliseconds of the start of a run."""
         for before, after in pairwise(sent):
+            # Within a run, sequences ascend by one and fall behind the time; only a new run starts
+            # at its time in milliseconds.
             if after.sequence / 1000 > before.sent_at:
                 yield _Gap(before.sent_at, after.sequence / 1000, after.sent_at)
         if sent and self.started_at > sent[-1].sent_at:

@@ -100,6 +100,9 @@ class StateTimeouts:
     @property
     def backlog(self) -> float:
         """Stall of all partitions with a backlog after which a flow is stopped."""
+        # Connect commits source offsets every `offset.flush.interval.ms`, 60 s by default: between
+        # two commits, a position that is known by them alone stands still although records are
+        # copied.
         return self.stall_after + self.position_period
 
     @property
@@ -142,6 +145,7 @@ _SOURCE_UNOBSERVABLE = frozenset({StateReason.SOURCE_UNREADABLE, StateReason.NO_
 
 
 def _unknown_reason(evidence: FlowEvidence) -> StateReason | None:
+    # The target first: whatever arrives, arrives there, so without it nothing proves or disproves.
     if not evidence.target_readable:
         return StateReason.TARGET_UNREADABLE
     if not evidence.ready:
@@ -247,6 +251,8 @@ class StallWatch:
             return PartitionProgress.IDLE
         if before is not None and next_offset > before:
             self._progress_at = at
+        # A task that restarts goes back to its last commit. That is a change as well: it copies
+        # again.
         if before != next_offset or self._unchanged_since is None:
             self._unchanged_since = at
         unchanged_for = at - self._unchanged_since

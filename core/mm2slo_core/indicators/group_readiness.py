@@ -174,6 +174,8 @@ def _evaluate_partition(
     lag = None if checkpoint is None else part.commit - checkpoint.upstream
     if start is None and checkpoint is None and _nothing_to_resume(part):
         return PartitionReadiness(part.source, None, 0, 0, ())
+    # The end itself is a valid offset. Outside of the log, the broker answers OFFSET_OUT_OF_RANGE,
+    # and the consumer goes where `auto.offset.reset` says.
     if log is None or start is None or part.beyond_end or not log.start <= start <= log.end:
         reason = _why_unknown(part, evidence, start)
         return PartitionReadiness(part.source, lag, None, None, (reason,))

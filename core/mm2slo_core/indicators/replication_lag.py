@@ -42,6 +42,8 @@ def record_lag(high_watermark: int, next_offset: int, log_start: int | None = No
     # Clamped to 0, a truncated source would look caught up for as long as it takes to fill again.
     if next_offset > high_watermark:
         return RecordLag(None)
+    # MirrorMaker 2's consumer continues at the log start (`auto.offset.reset=earliest`): what is
+    # below it can only be lost, and must not count as lag that will shrink.
     if log_start is not None and log_start > next_offset:
         return RecordLag(high_watermark - log_start, log_start - next_offset)
     if next_offset == high_watermark:
@@ -103,6 +105,8 @@ def time_lag(
     if arrival is not None:
         return TimeLag(now - arrival.likely, LagOrigin.HISTORY)
     if record_timestamp is not None:
+        # CreateTime is the producer's clock. Brokers before Kafka 4.0 accept any time in the future
+        # by default (`message.timestamp.after.max.ms`), which would make the lag negative.
         latest = now if present_at is None else present_at
         return TimeLag(now - min(record_timestamp, latest), LagOrigin.RECORD)
     return UNKNOWN_TIME_LAG
@@ -437,11 +441,15 @@ def headroom(
     seconds: float | None = None
     limit = RetentionLimit.UNLIMITED
     if policy.seconds is not None:
+        # Without a backlog, the next record to replicate is not written yet: it has all of its
+        # time.
         age = 0.0 if lag_records == 0 else oldest_age
         if age is None:
             return Headroom(records, None, RetentionLimit.UNKNOWN)
         seconds, limit = policy.seconds - age, RetentionLimit.TIME
     if policy.size_bytes is not None:
+        # `retention.bytes` is per partition, and Kafka removes a segment only if the rest is still
+        # as large (`UnifiedLog.deleteRetentionSizeBreachedSegments`).
         if production_rate is None:
             return Headroom(records, None, RetentionLimit.UNKNOWN)
         if production_rate > 0 and (seconds is None or records / production_rate <= seconds):

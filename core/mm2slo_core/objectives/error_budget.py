@@ -207,6 +207,7 @@ class Budget:
             return None
         if self.remaining <= 0:
             return 0.0
+        # At a burn rate of 1, the whole budget lasts for exactly one window.
         return self.remaining * self.window / burn if burn else None
 
     def projected(self, burn: float | None, ahead: float) -> float | None:

@@ -85,11 +85,14 @@ class Exclusion:
             return Span(self.start, self.end)
         if self.removed_at >= self.end:
             return None
+        # Ended early: what has passed was maintenance.
         return _span(self.start, self.removed_at)
 
     @property
     def in_rules(self) -> Span | None:
         """The time that recording rules exclude."""
+        # Prometheus evaluates a recording rule once for each instant: samples that were recorded
+        # before the rule file changed stay as they are.
         end = self.end if self.removed_at is None else min(self.end, self.removed_at)
         return _span(max(self.start, self.added_at), end)
 

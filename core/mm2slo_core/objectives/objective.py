@@ -239,10 +239,14 @@ class WindowPair:
 
         At least `MIN_FACTOR`, which spends more of short windows.
         """
+        # A burn rate of 1 spends `long / window` of the budget within `long`; 14.4 is 2 % of 30
+        # days in an hour (SRE Workbook, chapter 5).
         return max(self.share * window / self.long, MIN_FACTOR)
 
     def can_fire(self, target: float, window: float) -> bool:
         """Whether a total outage, with an error ratio of 1, exceeds the factor."""
+        # An error ratio is at most 1: a threshold of 1 or more, as of loose targets, is never
+        # exceeded.
         return self.factor(window) * (1.0 - target) < 1.0
 
 

@@ -198,6 +198,7 @@ class _Evaluation:
 
     def _with_audit(self, counted: StatusResult) -> StatusResult:
         """Faults that an audit found override a better or unknown status."""
+        # Counters see canaries and offsets; an audit has compared the records themselves.
         faults = self.data.confirmation is not None and self.data.confirmation.faults
         if faults and counted.status not in {Status.BREACHED, Status.AT_RISK}:
             return StatusResult(Status.AT_RISK, Reason.AUDIT_FAULTS)

@@ -198,6 +198,7 @@ def day_spans(window: ReportWindow, zone: tzinfo) -> tuple[Span, ...]:
     found = []
     start = window.start
     while start < window.end:
+        # By the calendar, not by 24 hours: days of a clock change have 23 or 25.
         day += timedelta(days=1)
         end = min(_midnight(day, zone), window.end)
         if end > start:

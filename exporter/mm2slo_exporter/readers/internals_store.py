@@ -182,6 +182,8 @@ class InternalsStore:
         if found is None:
             return
         key = found.key
+        # The offsets topic of a Connect cluster has the offsets of all its connectors, and one
+        # connector may have had another source before it was reconfigured.
         if key.connector != self._source_connector or key.cluster != self._source_alias:
             return
         if isinstance(found, Tombstone):
@@ -231,6 +233,7 @@ class InternalsStore:
 
     def _apply_state(self, record: TailRecord) -> None:
         key = StateKey.decode(record.key)
+        # One topic has the state of all flows to this target.
         if key.flow != self._flow_slug:
             return
         self._saved = None

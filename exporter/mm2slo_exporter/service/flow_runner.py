@@ -334,6 +334,7 @@ class FlowInternals:
         """What is followed when the status topic was read: MirrorMaker 2 before Kafka 3.7.1."""
         if not flow.by_mirrormaker:
             return
+        # On the source by default; `offset-syncs.topic.location` moves it (KIP-716).
         on_source = internal.offset_syncs.cluster == flow.flow.source
         syncs = self._followed(
             InternalTopic.OFFSET_SYNCS,
@@ -422,6 +423,7 @@ def wanted_probes(report: FlowReport, isolation: Isolation) -> Mapping[TopicPart
             if not is_settled and state.lag_origin is not LagOrigin.ABSENT:
                 continue
             end = state.source_end
+            # A read_committed consumer gets nothing from the first open transaction on (KIP-98).
             if isolation is Isolation.READ_COMMITTED and state.open_transaction_records:
                 end -= state.open_transaction_records
             start = max(state.next_offset, state.source_start or 0)
