@@ -86,11 +86,10 @@ class TopicDescription(NamedTuple):
 
 
 class TailedTopic:
-    """State of one topic, or of one partition of it, that is read from *start* on."""
+    """State of one topic that is read from *start* on."""
 
-    def __init__(self, topic: str, *, start: Start = "start", partition: int | None = None) -> None:
+    def __init__(self, topic: str, *, start: Start = "start") -> None:
         self.topic = topic
-        self.only_partition = partition
         self.start: Start = start
         self.problem: KafkaOperationError | None = None
         self.state = TailState.STARTING

@@ -38,21 +38,20 @@ from mm2slo_kafka.tailed_topic import (
 
 
 class TopicTail:
-    """One topic, or one partition of it, read with a consumer of its own; see `TailGroup`."""
+    """One topic that is read with a consumer of its own; see `TailGroup`."""
 
     def __init__(
         self,
         client: ClusterClient,
         topic: str,
         *,
-        partition: int | None = None,
         start: Start = "start",
         isolation: Isolation = "read_uncommitted",
         headers: bool = False,
         refresh_seconds: float = 5.0,
     ) -> None:
         self.topic = topic
-        self._tailed = TailedTopic(topic, start=start, partition=partition)
+        self._tailed = TailedTopic(topic, start=start)
         self._group = TailGroup(
             client, isolation=isolation, headers=headers, refresh_seconds=refresh_seconds
         )
@@ -503,7 +502,6 @@ class TopicLookup(NamedTuple):
 
     topic: str
     topic_id: str | None
-    only_partition: int | None
     start: Start
     known: frozenset[int]
     unknown_ends: tuple[int, ...]
@@ -513,7 +511,6 @@ class TopicLookup(NamedTuple):
         return cls(
             tailed.topic,
             tailed.topic_id,
-            tailed.only_partition,
             tailed.start,
             frozenset(tailed.positions),
             tuple(tailed.unknown_ends),
@@ -525,13 +522,10 @@ class TopicLookup(NamedTuple):
         Partitions that were added later are read from their start: all records are new.
         """
         known = self.known if self.topic_id in (None, identity.topic_id) else frozenset()
-        partitions = range(identity.partitions)
-        if self.only_partition is not None:
-            partitions = range(self.only_partition, self.only_partition + 1)
         is_first = not self.known
         return self.start if is_first else "start", [
             TopicPartition(self.topic, partition)
-            for partition in partitions
+            for partition in range(identity.partitions)
             if partition not in known
         ]
 

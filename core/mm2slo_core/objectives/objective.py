@@ -306,12 +306,12 @@ class PublishedIndicator(NamedTuple):
     events_per_hour: float
 
 
-def allowed_pairs(
-    max_severity: Severity, pairs: Iterable[WindowPair] = WINDOW_PAIRS
-) -> tuple[WindowPair, ...]:
-    """The pairs of *pairs* with a severity up to *max_severity*."""
+def allowed_pairs(max_severity: Severity) -> tuple[WindowPair, ...]:
+    """The window pairs with a severity up to *max_severity*."""
     return tuple(
-        pair for pair in pairs if max_severity is Severity.PAGE or pair.severity is max_severity
+        pair
+        for pair in WINDOW_PAIRS
+        if max_severity is Severity.PAGE or pair.severity is max_severity
     )
 
 
