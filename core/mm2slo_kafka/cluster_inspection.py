@@ -81,27 +81,27 @@ class ClusterInspection:
         """What the user may do of *needed*; absent where the cluster does not report it."""
         with self.client.handles.errors("describing authorized operations"):
             described = {kind: self._describe(kind, needed) for kind in ("topic", "group")}
-        found: dict[RequiredAccess, bool] = {}
+        granted: dict[RequiredAccess, bool] = {}
         for access in needed:
             answer = described[access.kind][access.name]
             failure = answer.exception()
             kind = None if failure is None else kind_of_failure(failure)
             if failure is None and answer.result().authorized_operations is not None:
                 allowed = map(_operation_name, answer.result().authorized_operations)
-                found[access] = access.operation in set(allowed)
+                granted[access] = access.operation in set(allowed)
             elif kind is ErrorKind.AUTHORIZATION and access.operation in _NEEDS_DESCRIBE:
-                found[access] = False
+                granted[access] = False
             elif kind is ErrorKind.UNKNOWN_TOPIC and access.operation == "Describe":
-                found[access] = True  # only who may describe a topic learns that it is missing
-        for access in set(needed) - found.keys():
+                granted[access] = True  # only who may describe a topic learns that it is missing
+        for access in set(needed) - granted.keys():
             if access.operation == "Create":
-                found[access] = self._may_create(access.name)
+                granted[access] = self._may_create(access.name)
         configs = [
-            each for each in set(needed) - found.keys() if each.operation == "DescribeConfigs"
+            each for each in set(needed) - granted.keys() if each.operation == "DescribeConfigs"
         ]
         errors = self.client.topic_configs([each.name for each in configs]).errors
         denied = ErrorKind.AUTHORIZATION
-        return found | {each: errors.get(each.name) is not denied for each in configs}
+        return granted | {each: errors.get(each.name) is not denied for each in configs}
 
     def acls(self) -> list[AclRule]:
         """ACLs of topics and groups, but a DENY for single hosts; empty without an authorizer."""
@@ -115,7 +115,7 @@ class ClusterInspection:
             kind = ErrorKind.AUTHORIZATION
             raise KafkaOperationError(kind, cluster=alias, operation=operation, detail=detail)
         kinds: dict[ResourceKind, Any] = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP}
-        found: list[AclRule] = []
+        rules: list[AclRule] = []
         for kind_name, resource in kinds.items():
             wanted = AclBindingFilter(
                 resource,
@@ -134,8 +134,8 @@ class ClusterInspection:
                     prefixed = each.resource_pattern_type is ResourcePatternType.PREFIXED
                     pattern = AclPattern(each.name, prefixed)
                     allowed = _operation_name(each.operation)
-                    found.append(AclRule(each.principal, kind_name, pattern, allowed, allows))
-        return found
+                    rules.append(AclRule(each.principal, kind_name, pattern, allowed, allows))
+        return rules
 
     def clock_offset(self) -> tuple[float, float]:
         """Seconds that the cluster's clock is ahead of this host's, and the uncertainty.
@@ -274,8 +274,8 @@ def _tls_context(
     identification = properties.get("ssl.endpoint.identification.algorithm")
     context.check_hostname = identification != "none"
     if authorities:
-        found = b"".join(each.public_bytes(Encoding.DER) for each in authorities)
-        context.load_verify_locations(cadata=found)
+        encoded = b"".join(each.public_bytes(Encoding.DER) for each in authorities)
+        context.load_verify_locations(cadata=encoded)
     else:
         context.load_default_certs()
     if certificate := _pem(properties, "certificate"):

@@ -79,7 +79,7 @@ def list_topics(handles: HandleFactory, admin: AdminClient, timeout: float) -> T
             errors[name] = kind_of(topic.error)
             continue
         counts[name] = len(topic.partitions)
-        leaders[name] = tuple(found.leader for _, found in sorted(topic.partitions.items()))
+        leaders[name] = tuple(partition.leader for _, partition in sorted(topic.partitions.items()))
     brokers = len(metadata.brokers)
     return TopicListing(metadata.cluster_id, brokers, counts, errors, leaders)
 
@@ -349,11 +349,11 @@ def _list_consumer_groups(
     return GroupsReading(
         tuple(
             GroupListing(
-                found.group_id,
-                found.state.name.lower() if found.state else "unknown",
-                found.type.name.lower() if found.type else "unknown",
+                each.group_id,
+                each.state.name.lower() if each.state else "unknown",
+                each.type.name.lower() if each.type else "unknown",
             )
-            for found in result.valid
+            for each in result.valid
         ),
         problems,
     )
@@ -361,5 +361,5 @@ def _list_consumer_groups(
 
 def _of_any_type(admin: AdminClient, timeout: float) -> frozenset[str]:
     """Ids of all groups but those of other applications, such as Connect and schema registries."""
-    found = admin.list_groups(timeout=timeout)
-    return frozenset(str(each.id) for each in found if each.protocol_type in _PROTOCOLS)
+    groups = admin.list_groups(timeout=timeout)
+    return frozenset(str(each.id) for each in groups if each.protocol_type in _PROTOCOLS)

@@ -36,23 +36,23 @@ class ConnectorConfigs:
 
     def apply(self, record: TailRecord) -> None:
         """Take a record. Raises DecodeError."""
-        found = decode_config(record.key, record.value)
-        if found is None:
+        decoded = decode_config(record.key, record.value)
+        if decoded is None:
             return
-        connector = found.key.connector if isinstance(found, Tombstone) else found.connector
+        connector = decoded.key.connector if isinstance(decoded, Tombstone) else decoded.connector
         if self._only is not None and connector not in self._only:
             return
-        if isinstance(found, ConnectorConfig):
-            self.by_name[connector] = found
-        elif isinstance(found, TaskFencing):
+        if isinstance(decoded, ConnectorConfig):
+            self.by_name[connector] = decoded
+        elif isinstance(decoded, TaskFencing):
             self.fenced.add(connector)
-        elif isinstance(found, TaskAssignment):
-            self.assignments[connector][found.task] = found.partitions
+        elif isinstance(decoded, TaskAssignment):
+            self.assignments[connector][decoded.task] = decoded.partitions
             self._assigned = self._tasks = None
-        elif found.key.task is None:
+        elif decoded.key.task is None:
             self.by_name.pop(connector, None)
         else:
-            self.assignments[connector].pop(found.key.task, None)
+            self.assignments[connector].pop(decoded.key.task, None)
             self._assigned = self._tasks = None
 
     def clear(self) -> None:
@@ -64,9 +64,13 @@ class ConnectorConfigs:
     def task_of(self, connector: str, partition: TopicPartition) -> int | None:
         """The task that *partition* is assigned to; None if it is not known."""
         if self._tasks is None or self._tasks[0] != connector:
-            found = self.assignments.get(connector, {})
+            assignments = self.assignments.get(connector, {})
             # Removed tasks, whose configurations stay, have the highest numbers.
-            tasks = {each: task for task in sorted(found, reverse=True) for each in found[task]}
+            tasks = {
+                each: task
+                for task in sorted(assignments, reverse=True)
+                for each in assignments[task]
+            }
             self._tasks = connector, tasks
         return self._tasks[1].get(partition)
 
@@ -84,10 +88,10 @@ class ConnectorConfigs:
 
         Configurations of removed tasks stay in the topic.
         """
-        found = self.assignments.get(connector)
-        if not found:
+        assignments = self.assignments.get(connector)
+        if not assignments:
             return None
         if self._assigned is None or self._assigned[0] != (connector, tasks):
-            partitions = (found[task] for task in found if task in tasks or not tasks)
+            partitions = (assignments[task] for task in assignments if task in tasks or not tasks)
             self._assigned = (connector, tasks), frozenset(chain.from_iterable(partitions))
         return self._assigned[1]

@@ -120,9 +120,9 @@ class FirstRecordReader:
                         check_existence = False
                         self._drop_unknown(pending, answers, deadline)
                     done = [
-                        found
+                        settled
                         for message in messages
-                        if (found := _settle_partition(message, pending, answers)) is not None
+                        if (settled := _settle_partition(message, pending, answers)) is not None
                     ]
                     if done and pending:
                         consumer.incremental_unassign(done)
@@ -148,7 +148,7 @@ class FirstRecordReader:
             if not answers.found:
                 raise
             return  # the controller is unreachable, but leaders answer
-        for partition in [found for found in pending if found.topic in errors]:
+        for partition in [each for each in pending if each.topic in errors]:
             answers.failures[partition] = errors[partition.topic]
             del pending[partition]
 
@@ -224,10 +224,10 @@ def take_available(consumer: Consumer, max_messages: int, timeout: float) -> lis
         first = consumer.poll(max(deadline - time.monotonic(), 0.0))
         if first is None:
             return []
-        found = [first]
+        messages = [first]
         if max_messages > 1:
-            found += consumer.consume(max_messages - 1, timeout=0)
-        if relevant := [each for each in found if not _is_about_group(each)]:
+            messages += consumer.consume(max_messages - 1, timeout=0)
+        if relevant := [each for each in messages if not _is_about_group(each)]:
             return relevant
 
 

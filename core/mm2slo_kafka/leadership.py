@@ -109,14 +109,14 @@ class Leadership:
         self._on_problem(self._handles.problem(error, self._operation))
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if any(found.partition == 0 for found in partitions):
+        if any(each.partition == 0 for each in partitions):
             self.leading = True
         consumer.incremental_assign(partitions)
         consumer.pause(partitions)
         self._withdrawn = self._withdraws and not self.leading
 
     def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if any(found.partition == 0 for found in partitions):
+        if any(each.partition == 0 for each in partitions):
             self.leading = False
 
 

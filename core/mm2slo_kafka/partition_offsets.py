@@ -116,13 +116,13 @@ class OffsetReader:
         # and the end offset would be missed.
         ends = self.read_end(later, timeout)
         again = self._read_by_time(list(ends.offsets), moment, timeout)
-        kept = {partition: at for partition, at in reading.offsets.items() if at >= 0}
-        found = {
+        earlier = {partition: at for partition, at in reading.offsets.items() if at >= 0}
+        reread = {
             partition: ends.offsets[partition] if at < 0 else at
             for partition, at in again.offsets.items()
         }
         return OffsetReading(
-            {**kept, **found},
+            {**earlier, **reread},
             {**reading.errors, **ends.errors, **again.errors},
             reading.requested_at,
             again.answered_at,
@@ -246,22 +246,22 @@ class OffsetReader:
         """Raises KafkaException if no leader answers."""
         metadata = self._describe(max(deadline - time.monotonic(), 0.1))
         try:
-            found = read_by_leader(metadata, wanted, moment, deadline, self._request)
+            answer = read_by_leader(metadata, wanted, moment, deadline, self._request)
         except KafkaException as error:
             # Partitions that have a leader are not known to an older consumer.
             if not (is_refused(error) and self._renew_consumer()):
                 raise
-            found = read_by_leader(metadata, wanted, moment, deadline, self._request)
-        if not found.errors:
+            answer = read_by_leader(metadata, wanted, moment, deadline, self._request)
+        if not answer.errors:
             self._degraded_until = 0.0
-        unlisted = {p.topic for p in found.errors if p.topic not in metadata.topics}
+        unlisted = {p.topic for p in answer.errors if p.topic not in metadata.topics}
         if unlisted:
             # Brokers do not list topics that are denied; only a request by name shows it.
             _known, why = identify_topics(
                 self._handles, self._admin(), unlisted, max(deadline - time.monotonic(), 0.1)
             )
-            found.errors.update({p: why[p.topic] for p in found.errors if p.topic in why})
-        return OffsetReading(found.offsets, found.errors, requested_at, self._clock())
+            answer.errors.update({p: why[p.topic] for p in answer.errors if p.topic in why})
+        return OffsetReading(answer.offsets, answer.errors, requested_at, self._clock())
 
     def _describe(self, timeout: float) -> ClusterMetadata:
         admin = self._admin()

@@ -229,7 +229,7 @@ def record_rates(
     settled = sum(counts.get(verdict, 0) for verdict in _SETTLED)
     absent = sum(counts.get(verdict, 0) for verdict in ABSENT)
     copied = settled - absent
-    found = {
+    rates = {
         verdict: Rate(events, settled)
         for verdict, events in (
             (Verdict.LOST, absent),
@@ -239,8 +239,8 @@ def record_rates(
         if settled and (census or verdict is not _OF_A_CENSUS)
     }
     if copied:
-        found[Verdict.DUPLICATE] = Rate(min(copied_again, copied), copied)
-    return found
+        rates[Verdict.DUPLICATE] = Rate(min(copied_again, copied), copied)
+    return rates
 
 
 MIN_KEYS: Final = 10
@@ -283,36 +283,36 @@ def disorder_rate(affinity: AffinityOutcome, *, census: bool, seed: int) -> KeyR
     return _rate(cells, affinity.keys_disordered, census=census, seed=seed)
 
 
-def rate_statement(what: str, found: KeyRate, *, noun: str) -> str:
+def rate_statement(what: str, rate: KeyRate, *, noun: str) -> str:
     """Return "copies in another partition: 0.5% (95 %: 0.3% to 0.8%, bootstrap over 99 keys)".
 
     *noun* is the verdict of the records. A sample without events does not bound the rate of
     records, because the keys that were not drawn may be the large ones; it bounds that of keys.
     """
-    if found.census:
-        counted = f"census of {plural(found.records, 'record')}, {found.events:,} {noun}"
-        return f"{what}: {percent(found.rate)} ({counted})"
-    if found.interval is None:
-        counted = f"{found.events:,} of {found.records:,} sampled"
-        keys = plural(found.keys_with_event, "key")
+    if rate.census:
+        counted = f"census of {plural(rate.records, 'record')}, {rate.events:,} {noun}"
+        return f"{what}: {percent(rate.rate)} ({counted})"
+    if rate.interval is None:
+        counted = f"{rate.events:,} of {rate.records:,} sampled"
+        keys = plural(rate.keys_with_event, "key")
         return f"{what}: {counted}, in {keys}: too few keys for an interval"
-    drawn = f"bootstrap over {plural(found.keys, 'key')}"
-    return f"{what}: {percent(found.rate)} (95 %: {spread(found.interval)}, {drawn})"
+    drawn = f"bootstrap over {plural(rate.keys, 'key')}"
+    return f"{what}: {percent(rate.rate)} (95 %: {spread(rate.interval)}, {drawn})"
 
 
 def _rate(
     cells: Sequence[_Cluster], keys_with_event: int, *, census: bool, seed: int
 ) -> KeyRate | None:
-    records = sum(of_cell for _, _, of_cell in cells)
+    records = sum(number for _, _, number in cells)
     if not records:
         return None
     # Resampling cannot draw a key that the sample lacks: from few keys with an event, its interval
     # would be too narrow, and zero wide from none.
     resampled = not census and keys_with_event >= MIN_KEYS
     return KeyRate(
-        events=sum(of_cell for _, of_cell, _ in cells),
+        events=sum(number for _, number, _ in cells),
         records=records,
-        keys=sum(of_cell for of_cell, _, _ in cells),
+        keys=sum(number for number, _, _ in cells),
         keys_with_event=keys_with_event,
         census=census,
         interval=cluster_bootstrap(_clusters(cells), seed=seed) if resampled else None,

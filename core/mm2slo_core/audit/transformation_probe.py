@@ -46,7 +46,7 @@ def pair_copies(
     Records that share parts with several others are paired in order, if both sides have the same
     number: a transformation changes records, not their number.
     """
-    found: list[tuple[ProbedRecord, ProbedRecord]] = []
+    pairs: list[tuple[ProbedRecord, ProbedRecord]] = []
     left, right = list(originals), list(copies)
     for parts in _SHARED:
         if not left or not right:
@@ -56,14 +56,14 @@ def pair_copies(
         for shared, group in sources.items():
             others = targets.pop(shared, [])
             if len(group) == len(others) or parts == _SHARED[0]:
-                found += zip(group, others, strict=False)
+                pairs += zip(group, others, strict=False)
                 left += group[len(others) :]
                 right += others[len(group) :]
             else:
                 left += group
                 right += others
         right += [each for group in targets.values() for each in group]
-    return found
+    return pairs
 
 
 def _grouped(
@@ -100,23 +100,23 @@ def compare_records(
     originals: Sequence[ProbedRecord], copies: Sequence[ProbedRecord]
 ) -> Differences:
     """Compare the records of a partition with those of its copy; *originals* may have more."""
-    found = pair_copies(originals, copies)
+    pairs = pair_copies(originals, copies)
     names: Counter[str] = Counter()
     reordered = 0
-    for original, copy in found:
+    for original, copy in pairs:
         if original.headers != copy.headers:
             changed = _changed_headers(original, copy)
             names.update(changed)
             reordered += not changed
     return Differences(
-        compared=len(found),
-        key=sum(original.key != copy.key for original, copy in found),
-        value=sum(original.value != copy.value for original, copy in found),
-        headers=sum(original.headers != copy.headers for original, copy in found),
-        timestamp=sum(original.timestamp != copy.timestamp for original, copy in found),
+        compared=len(pairs),
+        key=sum(original.key != copy.key for original, copy in pairs),
+        value=sum(original.value != copy.value for original, copy in pairs),
+        headers=sum(original.headers != copy.headers for original, copy in pairs),
+        timestamp=sum(original.timestamp != copy.timestamp for original, copy in pairs),
         header_names=names,
         reordered_headers=reordered,
-        unmatched=len(copies) - len(found),
+        unmatched=len(copies) - len(pairs),
     )
 
 
@@ -130,22 +130,22 @@ def _changed_headers(original: ProbedRecord, copy: ProbedRecord) -> set[str]:
     }
 
 
-def suggest_identity(found: Differences) -> Identity:
+def suggest_identity(differences: Differences) -> Identity:
     """Return the identity that matches copies: all parts that the flow does not change.
 
     Changed headers are ignored by name; if the order of headers changes, all headers are left out.
     """
-    limit = found.compared * RARE
+    limit = differences.compared * RARE
 
-    def kept(count: int) -> bool:
+    def is_unchanged(count: int) -> bool:
         return not count or count < limit
 
-    in_order = kept(found.reordered_headers)
-    ignored = [name for name, count in found.header_names.items() if not kept(count)]
+    in_order = is_unchanged(differences.reordered_headers)
+    ignored = [name for name, count in differences.header_names.items() if not is_unchanged(count)]
     return Identity(
-        key=kept(found.key),
-        value=kept(found.value),
+        key=is_unchanged(differences.key),
+        value=is_unchanged(differences.value),
         headers=in_order,
-        timestamp=kept(found.timestamp),
+        timestamp=is_unchanged(differences.timestamp),
         ignored_headers=tuple(sorted(ignored)) if in_order else (),
     )

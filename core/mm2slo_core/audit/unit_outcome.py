@@ -96,7 +96,6 @@ class Evidence:
 class LatencyCells:
     """Bracketed latencies: (lower bucket, upper bucket) -> records.
 
-    Buckets are those of `latency_histogram`: index = ceil(16 * log2(max(ms, 1))), upper-inclusive.
     A bucket of None is an unknown lower bound (no previous poll).
     """
 
@@ -160,8 +159,8 @@ class AffinityOutcome:
     broken_keys: tuple[int, ...] = ()
     """Hashes of keys that violated affinity or order, capped."""
     cells: tuple[KeyCell, ...] = ()
-    """For a sample, keys by their numbers of records (see `key_cells`); for a census, one cell with
-    all keys. Empty although there are keys: not known."""
+    """For a sample, keys by their numbers of records (see `pool_key_cells`); for a census, one cell
+    with all keys. Empty although there are keys: not known."""
 
     @property
     def total(self) -> KeyCell:

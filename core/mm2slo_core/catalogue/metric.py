@@ -101,20 +101,20 @@ class Metric:
 
     def _problems(self) -> list[str]:
         names = (self.name, *self.labels)
-        found = [f"has the invalid name {name!r}" for name in names if not _NAME.match(name)]
+        problems = [f"has the invalid name {name!r}" for name in names if not _NAME.match(name)]
         if (self.type is MetricType.COUNTER) != self.name.endswith("_total"):
-            found.append("must end in _total if and only if it is a counter")
+            problems.append("must end in _total if and only if it is a counter")
         if len(set(self.labels)) != len(self.labels) or _RESERVED_LABELS & set(self.labels):
-            found.append(f"has a repeated or reserved label in {self.labels}")
+            problems.append(f"has a repeated or reserved label in {self.labels}")
         if (self.type is MetricType.HISTOGRAM) != bool(self.buckets):
-            found.append("must have buckets if and only if it is a histogram")
+            problems.append("must have buckets if and only if it is a histogram")
         if any(lower >= upper for lower, upper in pairwise(self.buckets)):
-            found.append(f"has buckets that do not ascend: {self.buckets}")
+            problems.append(f"has buckets that do not ascend: {self.buckets}")
         if _has_finer_label(self.labels, self.coarsest) != (self.rollup is not None):
-            found.append(
+            problems.append(
                 "must have a rollup if and only if a coarser level drops one of its labels"
             )
-        return found
+        return problems
 
     @property
     def family_name(self) -> str:

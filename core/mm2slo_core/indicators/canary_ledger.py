@@ -535,9 +535,9 @@ class CanaryEvidence:
         """Return the canaries settled by a position and log start; see CanaryLedger.position."""
         before = self._seen.get(partition)
         self._seen[partition] = (next_offset, log_start)
-        found: list[Absence] = []
+        absences: list[Absence] = []
         if not target_read:
-            return found  # C: the canary may be on the target, beyond what was read
+            return absences  # C: the canary may be on the target, beyond what was read
 
         def settle(canary: PendingCanary) -> bool:
             offset = canary.source_offset
@@ -546,18 +546,18 @@ class CanaryEvidence:
                     suspect = Suspect(canary.sequence, partition, offset)
                     self._suspects[canary.sequence] = suspect
                 else:
-                    found.append(Absence(canary.sequence, expired=False))
+                    absences.append(Absence(canary.sequence, expired=False))
                 return True
             # Removed from the source. C: one sample cannot distinguish whether it was replicated
             # before.
             if before is None or not (offset < next_offset or offset < before[1]):
                 return False
-            found.append(Absence(canary.sequence, expired=True))
+            absences.append(Absence(canary.sequence, expired=True))
             return True
 
         if partition in self._partitions:
             self._partitions[partition].take_below(max(next_offset, log_start), settle)
-        return found
+        return absences
 
 
 DEFAULT_RUN_LIMIT = 10_000

@@ -271,15 +271,15 @@ class PreviousRun:
         self, sent: Iterable[SentCanary], arrivals: Iterable[CanaryArrival], deadline: float
     ) -> Iterator[tuple[SentCanary, PreviousState, CanaryArrival | None]]:
         """Yield the canaries on the source, in sequence order, with their state and arrival."""
-        found: dict[int, CanaryArrival] = {}
+        first_arrivals: dict[int, CanaryArrival] = {}
         for arrival in arrivals:
-            found.setdefault(arrival.sequence, arrival)
+            first_arrivals.setdefault(arrival.sequence, arrival)
         floor = self.floor or 0
         seen_to = float("inf") if self.newest_arrived is None else self.newest_arrived
         canaries = sorted(sent)
         gaps = list(self._gaps(canaries))
         for canary in canaries:
-            arrived, due = found.get(canary.sequence), canary.sent_at + deadline
+            arrived, due = first_arrivals.get(canary.sequence), canary.sent_at + deadline
             # Ordered by what is certain: settled and scraped, still awaited, counted as late by a
             # run that was scraped. MirrorMaker 2 gives a copy the timestamp of its original
             # (`MirrorSourceTask.convertRecord`), so a copy does not show when it arrived.

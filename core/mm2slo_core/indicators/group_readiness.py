@@ -124,23 +124,23 @@ def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float)
     lower = _total(each.redelivery_lower for each in partitions)
     uppers = [each.redelivery_upper for each in partitions]
     upper = None if None in uppers else _total(uppers)
-    found = [blocked for each in partitions for blocked in each.blocked]
+    reasons = [blocked for each in partitions for blocked in each.blocked]
     if lag is not None and lag > limits.max_checkpoint_lag_records:
         worst = max(partitions, key=lambda each: each.checkpoint_lag or 0)
-        found.append(Blocked(BlockReason.CHECKPOINT_STALE, worst.source, worst.checkpoint_lag))
+        reasons.append(Blocked(BlockReason.CHECKPOINT_STALE, worst.source, worst.checkpoint_lag))
     if upper is not None and upper > limits.max_redelivery_records:
         worst = max(partitions, key=lambda each: each.redelivery_upper or 0)
-        found.append(
+        reasons.append(
             Blocked(BlockReason.REDELIVERY_OVER_LIMIT, worst.source, worst.redelivery_upper)
         )
     if not evidence.commits_readable:
-        found.append(Blocked(BlockReason.SOURCE_UNREADABLE))
+        reasons.append(Blocked(BlockReason.SOURCE_UNREADABLE))
     if not evidence.target_commits_readable:
-        found.append(Blocked(BlockReason.TARGET_UNREADABLE))
+        reasons.append(Blocked(BlockReason.TARGET_UNREADABLE))
     if not evidence.is_carried:
         # What an earlier checkpoint says is of no use: none will follow.
-        found = [Blocked(BlockReason.NOT_REPLICATED_STREAMS)]
-    blocked = _worst_of_each(found)
+        reasons = [Blocked(BlockReason.NOT_REPLICATED_STREAMS)]
+    blocked = _worst_of_each(reasons)
     least, most = (sum(each.skipped[bound] for each in partitions) for bound in (0, 1))
     return GroupReadiness(
         group=evidence.group,
@@ -180,7 +180,7 @@ def _evaluate_partition(
         reason = _why_unknown(part, evidence, start)
         return PartitionReadiness(part.source, lag, None, None, (reason,))
     (least, most), redelivery = _failover(part, start, log)
-    found: list[Blocked] = []
+    reasons: list[Blocked] = []
     if evidence.target_group_active and part.target_commit is not None:
         # Its members commit what they read there, whatever the group has read on the source.
         # `MirrorCheckpointTask` syncs empty groups only, and no commit that would go back.
@@ -194,13 +194,13 @@ def _evaluate_partition(
             is_late = now - checkpoint.at > limits.group_sync_grace_period
             most = max(most, behind) if is_late else most
         if most:
-            found.append(Blocked(BlockReason.TARGET_GROUP_ACTIVE, part.source, most))
+            reasons.append(Blocked(BlockReason.TARGET_GROUP_ACTIVE, part.source, most))
         least = most = 0
     elif least:
-        found.append(Blocked(BlockReason.WOULD_SKIP_RECORDS, part.source, least))
+        reasons.append(Blocked(BlockReason.WOULD_SKIP_RECORDS, part.source, least))
     elif most:
-        found.append(Blocked(BlockReason.MAY_SKIP_RECORDS, part.source, most))
-    return PartitionReadiness(part.source, lag, *redelivery, tuple(found), (least, most))
+        reasons.append(Blocked(BlockReason.MAY_SKIP_RECORDS, part.source, most))
+    return PartitionReadiness(part.source, lag, *redelivery, tuple(reasons), (least, most))
 
 
 def _resume_offset(part: PartitionEvidence, evidence: GroupEvidence) -> int | None:
@@ -262,10 +262,10 @@ def _failover(
     part: PartitionEvidence, start: int, log: LogRange
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return bounds of the records that are skipped and of those redelivered from *start* on."""
-    found = None
+    translation = None
     if part.offset_map is not None:
-        found = part.offset_map.failover(part.commit, start, part.head)
-    resume, redelivery = (Bounds(0, None), Bounds(0, None)) if found is None else found
+        translation = part.offset_map.failover(part.commit, start, part.head)
+    resume, redelivery = (Bounds(0, None), Bounds(0, None)) if translation is None else translation
     earliest = max(resume.lower, log.start)
     if part.checkpoint is not None and part.commit >= part.checkpoint.upstream:
         # MirrorMaker 2 never translates too far (since 3.5), and may have known more syncs.
@@ -278,10 +278,10 @@ def _failover(
     return (least, most), (min(redelivery.lower, upper), upper)
 
 
-def _worst_of_each(found: Iterable[Blocked]) -> tuple[Blocked, ...]:
+def _worst_of_each(reasons: Iterable[Blocked]) -> tuple[Blocked, ...]:
     """Keep one entry per reason, the one with the most records, in the order of BlockReason."""
     worst: dict[BlockReason, Blocked] = {}
-    for blocked in found:
+    for blocked in reasons:
         known = worst.get(blocked.reason)
         if known is None or (blocked.records or 0) > (known.records or 0):
             worst[blocked.reason] = blocked

@@ -266,16 +266,16 @@ class CheckpointFreshness:
         uncovered: dict[str, dict[TopicPartition, _Uncovered]] = {}
         for group, offsets in groups.items():
             before = self._groups.get(group)
-            found = self._uncovered.get(group, {})
+            pending = self._uncovered.get(group, {})
             if not (same_copies and offsets == before):
-                found = self._find_uncovered(now, offsets, copies, found)
+                pending = self._find_uncovered(now, offsets, copies, pending)
                 if before is not None and _has_moved(before.commits, offsets.commits, copies):
                     moved.add(group)
                     # One interval passes until the next checkpoint; a lost round is no fault yet.
                     timeout = 3 * self.checkpoint_interval
-                    good += not any(now - each.since > timeout for each in found.values())
-            if found:
-                uncovered[group] = found
+                    good += not any(now - each.since > timeout for each in pending.values())
+            if pending:
+                uncovered[group] = pending
         unknown = len(moved) * slices.missed
         self._copies, self._groups, self._uncovered = copies, groups, uncovered
         self._moved_last = frozenset(moved)
@@ -288,7 +288,7 @@ class CheckpointFreshness:
         copies: Mapping[str, str],
         known: Mapping[TopicPartition, _Uncovered],
     ) -> dict[TopicPartition, _Uncovered]:
-        found: dict[TopicPartition, _Uncovered] = {}
+        uncovered: dict[TopicPartition, _Uncovered] = {}
         for partition, commit in offsets.commits.items():
             copy = copies.get(partition.topic)
             if copy is None:
@@ -301,8 +301,8 @@ class CheckpointFreshness:
             if covered_to >= offset:
                 since, offset = now, commit
             if covered_to < offset:
-                found[partition] = _Uncovered(since, offset)
-        return found
+                uncovered[partition] = _Uncovered(since, offset)
+        return uncovered
 
 
 def _has_moved(

@@ -115,13 +115,13 @@ class Exclusion:
 
 def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
     """*spans* in order, with overlapping and adjacent ones merged."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for span in sorted(spans):
-        if found and span.start <= found[-1].end:
-            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
         else:
-            found.append(span)
-    return tuple(found)
+            merged.append(span)
+    return tuple(merged)
 
 
 def excluded_from_reports(exclusions: Iterable[Exclusion], flow: Flow) -> tuple[Span, ...]:

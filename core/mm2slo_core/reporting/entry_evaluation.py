@@ -90,20 +90,20 @@ class _Evaluation:
 
     def entry(self) -> Entry:
         window = self.query.window_of(self.objective)
-        wholes = self.query.spans_by_name(self.objective)
-        taken = {name: self._counted(whole) for name, whole in wholes.items()}
+        spans = self.query.spans_by_name(self.objective)
+        taken = {name: self._counted(span) for name, span in spans.items()}
         counts, excluded = taken[WINDOW]
         ratio = counts.good / counts.total if counts.total > 0 else None
         budget = self._budget(window.whole, counts)
         # As the recording rules do (`LONG_WINDOWS`): a long window counts as far as it was
         # measured, so that the first minutes of a flow cannot page; the short one ends the alert.
         burns = {
-            name: self._budget(wholes[name], taken[name][0]).consumed
+            name: self._budget(spans[name], taken[name][0]).consumed
             if name in LONG_WINDOWS
             else burn_rate(_settled(taken[name][0]), self.objective.target)
             for name in WINDOW_SECONDS
         }
-        cover = self._coverage(wholes, taken)
+        cover = self._coverage(spans, taken)
         counted = evaluate_status(
             self.objective,
             budget,
@@ -130,25 +130,25 @@ class _Evaluation:
             projected_remaining=self._projected(budget, window, burns["1h"]),
             pairs=self._pairs(burns),
             coverage=cover,
-            before=self._before(wholes[BEFORE], taken[BEFORE][0], ratio),
+            before=self._before(spans[BEFORE], taken[BEFORE][0], ratio),
             confirmation=self.data.confirmation,
             warnings=tuple(self._warnings(window, cover, counted)),
             errors=(self.data.problem,) if self.data.problem else (),
         )
 
-    def _budget(self, whole: Span, counts: SpanCounts) -> Budget:
-        """The budget of *whole*, of which *counts* are known."""
+    def _budget(self, span: Span, counts: SpanCounts) -> Budget:
+        """The budget of *span*, of which *counts* are known."""
         return Budget(
             target=self.objective.target,
-            window=self._seconds(whole),
+            window=self._seconds(span),
             measured=60.0 * counts.minutes,
             counts=_settled(counts),
         )
 
-    def _seconds(self, whole: Span) -> float:
-        """The length of *whole* without planned maintenance."""
-        excluded = self.query.excluded(self.objective, whole)
-        return 60.0 * (count_minutes([whole]) - count_minutes(excluded))
+    def _seconds(self, span: Span) -> float:
+        """The length of *span* without planned maintenance."""
+        excluded = self.query.excluded(self.objective, span)
+        return 60.0 * (count_minutes([span]) - count_minutes(excluded))
 
     def _projected(self, budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
         """The remaining budget at the end of a running calendar period; None for other windows."""
@@ -156,22 +156,22 @@ class _Evaluation:
             return None
         return budget.projected(burn, self._seconds(Span(window.end, window.whole.end)))
 
-    def _counted(self, whole: Span) -> tuple[SpanCounts, SpanCounts]:
-        """The counts of *whole* without maintenance, and those of maintenance."""
+    def _counted(self, span: Span) -> tuple[SpanCounts, SpanCounts]:
+        """The counts of *span* without maintenance, and those of maintenance."""
         if self.data.problem:
             return _NOTHING, _NOTHING
-        counts, parts = self.data.counts, self.query.excluded(self.objective, whole)
+        counts, parts = self.data.counts, self.query.excluded(self.objective, span)
         if not parts:
-            return counts[whole], _NOTHING
+            return counts[span], _NOTHING
         excluded = sum((counts[part] for part in parts), _NOTHING)
-        left = counts[whole] - excluded
+        left = counts[span] - excluded
         # The source says how many events it left out itself, and not how many of them were good.
         return left, excluded + SpanCounts(good=left.excluded, total=left.excluded)
 
     def _coverage(
-        self, wholes: Mapping[str, Span], taken: Mapping[str, tuple[SpanCounts, SpanCounts]]
+        self, spans: Mapping[str, Span], taken: Mapping[str, tuple[SpanCounts, SpanCounts]]
     ) -> Coverage:
-        expected = {name: self._expected(wholes[name]) for name in (WINDOW, "1h")}
+        expected = {name: self._expected(spans[name]) for name in (WINDOW, "1h")}
         counts = taken[WINDOW][0]
         return Coverage(
             window=coverage(counts, expected[WINDOW]),
@@ -181,10 +181,10 @@ class _Evaluation:
             known_since=self.data.known_since,
         )
 
-    def _expected(self, whole: Span) -> int:
+    def _expected(self, span: Span) -> int:
         """Minutes that should have a sample."""
-        excluded = self.query.excluded(self.objective, whole)
-        return expected_minutes(whole, excluded, self.data.known_since)
+        excluded = self.query.excluded(self.objective, span)
+        return expected_minutes(span, excluded, self.data.known_since)
 
     def _stale_since(self, window: ReportWindow, recent: SpanCounts) -> int | None:
         """The end of the last sample, unless there are recent ones or none are expected."""
@@ -206,13 +206,13 @@ class _Evaluation:
 
     def _pairs(self, burns: Mapping[str, float | None]) -> tuple[PairReading, ...]:
         named = {seconds: burns[name] for name, seconds in WINDOW_SECONDS.items()}
-        found = []
+        readings = []
         for pair in live_pairs(self.objective):
             long, short = named[pair.long], named[pair.short]
             factor = pair.factor(self.objective.window)
             exceeds_long, exceeds_short = (long or 0.0) > factor, (short or 0.0) > factor
             state = PairState.RECOVERING if exceeds_long else PairState.QUIET
-            found.append(
+            readings.append(
                 PairReading(
                     name=pair.name,
                     severity=pair.severity,
@@ -224,7 +224,7 @@ class _Evaluation:
                     state=PairState.BURNING if exceeds_long and exceeds_short else state,
                 )
             )
-        return tuple(found)
+        return tuple(readings)
 
     def _before(
         self, span: Span, counts: SpanCounts, ratio: float | None
@@ -243,18 +243,18 @@ class _Evaluation:
         )
 
     def _warnings(self, window: ReportWindow, cover: Coverage, counted: StatusResult) -> list[str]:
-        found = []
+        warnings = []
         if counted.status is Status.NO_DATA and self._with_audit(counted) != counted:
-            found.append(counted.reason.value)
+            warnings.append(counted.reason.value)
         known = cover.known_since
         covered = 1.0 if cover.hour is None or window.is_finished else cover.hour
         if counted.status is not Status.NO_DATA and covered < MIN_COVERAGE:
-            found.append("coverage of the last hour is below 90 %")
+            warnings.append("coverage of the last hour is below 90 %")
         if known is not None and window.start < known < window.end:
             observed = _length((window.end - known) / 1000).removesuffix(" days")
-            whole = _length((window.end - window.start) / 1000)
-            found.append(f"only {observed} of {whole} of data")
-        found += [
+            length = _length((window.end - window.start) / 1000)
+            warnings.append(f"only {observed} of {length} of data")
+        warnings += [
             f"maintenance {each.id} {_MARKED[each.mark]}"
             for each in self.query.exclusions
             if each.mark is not None
@@ -262,8 +262,8 @@ class _Evaluation:
             and Span(each.start, each.end).overlaps(Span(window.start, window.end))
         ]
         if self.data.confirmation is not None and self.data.confirmation.faults:
-            found.append(self.data.confirmation.sentence)
-        return found
+            warnings.append(self.data.confirmation.sentence)
+        return warnings
 
 
 def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
@@ -285,8 +285,8 @@ def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
 
 def _exhaustion(budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
     """Seconds until the budget is exhausted; None for a past calendar period that kept some."""
-    found = budget.exhaustion(burn)
-    return None if found and window.is_finished else found
+    seconds = budget.exhaustion(burn)
+    return None if seconds and window.is_finished else seconds
 
 
 def _settled(counts: SpanCounts) -> Counts:
@@ -301,16 +301,16 @@ def _length(seconds: float) -> str:
     return f"{seconds / 60:.0f} min"
 
 
-def expected_minutes(whole: Span, excluded: Sequence[Span], known_since: int | None) -> int:
-    """The minutes of *whole* that steps should have measured: those of whole steps.
+def expected_minutes(span: Span, excluded: Sequence[Span], known_since: int | None) -> int:
+    """The minutes of *span* that steps should have measured: those of whole steps.
 
-    Without planned maintenance and without the time before the first step; if *whole* ends before
+    Without planned maintenance and without the time before the first step; if *span* ends before
     it, all.
     """
-    start = whole.start if known_since is None else max(whole.start, known_since)
-    if start >= whole.end:
-        start = whole.start
-    observed = Span(start, whole.end)
+    start = span.start if known_since is None else max(span.start, known_since)
+    if start >= span.end:
+        start = span.start
+    observed = Span(start, span.end)
     minutes = count_minutes([observed]) - count_minutes(clip_spans(excluded, observed))
     return minutes - minutes % (STEP_MS // MINUTE_MS)
 
@@ -322,9 +322,9 @@ def coverage(counts: SpanCounts, expected: int) -> float | None:
     """
     if expected <= 0:
         return None
-    seen = min(counts.minutes / expected, 1.0)
+    measured = min(counts.minutes / expected, 1.0)
     events = counts.total + counts.unknown
-    return seen * (counts.total / events) if events > 0 else seen
+    return measured * (counts.total / events) if events > 0 else measured
 
 
 def burning_since(
@@ -335,8 +335,8 @@ def burning_since(
     *steps* are those of *span* with a sample. None if the pair burned in every minute whose long
     window is within *span*, so that the start is earlier.
     """
-    whole = (span.end - span.start) // MINUTE_MS
-    bad, total, measured = ([0.0] * (whole + 1) for _ in range(3))
+    minutes = (span.end - span.start) // MINUTE_MS
+    bad, total, measured = ([0.0] * (minutes + 1) for _ in range(3))
     for each in steps:
         place = -(-(each.end - span.start) // MINUTE_MS)
         bad[place], total[place], measured[place] = each.total - each.good, each.total, each.minutes
@@ -351,10 +351,10 @@ def burning_since(
         share = (measured[end] - measured[start]) / length if length == long else 1.0
         return (burn_rate(counts, target) or 0.0) * share > pair.factor
 
-    for end in range(whole, long - 1, -1):
+    for end in range(minutes, long - 1, -1):
         if not (exceeds(short, end) and exceeds(long, end)):
             # At the end itself it is known to burn, by counts that may be finer.
-            return span.start + min(end + 1, whole) * MINUTE_MS
+            return span.start + min(end + 1, minutes) * MINUTE_MS
     return None
 
 
@@ -401,7 +401,7 @@ def confirmation(units: Iterable[AuditedUnit], until: float = math.inf) -> Confi
         by_topic[unit.topic].append(unit)
     if not by_topic:
         return None
-    known = [each for of_topic in by_topic.values() for each in _judged_last(of_topic)]
+    known = [each for units_of_topic in by_topic.values() for each in _judged_last(units_of_topic)]
     counts: Counter[Verdict] = Counter()
     due: list[int] = []
     for unit in known:
@@ -465,9 +465,9 @@ def _sentence(
     when = "audited" if up_to is None else f"audited up to {_minute(up_to)}"
     since = {} if due is None else {Verdict.OVERDUE.value: f" since {_minute(due)}"}
     named = (f"{count:,} {name}{since.get(name, '')}" for name, count in faults.items())
-    found = ", ".join(named) or "0 lost"
+    faulty = ", ".join(named) or "0 lost"
     bound = "" if below is None else f", loss below {below * 100:.2g} % with 95 % confidence"
-    return f"{when}: {found} of {judged:,}{bound}"
+    return f"{when}: {faulty} of {judged:,}{bound}"
 
 
 def _minute(epoch_ms: int) -> str:

@@ -323,8 +323,8 @@ def worst_first(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 def count_by_status(entries: Iterable[Entry]) -> Mapping[Status, int]:
     """The number of entries by status; all statuses, the worst first."""
-    found = Counter(each.status for each in entries)
-    return {status: found[status] for status in _ORDER}
+    numbers = Counter(each.status for each in entries)
+    return {status: numbers[status] for status in _ORDER}
 
 
 def headline(entries: Collection[Entry]) -> dict[str, int]:

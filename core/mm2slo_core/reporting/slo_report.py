@@ -129,10 +129,10 @@ def budget_steps(
         measured=60.0 * whole.minutes,
         counts=Counts(whole.bad, whole.total),
     ).total_events
-    found, spent = [], 0.0
+    steps, spent = [], 0.0
     for span, within in counts.items():
         spent += within.bad
-        found.append(
+        steps.append(
             Step(
                 start=span.start,
                 end=span.end,
@@ -142,7 +142,7 @@ def budget_steps(
                 remaining=1.0 - spent / allowed if allowed > 0 else None,
             )
         )
-    return tuple(found)
+    return tuple(steps)
 
 
 def budget_parts(
@@ -200,8 +200,8 @@ def incidents(steps: Iterable[StepCounts], budget: BudgetReading, sli: Sli) -> t
             runs[-1][1:] = each.end, runs[-1][2] + bad
         else:
             runs.append([each.at, each.end, bad])
-    found = (_incident(round(start), round(end), bad, budget) for start, end, bad in runs)
-    counted = [each for each in found if _is_incident(each.bad, each.consumed, sli)]
+    candidates = (_incident(round(start), round(end), bad, budget) for start, end, bad in runs)
+    counted = [each for each in candidates if _is_incident(each.bad, each.consumed, sli)]
     return tuple(sorted(counted, key=lambda each: (-each.bad, each.start)))
 
 
@@ -212,8 +212,8 @@ def may_have_incident(entry: Entry) -> bool:
 
 def costliest(details: Iterable[EntryDetail]) -> tuple[Cost, ...]:
     """The costliest incidents of *details*, by share of their budget."""
-    found = (Cost(detail.entry, each) for detail in details for each in detail.incidents)
-    ordered = sorted(found, key=lambda each: (-each.incident.consumed, each.incident.start))
+    costs = (Cost(detail.entry, each) for detail in details for each in detail.incidents)
+    ordered = sorted(costs, key=lambda each: (-each.incident.consumed, each.incident.start))
     return tuple(ordered[:MAX_COSTS])
 
 

@@ -158,15 +158,15 @@ class CanarySender:
 
     def _find_topic(self) -> TopicIdentity | None:
         """The carrier topic; reports its failures, and that it is another one."""
-        problem, found = self._carrier.problem, self._carrier.identity
+        problem, identity = self._carrier.problem, self._carrier.identity
         if problem is not None and problem is not self._reported_problem:
             self._reported_problem = problem
             self._report_failure(problem)
-        if found is not None:
-            if self._topic is not None and is_recreated(self._topic, found):
+        if identity is not None:
+            if self._topic is not None and is_recreated(self._topic, identity):
                 self._outbox.put(SourceTopicRecreated(self._spec.flow, self._clock()))
-            self._topic = found
-        return found
+            self._topic = identity
+        return identity
 
     def _send(self, due: float) -> None:
         topic = self._find_topic()
@@ -282,34 +282,34 @@ class CarrierTopic:
         """Describe the topic, which is created if it is missing. Raises KafkaOperationError."""
         topic = self._spec.source_topic
         # No permission to create the topic is needed if it exists.
-        found = self._source.start_identify(topic).result()
-        if found is None:
+        identity = self._source.start_identify(topic).result()
+        if identity is None:
             self._create()
             for _ in range(_VISIBLE_ATTEMPTS):
-                found = self._source.start_identify(topic).result()
+                identity = self._source.start_identify(topic).result()
                 # A new topic becomes visible on brokers after a short delay.
-                if found is not None or self._stopping.wait(_VISIBLE_RETRY_SECONDS):
+                if identity is not None or self._stopping.wait(_VISIBLE_RETRY_SECONDS):
                     break
-        if found is None:
+        if identity is None:
             raise KafkaOperationError(
                 ErrorKind.UNKNOWN_TOPIC,
                 cluster=self._spec.source_alias,
                 operation=f"describing topic {topic!r}",
                 detail="it was created, but is not visible yet",
             )
-        return found
+        return identity
 
     def run(self) -> Iterator[float]:
         """Keep the topic and its description; yields the time of the next step."""
         known: TopicIdentity | None = None
         while True:
-            found: TopicIdentity | None = yield from self._ensured()
-            while found is not None:
-                if known not in (None, found):
+            identity: TopicIdentity | None = yield from self._ensured()
+            while identity is not None:
+                if known not in (None, identity):
                     self._on_change()
-                self.identity = known = found
+                self.identity = known = identity
                 yield self._clock() + _REFRESH_SECONDS
-                found = yield from self._described(known)
+                identity = yield from self._described(known)
             self.identity = None
             # Whoever deleted it may create it again, with other settings than ours.
             yield self._clock() + _RETRY_SECONDS
@@ -333,9 +333,9 @@ class CarrierTopic:
     def _answer(self, answer: Future[T]) -> Generator[float, None, T]:
         while not answer.done():
             yield self._clock() + _ANSWER_SECONDS
-        found = answer.result()
+        result = answer.result()
         self.problem = None
-        return found
+        return result
 
     def _create(self) -> None:
         own = self._spec.carrier == "topic"
@@ -347,10 +347,10 @@ class CarrierTopic:
         )
 
 
-def is_recreated(known: TopicIdentity, found: TopicIdentity) -> bool:
-    """Whether *found* is another topic of the same name.
+def is_recreated(known: TopicIdentity, current: TopicIdentity) -> bool:
+    """Whether *current* is another topic of the same name.
 
     Without topic ids (brokers before 2.8, KIP-516), it is recognized only by fewer partitions:
     Kafka cannot remove partitions of a topic.
     """
-    return found.topic_id != known.topic_id or found.partitions < known.partitions
+    return current.topic_id != known.topic_id or current.partitions < known.partitions

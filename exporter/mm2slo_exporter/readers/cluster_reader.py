@@ -166,7 +166,9 @@ class ClusterReader:
         if counts == self.view.topics:
             counts = self.view.topics  # the same object, so that caches keyed by it stay valid
         # A topic that is listed again has no id until it is read.
-        ids = {topic: found for topic, found in self.view.topic_ids.items() if topic in counts}
+        ids = {
+            topic: topic_id for topic, topic_id in self.view.topic_ids.items() if topic in counts
+        }
         self.view = replace(
             self.view,
             topics=counts,
@@ -201,13 +203,17 @@ class ClusterReader:
         """
         unmoved = self.movement.take_unmoved().intersection(self._wanted)
         known = {} if self._reads_all_ids else self.view.topic_ids
-        kept = {topic: known[topic] for topic in unmoved & known.keys()}
+        unchanged = {topic: known[topic] for topic in unmoved & known.keys()}
         self._reads_all_ids = True
-        found, errors = self._client.identify([each for each in self._wanted if each not in kept])
+        identities, errors = self._client.identify(
+            [each for each in self._wanted if each not in unchanged]
+        )
         self._reads_all_ids = False
         self._note(CollectionStage.TOPIC_IDS, errors, "describing topic")
-        ids = {topic: each.topic_id for topic, each in found.items() if each.topic_id is not None}
-        self.view = replace(self.view, topic_ids=kept | ids)
+        ids = {
+            topic: each.topic_id for topic, each in identities.items() if each.topic_id is not None
+        }
+        self.view = replace(self.view, topic_ids=unchanged | ids)
 
     def _read_configs(self) -> None:
         reading = self._client.topic_configs(self._wanted, defaults_of=_RETENTION)
@@ -366,17 +372,17 @@ class GroupReader:
     def _read_offsets(
         self, view: ClusterView, wanted: Sequence[str], problems: list[KafkaOperationError]
     ) -> ClusterView:
-        found = self._client.group_offsets(
+        answers = self._client.group_offsets(
             self._queue, within=self._within, timeout=_REQUEST_SECONDS
         )
-        self._queue = [group for group in self._queue if group not in found]
-        kept = set(wanted)
+        self._queue = [group for group in self._queue if group not in answers]
+        existing = set(wanted)
         offsets: dict[str, Mapping[TopicPartition, int]] = {}
         read_at: dict[str, float] = {}
-        for group in view.group_offsets.keys() & kept:
+        for group in view.group_offsets.keys() & existing:
             offsets[group], read_at[group] = view.group_offsets[group], view.groups_read_at[group]
-        unreadable = set(view.unreadable_groups & kept)
-        for group, read in found.items():
+        unreadable = set(view.unreadable_groups & existing)
+        for group, read in answers.items():
             if isinstance(read.found, KafkaOperationError):
                 # A group that cannot be read keeps its last known offsets.
                 problems.append(read.found)
@@ -413,8 +419,8 @@ class GroupReader:
             if active.get(group) == known.state and now - known.at < every
         }
         due = [group for group in active if group not in self._members]
-        found = self._client.group_members(due, within=self._within, timeout=_REQUEST_SECONDS)
-        for group, read in found.items():
+        answers = self._client.group_members(due, within=self._within, timeout=_REQUEST_SECONDS)
+        for group, read in answers.items():
             number = read.found
             if isinstance(number, KafkaOperationError):
                 problems.append(number)
@@ -433,12 +439,12 @@ class GroupReader:
 
 
 def _share(
-    found: Mapping[TopicPartition, int], before: Mapping[TopicPartition, int] | None
+    offsets: Mapping[TopicPartition, int], before: Mapping[TopicPartition, int] | None
 ) -> Mapping[TopicPartition, int]:
-    """*found* with the partitions that others refer to, not those of the worker's answer."""
-    if before is not None and list(before) == list(found):
-        return dict(zip(before, found.values(), strict=True))
-    return {shared_partition(*partition): offset for partition, offset in found.items()}
+    """*offsets* with the partitions that others refer to, not those of the worker's answer."""
+    if before is not None and list(before) == list(offsets):
+        return dict(zip(before, offsets.values(), strict=True))
+    return {shared_partition(*partition): offset for partition, offset in offsets.items()}
 
 
 class TopicMovement:

@@ -156,7 +156,7 @@ class InternalsStore:
                 syncs=dict(self._syncs.newest),
                 offset_map=self._syncs.offset_map,
                 committed=dict(self._committed),
-                checkpoints={group: dict(found) for group, found in self._checkpoints.items()},
+                checkpoints={group: dict(newest) for group, newest in self._checkpoints.items()},
                 states=dict(self._states),
                 assigned=self._configs.assigned(self._source_connector, tasks),
                 task_commits=self._task_commits_of,
@@ -178,18 +178,18 @@ class InternalsStore:
         )
 
     def _apply_committed(self, record: TailRecord) -> None:
-        found = SourceOffset.decode(record.key, record.value)
-        if found is None:
+        decoded = SourceOffset.decode(record.key, record.value)
+        if decoded is None:
             return
-        key = found.key
+        key = decoded.key
         # The offsets topic of a Connect cluster has the offsets of all its connectors, and one
         # connector may have had another source before it was reconfigured.
         if key.connector != self._source_connector or key.cluster != self._source_alias:
             return
-        if isinstance(found, Tombstone):
+        if isinstance(decoded, Tombstone):
             self._committed.pop(key.topic_partition, None)
         else:
-            self._committed[key.topic_partition] = found.offset
+            self._committed[key.topic_partition] = decoded.offset
             self._commits.add(
                 record.partition, record.offset, record.written_at, key.topic_partition
             )
@@ -207,28 +207,28 @@ class InternalsStore:
             return TaskCommits(self._task_commits.get(task), newest)
 
     def _apply_checkpoint(self, record: TailRecord) -> None:
-        found = Checkpoint.decode(record.key, record.value)
-        if isinstance(found, Tombstone):
-            of_group = self._checkpoints[found.key.group]
-            of_group.pop(found.key.topic_partition, None)
-            if not of_group:
-                del self._checkpoints[found.key.group]
+        decoded = Checkpoint.decode(record.key, record.value)
+        if isinstance(decoded, Tombstone):
+            checkpoints = self._checkpoints[decoded.key.group]
+            checkpoints.pop(decoded.key.topic_partition, None)
+            if not checkpoints:
+                del self._checkpoints[decoded.key.group]
             return
-        self._checkpoints[found.group][found.topic_partition] = NewestCheckpoint(
-            found.upstream_offset, found.downstream_offset, record.written_at
+        self._checkpoints[decoded.group][decoded.topic_partition] = NewestCheckpoint(
+            decoded.upstream_offset, decoded.downstream_offset, record.written_at
         )
 
     def _apply_status(self, record: TailRecord) -> None:
-        found = decode_status(record.key, record.value)
-        if found is None:
+        decoded = decode_status(record.key, record.value)
+        if decoded is None:
             return
-        if isinstance(found, Tombstone):
-            self._states.pop((found.key.connector, found.key.task), None)
-        elif found.connector in self._connectors:
-            task = found.task
-            self._states[found.connector, task] = found.state
-            is_task_start = task is not None and found.state is ConnectState.RUNNING
-            if is_task_start and found.connector == self._forgetful_connector:
+        if isinstance(decoded, Tombstone):
+            self._states.pop((decoded.key.connector, decoded.key.task), None)
+        elif decoded.connector in self._connectors:
+            task = decoded.task
+            self._states[decoded.connector, task] = decoded.state
+            is_task_start = task is not None and decoded.state is ConnectState.RUNNING
+            if is_task_start and decoded.connector == self._forgetful_connector:
                 self._syncs.checkpoint_task_started(record.written_at)
 
     def _apply_state(self, record: TailRecord) -> None:
@@ -259,19 +259,19 @@ class OffsetSyncs:
 
     def apply(self, record: TailRecord) -> None:
         """Take a record. Raises DecodeError."""
-        found = OffsetSync.decode(record.key, record.value)
-        if isinstance(found, Tombstone):
-            self.newest.pop(found.key, None)
-            self._runs.pop(found.key, None)
+        decoded = OffsetSync.decode(record.key, record.value)
+        if isinstance(decoded, Tombstone):
+            self.newest.pop(decoded.key, None)
+            self._runs.pop(decoded.key, None)
             if self._restarted is not None:
-                self._restarted.remove(found.key)
+                self._restarted.remove(decoded.key)
             return
-        partition, upstream, downstream = found
+        partition, upstream, downstream = decoded
         # MirrorSourceTask sends a sync when the target has acknowledged the record, so the newest
         # one proves the position, whereas Connect's commit is up to a flush interval behind.
         self.newest[partition] = NewestSync(upstream, downstream, record.written_at)
         if self._restarted is not None:
-            self._restarted.add(found, record.written_at)
+            self._restarted.add(decoded, record.written_at)
         runs = self._runs.get(partition)
         if runs is None:
             runs = self._runs[partition] = SyncRuns(dense=self._dense)
@@ -375,5 +375,5 @@ class _RestartedTranslation:
     def reaches(self, partition: TopicPartition, upstream_offset: int) -> bool:
         """Whether a sync at or below *upstream_offset* is used; only after a restart."""
         self._store.finish_initial_read()
-        found = self._store.translate_downstream(partition, upstream_offset)
-        return not isinstance(found, Untranslated)
+        translated = self._store.translate_downstream(partition, upstream_offset)
+        return not isinstance(translated, Untranslated)

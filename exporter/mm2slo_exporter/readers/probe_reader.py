@@ -75,8 +75,8 @@ class ProbeReader:
     def take_lookup_results(self) -> list[tuple[int, bool]]:
         """Results of lookups since the last call: (sequence, whether the source has the record)."""
         with self._lock:
-            found, self._lookup_results = self._lookup_results, []
-        return found
+            results, self._lookup_results = self._lookup_results, []
+        return results
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -120,8 +120,8 @@ class ProbeReader:
         needed: Collection[TopicPartition],
     ) -> dict[TopicPartition, ErrorKind]:
         failures: dict[TopicPartition, ErrorKind] = {}
-        kept = {p: a for p, a in self.answers.items() if p in needed}
-        spans = {p: span for p, span in wanted.items() if not is_answered(kept.get(p), span)}
+        answers = {p: a for p, a in self.answers.items() if p in needed}
+        spans = {p: span for p, span in wanted.items() if not is_answered(answers.get(p), span)}
         spans = dict(list(spans.items())[:_PER_ROUND])
         if spans:
             ranges = {partition: (span.start, span.end) for partition, span in spans.items()}
@@ -132,8 +132,8 @@ class ProbeReader:
             for partition, log_start in log_starts.items():
                 probe = tail_probe(spans[partition], reading.found[partition], log_start)
                 if probe is not None:
-                    kept[partition] = _join(kept.get(partition), probe)
-        self.answers = kept
+                    answers[partition] = _join(answers.get(partition), probe)
+        self.answers = answers
         return failures
 
     def _look_up(

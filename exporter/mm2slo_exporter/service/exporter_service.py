@@ -218,8 +218,8 @@ class Evaluator:
         if not observations:
             return
         started = time.perf_counter()
-        for runner, seen in observations:
-            self._evaluate(runner, seen)
+        for runner, observation in observations:
+            self._evaluate(runner, observation)
         self._publisher.publish()
         self._publisher.cycle_seconds = time.perf_counter() - started
         if time.monotonic() >= self._trim_at:
@@ -227,10 +227,10 @@ class Evaluator:
             gc.collect(1)
             return_free_memory()
 
-    def _evaluate(self, runner: FlowRunner, seen: Observation) -> None:
+    def _evaluate(self, runner: FlowRunner, observation: Observation) -> None:
         """Evaluate one observation. A failure does not affect other flows."""
         try:
-            runner.evaluate(seen)
+            runner.evaluate(observation)
         except Exception:
             runner.report = runner.report.not_evaluated()
             self._health.record_loop_failure(Loop.EVALUATE)
@@ -250,14 +250,14 @@ class RoundQueue:
         self._waiting: dict[FlowRunner, Observation] = {}
         self._skipped: Counter[Flow] = Counter()
 
-    def put(self, runner: FlowRunner, seen: Observation) -> bool:
+    def put(self, runner: FlowRunner, observation: Observation) -> bool:
         """Add one observation, in place of one that still waits; True if there was one."""
         with self._changed:
             before = self._waiting.get(runner)
             if before is not None:
-                seen = seen.in_place_of(before)
+                observation = observation.in_place_of(before)
                 self._skipped[runner.flow.flow] += 1
-            self._waiting[runner] = seen
+            self._waiting[runner] = observation
             self._changed.notify()
         return before is not None
 
@@ -265,8 +265,8 @@ class RoundQueue:
         """All waiting observations; waits up to *timeout* seconds for the first."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting), timeout)
-            found, self._waiting = list(self._waiting.items()), {}
-        return found
+            observations, self._waiting = list(self._waiting.items()), {}
+        return observations
 
     def skipped(self, flow: Flow) -> int:
         """How many rounds of *flow* were not evaluated."""
@@ -387,5 +387,5 @@ def _malloc_trim() -> Callable[[int], int] | None:
     if trim is None:
         return None
     trim.argtypes, trim.restype = [ctypes.c_size_t], ctypes.c_int
-    found: Callable[[int], int] = trim
-    return found
+    function: Callable[[int], int] = trim
+    return function

@@ -100,7 +100,7 @@ class FlowRunner:
             self.flow.label,
             self,
             lambda source, internals: policies.plan(source.topics, internals.connectors),
-            lambda seen: deliver(self, seen),
+            lambda observation: deliver(self, observation),
             source=self._source_offsets,
             target=target_offsets,
             every=exporter.poll_interval,
@@ -150,12 +150,12 @@ class FlowRunner:
     def read_soon(self) -> None:
         self._reader.read_soon()
 
-    def evaluate(self, seen: Observation) -> FlowReport:
+    def evaluate(self, observation: Observation) -> FlowReport:
         """Turn one observation into a report; requests probes and writes records."""
         if self.tracker.canaries is not None:
             for sequence, present in self._probes.take_lookup_results():
                 self.tracker.canaries.ledger.looked_up(sequence, present=present)
-        report = self.tracker.update(seen)
+        report = self.tracker.update(observation)
         if report.shared_cluster != self.report.shared_cluster is None:
             logger.error(
                 "%s: source and target are one cluster, with the id %s; MirrorMaker 2 copies its "
@@ -178,10 +178,10 @@ class FlowRunner:
         self._add_history(report)
         report = replace(report, history_since=self._history_since)
         if self._writer is not None:
-            self._writer.write(seen, report, self.tracker.topics)
+            self._writer.write(observation, report, self.tracker.topics)
             report = replace(report, timeline=self._writer.timeline_state)
         if self._arrival_poller is not None:
-            self._arrivals.observe(seen)
+            self._arrivals.observe(observation)
             report = replace(report, arrival_bracket=self._arrival_poller.bracket)
         self.report = report
         return report
