@@ -81,8 +81,8 @@ class TlsServerConfig(Section):
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
-# HTTP/1.1 tells from these where a message ends and what it is (RFC 9112, section 6): the server
-# sets them by what it sends.
+# Where an HTTP/1.1 message ends, and what its body is, depends on these (RFC 9112, section 6): the
+# server sets them by what it sends.
 _FRAMING: Final = frozenset(
     {
         "connection",

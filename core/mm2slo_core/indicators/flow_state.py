@@ -101,8 +101,7 @@ class StateTimeouts:
     def backlog(self) -> float:
         """Stall of all partitions with a backlog after which a flow is stopped."""
         # Connect commits source offsets every `offset.flush.interval.ms`, 60 s by default: between
-        # two commits, a position that is known by them alone stands still although records are
-        # copied.
+        # two commits, a position that is known by them alone does not advance, whatever is copied.
         return self.stall_after + self.position_period
 
     @property
