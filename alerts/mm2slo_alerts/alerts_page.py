@@ -41,10 +41,11 @@ _SEVERITIES: Final = {PAGE: "Pages", TICKET: "Tickets", NONE: "Watchdog"}
 _WITH: Final = re.compile(r"\{\{ with \$labels\.(\w+) \}\}([^{]*)\{\{ \. \}\}")
 _RANGE: Final = re.compile(r"\{\{ range .*?\{\{ \$found \| label \"(\w+)\" \}\}")
 _MISSING: Final = re.compile(r"\{\{ else \}\}n/a\{\{ end \}\}")
-_OTHERWISE: Final = re.compile(r"\{\{ else[^}]*\}\}")
-_CONDITION: Final = re.compile(r"\{\{ (?:if|with|range|end)\b[^}]*\}\}")
+# An action may hold a query, whose selectors have single braces: it ends at the first double one.
+_OTHERWISE: Final = re.compile(r"\{\{ else.*?\}\}")
+_CONDITION: Final = re.compile(r"\{\{ (?:if|with|range|end)\b.*?\}\}")
 _LABEL: Final = re.compile(r"\{\{[^}]*\$labels\.(\w+)[^}]*\}\}")
-_VALUE: Final = re.compile(r"\{\{[^}]*\}\}")
+_VALUE: Final = re.compile(r"\{\{.*?\}\}")
 
 
 def render(groups: Iterable[Group], thresholds: Thresholds) -> str:

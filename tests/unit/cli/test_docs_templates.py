@@ -1,0 +1,22 @@
+"""Generated pages show sentences, not the templates that Prometheus and Grafana fill in."""
+
+import re
+
+import pytest
+
+from mm2slo_cli.docs import PAGES
+
+MARKDOWN = sorted(name for name in PAGES if name.startswith("docs/") and name.endswith(".md"))
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", MARKDOWN)
+def test_generated_page_shows_no_template_outside_code(name: str) -> None:
+    shown = CODE.sub("", PAGES[name]())
+    assert [line for line in shown.splitlines() if "{{" in line or "}}" in line] == []
+
+
+def test_alerts_page_shows_summaries_of_repeated_outages_as_sentences() -> None:
+    page = PAGES["docs/alerts.md"]()
+    assert "| Flow *flow* has stopped *n* times in *n* / has stopped. |" in page
+    assert "/ was unreachable *n* times in *n* / does not answer. |" in page
