@@ -137,13 +137,10 @@ def _flows() -> Panel:
             TableColumn(
                 "Faulty",
                 max_by(service_metrics.AUDIT_FAULTS_RECORDS, "flow"),
-                PanelUnit.COUNT,
                 thresholds=BAD_FROM_ONE,
             ),
             TableColumn(
-                "Audited",
-                sum_by(max_by(service_metrics.AUDIT_RECORDS, "flow", "verdict"), "flow"),
-                PanelUnit.COUNT,
+                "Audited", sum_by(max_by(service_metrics.AUDIT_RECORDS, "flow", "verdict"), "flow")
             ),
             TableColumn("Lost, upper bound", _upper_bound(_LOST, "flow"), PanelUnit.SHARE),
             TableColumn("p99, upper bound", _upper_bound(_LATENCY_P99, "flow"), PanelUnit.SECONDS),
@@ -168,7 +165,6 @@ def _flows() -> Panel:
             TableColumn(
                 "Unauditable topics",
                 max_by(service_metrics.AUDIT_UNAUDITED_TOPICS, "flow"),
-                PanelUnit.COUNT,
                 thresholds=WARN_FROM_ONE,
             ),
         ),
@@ -292,13 +288,8 @@ def _latency(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             no_data=_NO_LATENCY,
             keys={"flow": "Flow", "measure": "Measure", "percentile": "Percentile"},
             columns=(
-                TableColumn("Lower bound", _lower_bound(_P50_AND_P99, *labels), PanelUnit.SECONDS),
-                TableColumn(
-                    "Upper bound",
-                    _upper_bound(_P50_AND_P99, *labels),
-                    PanelUnit.SECONDS,
-                    thresholds=steps,
-                ),
+                TableColumn("Lower bound", _lower_bound(_P50_AND_P99, *labels)),
+                TableColumn("Upper bound", _upper_bound(_P50_AND_P99, *labels), thresholds=steps),
             ),
             sort=("-Upper bound",),
             next_dashboard=DashboardUid.SLO,
@@ -340,13 +331,7 @@ def _bound(bounded: BoundedMetric, bound: service_metrics.Bound) -> Vector:
 
 def _shares(bounded: BoundedMetric, *labels: str) -> tuple[TableColumn, ...]:
     return (
-        TableColumn(
-            "Lower bound", _lower_bound(bounded, *labels), PanelUnit.SHARE, thresholds=_PROVEN
-        ),
-        TableColumn(
-            "Estimate",
-            max_by(_bound(bounded, service_metrics.Bound.ESTIMATE), *labels),
-            PanelUnit.SHARE,
-        ),
-        TableColumn("Upper bound", _upper_bound(bounded, *labels), PanelUnit.SHARE),
+        TableColumn("Lower bound", _lower_bound(bounded, *labels), thresholds=_PROVEN),
+        TableColumn("Estimate", max_by(_bound(bounded, service_metrics.Bound.ESTIMATE), *labels)),
+        TableColumn("Upper bound", _upper_bound(bounded, *labels)),
     )

@@ -109,7 +109,8 @@ class TableColumn:
 
     title: str
     vector: Vector
-    unit: PanelUnit
+    unit: PanelUnit | None = None
+    """None: the panel's."""
     thresholds: PanelThresholds | None = None
     states: tuple[StateMapping, ...] = ()
     below: Below | None = None

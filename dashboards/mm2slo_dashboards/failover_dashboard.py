@@ -135,12 +135,11 @@ def _groups(limits: ObjectiveLimits) -> Panel:
         no_data=_NO_GROUP,
         keys={"flow": "Flow", "group": "Group"},
         columns=(
-            TableColumn("Ready", _ready(), PanelUnit.COUNT, states=READY_STATES),
-            TableColumn("Redelivery, lower bound", _redelivery("lower"), PanelUnit.COUNT),
+            TableColumn("Ready", _ready(), states=READY_STATES),
+            TableColumn("Redelivery, lower bound", _redelivery("lower")),
             TableColumn(
                 "Redelivery, upper bound",
                 _redelivery("upper"),
-                PanelUnit.COUNT,
                 thresholds=bad_from(limits.redelivery),
             ),
             TableColumn(
@@ -149,13 +148,11 @@ def _groups(limits: ObjectiveLimits) -> Panel:
                     _group_series(flow_metrics.FAILOVER_SKIPPED_RECORDS, equal("bound", "upper")),
                     *_KEYS,
                 ),
-                PanelUnit.COUNT,
                 thresholds=BAD_FROM_ONE,
             ),
             TableColumn(
                 "Unreplicated",
                 max_by(_group_series(flow_metrics.FAILOVER_GROUP_UNREPLICATED_RECORDS), *_KEYS),
-                PanelUnit.COUNT,
             ),
             TableColumn(
                 "Unreplicated for",
@@ -173,7 +170,6 @@ def _groups(limits: ObjectiveLimits) -> Panel:
                     max_by(_group_series(flow_metrics.CHECKPOINT_LAG_RECORDS), *_KEYS, "topic"),
                     *_KEYS,
                 ),
-                PanelUnit.COUNT,
                 thresholds=bad_from(limits.checkpoint_lag),
             ),
         ),
@@ -202,16 +198,13 @@ def _group_lag() -> Panel:
                 sum_by(
                     max_by(_group_series(flow_metrics.GROUP_LAG_RECORDS), *keys, "topic"), *keys
                 ),
-                PanelUnit.COUNT,
             ),
             TableColumn(
                 "Oldest unread record",
                 max_by(_group_series(flow_metrics.GROUP_LAG_SECONDS), *keys),
                 PanelUnit.SECONDS,
             ),
-            TableColumn(
-                "Members", max_by(_group_series(flow_metrics.GROUP_MEMBERS), *keys), PanelUnit.COUNT
-            ),
+            TableColumn("Members", max_by(_group_series(flow_metrics.GROUP_MEMBERS), *keys)),
         ),
         sort=("-Lag",),
         next_dashboard=DashboardUid.FLOW,
@@ -234,7 +227,7 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             unit=PanelUnit.COUNT,
             no_data="No group is blocked.",
             keys={"flow": "Flow", "group": "Group", "reason": "Reason"},
-            columns=(TableColumn("Active", blocked, PanelUnit.COUNT),),
+            columns=(TableColumn("Active", blocked),),
             sort=("Group",),
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FailoverNotReady",

@@ -158,11 +158,7 @@ def _alerts() -> Panel:
             "topic": "Topic",
             "group": "Group",
         },
-        columns=(
-            TableColumn(
-                "Scope", readable_sli(either(*scopes)), PanelUnit.COUNT, states=ALERT_SCOPES
-            ),
-        ),
+        columns=(TableColumn("Scope", readable_sli(either(*scopes)), states=ALERT_SCOPES),),
         sort=("Scope", "Severity"),
         next_dashboard=DashboardUid.FLOW,
         fills_on="a stopped MirrorMaker 2",
@@ -182,22 +178,17 @@ def _flows(limits: ObjectiveLimits) -> Panel:
         no_data=NO_EXPORTER_DATA,
         keys={"flow": "Flow"},
         columns=(
-            TableColumn("State", FLOW_STATE_CODE, PanelUnit.COUNT, states=FLOW_STATES),
-            TableColumn(
-                "Alerts", sum_by(flow_alerts(), "flow"), PanelUnit.COUNT, thresholds=BAD_FROM_ONE
-            ),
+            TableColumn("State", FLOW_STATE_CODE, states=FLOW_STATES),
+            TableColumn("Alerts", sum_by(flow_alerts(), "flow"), thresholds=BAD_FROM_ONE),
             TableColumn(
                 "Lag",
                 max_by(FLOW_LAG_SECONDS, "flow"),
                 PanelUnit.SECONDS,
                 thresholds=bad_from(limits.lag),
             ),
-            TableColumn("Lag in records", max_by(FLOW_LAG_RECORDS, "flow"), PanelUnit.COUNT),
+            TableColumn("Lag in records", max_by(FLOW_LAG_RECORDS, "flow")),
             TableColumn(
-                "Blocked groups",
-                aggregate("count", blocked, ("flow",)),
-                PanelUnit.COUNT,
-                thresholds=WARN_FROM_ONE,
+                "Blocked groups", aggregate("count", blocked, ("flow",)), thresholds=WARN_FROM_ONE
             ),
             burn_column(limits, "flow"),
             budget_column(limits, "flow"),

@@ -121,15 +121,12 @@ def _objectives(limits: ObjectiveLimits) -> Panel:
         no_data=NO_BUDGET_DATA,
         keys={"sli": "SLI", "tier": "Tier"},
         columns=(
-            TableColumn(
-                "Objective", by_objective("max", OBJECTIVE, *_KEYS), PanelUnit.SHARE, decimals=3
-            ),
+            TableColumn("Objective", by_objective("max", OBJECTIVE, *_KEYS), decimals=3),
             budget_column(limits, *_KEYS),
             burn_column(limits, *_KEYS),
             TableColumn(
                 "Coverage (1h)",
                 by_objective("min", COVERAGE["1h"], *_KEYS),
-                PanelUnit.SHARE,
                 thresholds=good_from(limits.coverage),
                 decimals=1,
             ),

@@ -36,6 +36,7 @@ from mm2slo_dashboards.dashboard_model import (
     Kind,
     Panel,
     PanelThresholds,
+    PanelUnit,
     Row,
     StateMapping,
     TableColumn,
@@ -366,7 +367,9 @@ def _overrides(panel: Panel, links: DashboardLinks) -> list[Json]:
             return []
         case Kind.TABLE:
             titles = panel.keys.values()
-            found = [*map(_empty_cell_override, titles), *map(_column_override, panel.columns)]
+            # Grafana would show the panel's text for no data in each empty cell.
+            found = [_override(title, ("noValue", _NO_VALUE)) for title in titles]
+            found += [_column_override(each, panel.unit) for each in panel.columns]
             if _FLOW in titles:
                 found.append(_link_override(_FLOW, links.row_link(DashboardUid.FLOW, _FLOW)))
             if _ALERT in titles and (runbook := links.row_runbook(_ALERT)) is not None:
@@ -551,9 +554,12 @@ def _from_one(colour: str) -> PanelThresholds:
     return PanelThresholds(Colour.NEUTRAL, ((1.0, Colour(colour)),))
 
 
-def _column_override(column: TableColumn) -> Json:
-    """The override of a table's value column."""
-    properties: list[tuple[str, object]] = [("unit", column.unit.value), ("noValue", _NO_VALUE)]
+def _column_override(column: TableColumn, unit: PanelUnit) -> Json:
+    """The override of a value column in a table with *unit*."""
+    properties: list[tuple[str, object]] = [
+        ("unit", (column.unit or unit).value),
+        ("noValue", _NO_VALUE),
+    ]
     if column.decimals is not None:
         properties.append(("decimals", column.decimals))
     if mappings := _convert_mappings(column.states, column.below):
@@ -569,20 +575,10 @@ def _column_override(column: TableColumn) -> Json:
     return _override(column.title, *properties)
 
 
-def _empty_cell_override(name: str) -> Json:
-    """The override that shows empty cells of the column *name* as a dash.
-
-    Grafana would show the panel's text for no data in each.
-    """
-    return _override(name, ("noValue", _NO_VALUE))
-
-
-def _link_override(name: str, *links: Link) -> Json:
-    """The override that adds *links* to the column *name*."""
-    value = [
-        {"title": link.title, "url": link.address, "targetBlank": link.external} for link in links
-    ]
-    return _override(name, ("links", value))
+def _link_override(name: str, link: Link) -> Json:
+    """The override that adds *link* to the column *name*."""
+    value = {"title": link.title, "url": link.address, "targetBlank": link.external}
+    return _override(name, ("links", [value]))
 
 
 def _override(name: str, *properties: tuple[str, object]) -> Json:

@@ -122,14 +122,10 @@ def _objectives(limits: ObjectiveLimits) -> Panel:
             TableColumn(
                 "Objective",
                 by_objective("max", OBJECTIVE, *_KEYS, matchers=(_MATCH_SLI,)),
-                PanelUnit.SHARE,
                 decimals=3,
             ),
             TableColumn(
-                "Good events",
-                readable_sli(Vector(f"1 - {error}", error.labels)),
-                PanelUnit.SHARE,
-                decimals=3,
+                "Good events", readable_sli(Vector(f"1 - {error}", error.labels)), decimals=3
             ),
             TableColumn(
                 "Window",
@@ -141,7 +137,6 @@ def _objectives(limits: ObjectiveLimits) -> Panel:
             TableColumn(
                 "Coverage",
                 by_objective("min", COVERAGE[WINDOW], *_KEYS, matchers=(_MATCH_SLI,)),
-                PanelUnit.SHARE,
                 thresholds=good_from(limits.coverage),
                 decimals=1,
             ),
