@@ -1,15 +1,20 @@
 """Flows, groups, audits and latencies as the status page shows them.
 
 None means unknown, never zero. Times are epoch ms. Audits are made from rows of the results store.
+Groups are parts of `/flows/{slug}/readiness` as they are.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from typing import Annotated
+
+from pydantic import Field
 
 from mm2slo_core.audit.unit_outcome import FAULTS, Verdict, count_latencies
 from mm2slo_core.catalogue.service_metrics import LatencyMeasure
+from mm2slo_core.reporting.json_values import Count, Figure, json_part
 from mm2slo_core.topology import Flow
 from mm2slo_report.flow_audit_figures import flow_latency, percentiles
 from mm2slo_report.rendering.report_text import moment_text
@@ -25,6 +30,23 @@ class ThroughputView:
     replicated: float | None
 
 
+@json_part
+@dataclass(frozen=True, slots=True)
+class RecordLag:
+    """Records that are missing on a cluster or not consumed there."""
+
+    records: Count = None
+    seconds: Annotated[Figure, Field(description="Age of the oldest record.")] = None
+
+
+@json_part
+@dataclass(frozen=True, slots=True)
+class Unreplicated(RecordLag):
+    """What would be missing on the target if the source never came back."""
+
+    age_seconds: Annotated[Figure, Field(description="Since the source was read.")] = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowStatusView:
     """Current state of a flow, from its exporter."""
@@ -36,42 +58,47 @@ class FlowStatusView:
     lag_seconds: float | None = None
     headroom_seconds: float | None = None
     """Time until retention removes unreplicated records."""
-    unreplicated_records: float | None = None
-    """Missing on the target if the source never came back, as of its last reading."""
-    unreplicated_seconds: float | None = None
-    unreplicated_age: float | None = None
-    """Seconds since that reading."""
+    unreplicated: Unreplicated = Unreplicated()
     throughput: ThroughputView | None = None
 
 
+@json_part
 @dataclass(frozen=True, slots=True)
-class LagView:
-    """Records that a consumer group has not consumed on a cluster, and the age of the oldest."""
+class RecordBounds:
+    """A number of records, known to lie in [lower, upper]."""
 
-    records: float | None = None
-    seconds: float | None = None
+    lower: Count = None
+    upper: Count = None
 
 
+@json_part
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """What a consumer group has not consumed on each cluster."""
+
+    source: RecordLag = RecordLag()
+    target: RecordLag = RecordLag()
+
+
+@json_part
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
-    """Current failover readiness of a consumer group, and its lag on both clusters."""
+    """Failover readiness of a consumer group, if it failed over now, and its lag."""
 
-    flow: Flow
+    flow: Annotated[Flow, Field(exclude=True)]
     group: str
     ready: bool | None
     reasons: tuple[str, ...] = ()
-    checkpoint_lag: float | None = None
-    redelivery_lower: float | None = None
-    redelivery_upper: float | None = None
-    skipped_lower: float | None = None
-    skipped_upper: float | None = None
-    """None if the group would skip no record."""
-    commits_age: float | None = None
-    """Seconds since the group's committed offsets on the source were read."""
-    unreplicated_records: float | None = None
-    unreplicated_seconds: float | None = None
-    source_lag: LagView = LagView()
-    target_lag: LagView = LagView()
+    checkpoint_lag_records: Count = None
+    redelivery_records: RecordBounds = RecordBounds()
+    skipped_records: Annotated[
+        RecordBounds,
+        Field(description="Records that it would never read; null if it would skip none."),
+    ] = RecordBounds()
+    commits_age_seconds: Figure = None
+    """Since its committed offsets on the source were read."""
+    unreplicated: RecordLag = RecordLag()
+    lag: GroupLag = GroupLag()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

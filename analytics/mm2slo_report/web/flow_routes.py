@@ -12,7 +12,12 @@ from mm2slo_core.reporting import report_entry
 from mm2slo_core.reporting.report_entry import Count, Figure, Instant, count_by_status, headline
 from mm2slo_core.topology import Flow
 from mm2slo_report.flow_audit_figures import AuditFigures
-from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, ThroughputView
+from mm2slo_report.rendering.page_views import (
+    FlowStatusView,
+    GroupView,
+    ThroughputView,
+    Unreplicated,
+)
 from mm2slo_report.rendering.report_models import (
     FlowNames,
     Headline,
@@ -128,18 +133,6 @@ class CurrentState(ResponseModel):
     ]
     throughput: Annotated[FlowThroughput | None, Field(description="Null before a second reading.")]
 
-    @classmethod
-    def of(cls, view: FlowStatusView, throughput: FlowThroughput | None) -> Self:
-        return cls.model_validate(
-            {
-                "state": view.state,
-                "lag_records": view.lag_records,
-                "lag_seconds": view.lag_seconds,
-                "headroom_seconds": view.headroom_seconds,
-                "throughput": throughput,
-            }
-        )
-
 
 class FlowDetail(ResponseModel):
     as_of: Instant
@@ -179,69 +172,6 @@ def one(request: Request, slug: Slug, at: At = None) -> Response:
     )
 
 
-class Unreplicated(ResponseModel):
-    """What would be missing on the target if the source never came back."""
-
-    records: Annotated[Count, Field(validation_alias="unreplicated_records")]
-    seconds: Annotated[Figure, Field(validation_alias="unreplicated_seconds")]
-
-
-class UnreplicatedSince(Unreplicated):
-    age_seconds: Annotated[Figure, Field(validation_alias="unreplicated_age")]
-
-
-class RecordBounds(ResponseModel):
-    lower: Annotated[Count, Field(validation_alias="redelivery_lower")]
-    upper: Annotated[Count, Field(validation_alias="redelivery_upper")]
-
-
-class SkippedBounds(ResponseModel):
-    """Records that the group would never read; null if it would skip none."""
-
-    lower: Annotated[Count, Field(validation_alias="skipped_lower")]
-    upper: Annotated[Count, Field(validation_alias="skipped_upper")]
-
-
-class RecordLagResponse(ResponseModel):
-    records: Count
-    seconds: Annotated[Figure, Field(description="Age of the oldest record.")]
-
-
-class GroupLagResponse(ResponseModel):
-    source: Annotated[RecordLagResponse, Field(validation_alias="source_lag")]
-    target: Annotated[RecordLagResponse, Field(validation_alias="target_lag")]
-
-
-class GroupReadinessResponse(ResponseModel):
-    """Of a consumer group, if it failed over now."""
-
-    group: str
-    ready: bool | None
-    reasons: tuple[str, ...]
-    checkpoint_lag_records: Count
-    redelivery_records: RecordBounds
-    skipped_records: SkippedBounds
-    commits_age_seconds: Figure
-    unreplicated: Unreplicated
-    lag: GroupLagResponse
-
-    @classmethod
-    def of(cls, view: GroupView) -> Self:
-        return cls.model_validate(
-            {
-                "group": view.group,
-                "ready": view.ready,
-                "reasons": view.reasons,
-                "checkpoint_lag_records": view.checkpoint_lag,
-                "redelivery_records": view,
-                "skipped_records": view,
-                "commits_age_seconds": view.commits_age,
-                "unreplicated": view,
-                "lag": view,
-            }
-        )
-
-
 class FailoverReadiness(ResponseModel):
     """Groups that are not ready come first."""
 
@@ -250,8 +180,8 @@ class FailoverReadiness(ResponseModel):
     as_of: Instant
     groups: int
     ready: int
-    unreplicated: UnreplicatedSince
-    readiness: tuple[GroupReadinessResponse, ...]
+    unreplicated: Unreplicated
+    readiness: tuple[GroupView, ...]
 
 
 @router.get(
@@ -269,16 +199,14 @@ def readiness(request: Request, slug: Slug) -> Response:
         (each for each in service.flow_views() if each.flow == flow), FlowStatusView(flow=flow)
     )
     ordered = sorted(found, key=lambda each: (each.ready is not False, each.ready, each.group))
-    answer = FailoverReadiness.model_validate(
-        {
-            "flow": flow.label,
-            "slug": flow.slug,
-            "as_of": service.now // 1000 * 1000,
-            "groups": len(ordered),
-            "ready": sum(each.ready is True for each in ordered),
-            "unreplicated": view,
-            "readiness": [GroupReadinessResponse.of(each) for each in ordered],
-        }
+    answer = FailoverReadiness(
+        flow=flow.label,
+        slug=flow.slug,
+        as_of=service.now // 1000 * 1000,
+        groups=len(ordered),
+        ready=sum(each.ready is True for each in ordered),
+        unreplicated=view.unreplicated,
+        readiness=tuple(ordered),
     )
     return http_responses.respond(request, ResponseBody.json(answer), http_responses.CURRENT)
 
@@ -305,4 +233,10 @@ def _current_state(service: ReportService, flow: Flow) -> CurrentState | None:
     if view.throughput is not None:
         audit = service.audits.figures_of([flow]).get(flow)
         throughput = FlowThroughput.of(view.throughput, audit, service.now)
-    return CurrentState.of(view, throughput)
+    return CurrentState(
+        state=view.state,
+        lag_records=view.lag_records,
+        lag_seconds=view.lag_seconds,
+        headroom_seconds=view.headroom_seconds,
+        throughput=throughput,
+    )

@@ -10,54 +10,57 @@ from typing import Final, NamedTuple, TypeAlias
 
 from prometheus_client.samples import Sample
 
-from mm2slo_core.catalogue.flow_metrics import (
-    CHECKPOINT_LAG_RECORDS,
-    FAILOVER_BLOCKED,
-    FAILOVER_COMMITS_AGE_SECONDS,
-    FAILOVER_GROUP_UNREPLICATED_RECORDS,
-    FAILOVER_GROUP_UNREPLICATED_SECONDS,
-    FAILOVER_READY,
-    FAILOVER_REDELIVERY_RECORDS,
-    FAILOVER_SKIPPED_RECORDS,
-    FAILOVER_UNREPLICATED_AGE_SECONDS,
-    FAILOVER_UNREPLICATED_RECORDS,
-    FAILOVER_UNREPLICATED_SECONDS,
-    FLOW_LAG_RECORDS,
-    FLOW_LAG_SECONDS,
-    FLOW_STATE,
-    GROUP_LAG_RECORDS,
-    GROUP_LAG_SECONDS,
-    REPLICATED_RECORDS_TOTAL,
-    RETENTION_HEADROOM_SECONDS,
-    SOURCE_RECORDS_TOTAL,
-)
+from mm2slo_core.catalogue import flow_metrics
+from mm2slo_core.catalogue.metric import Metric
 from mm2slo_core.topology import Flow
 from mm2slo_report.recording.scraped_counters import parse_sample
-from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, LagView, ThroughputView
+from mm2slo_report.rendering.page_views import (
+    FlowStatusView,
+    GroupLag,
+    GroupView,
+    RecordBounds,
+    RecordLag,
+    ThroughputView,
+    Unreplicated,
+)
 from mm2slo_report.sli_source import SliSourceError
 
-_FAMILIES: Final = tuple(
-    each.name
-    for each in (
-        CHECKPOINT_LAG_RECORDS, FAILOVER_BLOCKED, FAILOVER_COMMITS_AGE_SECONDS,
-        FAILOVER_GROUP_UNREPLICATED_RECORDS, FAILOVER_GROUP_UNREPLICATED_SECONDS, FAILOVER_READY,
-        FAILOVER_REDELIVERY_RECORDS, FAILOVER_SKIPPED_RECORDS, FAILOVER_UNREPLICATED_AGE_SECONDS,
-        FAILOVER_UNREPLICATED_RECORDS, FAILOVER_UNREPLICATED_SECONDS, FLOW_LAG_RECORDS,
-        FLOW_LAG_SECONDS, FLOW_STATE, GROUP_LAG_RECORDS, GROUP_LAG_SECONDS,
-        REPLICATED_RECORDS_TOTAL, RETENTION_HEADROOM_SECONDS, SOURCE_RECORDS_TOTAL,
-    )
-)  # fmt: skip
+_GROUP_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
+    flow_metrics.FAILOVER_COMMITS_AGE_SECONDS.name: (),
+    flow_metrics.FAILOVER_GROUP_UNREPLICATED_RECORDS.name: (),
+    flow_metrics.FAILOVER_GROUP_UNREPLICATED_SECONDS.name: (),
+    flow_metrics.FAILOVER_REDELIVERY_RECORDS.name: ("bound",),
+    flow_metrics.FAILOVER_SKIPPED_RECORDS.name: ("bound",),
+    flow_metrics.CHECKPOINT_LAG_RECORDS.name: ("topic",),
+    flow_metrics.GROUP_LAG_RECORDS.name: ("cluster", "topic"),
+    flow_metrics.GROUP_LAG_SECONDS.name: ("cluster", "topic"),
+}
+"""Labels that distinguish the values of a group, by metric."""
 
-_OF_GROUP: Final = frozenset(
-    each.name
-    for each in (
-        FAILOVER_COMMITS_AGE_SECONDS,
-        FAILOVER_GROUP_UNREPLICATED_RECORDS,
-        FAILOVER_GROUP_UNREPLICATED_SECONDS,
-    )
+_GroupValues: TypeAlias = "dict[tuple[str, ...], float]"
+"""By metric and the values of its `_GROUP_LABELS`."""
+
+_UNREPLICATED: Final = (
+    flow_metrics.FAILOVER_UNREPLICATED_RECORDS.name,
+    flow_metrics.FAILOVER_UNREPLICATED_SECONDS.name,
+    flow_metrics.FAILOVER_UNREPLICATED_AGE_SECONDS.name,
 )
-_BOUNDED: Final = frozenset({FAILOVER_REDELIVERY_RECORDS.name, FAILOVER_SKIPPED_RECORDS.name})
-_GROUP_LAGS: Final = frozenset({GROUP_LAG_RECORDS.name, GROUP_LAG_SECONDS.name})
+THROUGHPUT_COUNTERS: Final = (
+    flow_metrics.SOURCE_RECORDS_TOTAL.name,
+    flow_metrics.REPLICATED_RECORDS_TOTAL.name,
+)
+_READY: Final = flow_metrics.FAILOVER_READY.name
+_BLOCKED: Final = flow_metrics.FAILOVER_BLOCKED.name
+_STATE: Final = flow_metrics.FLOW_STATE.name
+_LAG_RECORDS: Final = flow_metrics.FLOW_LAG_RECORDS.name
+_LAG_SECONDS: Final = flow_metrics.FLOW_LAG_SECONDS.name
+_HEADROOM: Final = flow_metrics.RETENTION_HEADROOM_SECONDS.name
+_FAMILIES: Final = (
+    *(_READY, _BLOCKED, _STATE, _LAG_RECORDS, _LAG_SECONDS, _HEADROOM),
+    *_GROUP_LABELS,
+    *_UNREPLICATED,
+    *THROUGHPUT_COUNTERS,
+)
 
 _STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
 """If replicas disagree on a flow's state, the first of these wins."""
@@ -124,22 +127,19 @@ def flow_views(found: Iterable[Sample]) -> tuple[FlowStatusView, ...]:
         flow = _flow(each)
         if flow is None:
             continue
-        if each.name == FLOW_STATE.name:
+        if each.name == _STATE:
             states[flow] |= {each.labels.get("state", "")} if each.value else set()
-        elif each.name == RETENTION_HEADROOM_SECONDS.name:
-            lags[each.name][flow] = min(each.value, lags[each.name].get(flow, each.value))
         else:
-            lags[each.name][flow] = max(each.value, lags[each.name].get(flow, each.value))
+            worse = min if each.name == _HEADROOM else max
+            lags[each.name][flow] = worse(each.value, lags[each.name].get(flow, each.value))
     return tuple(
         FlowStatusView(
             flow=flow,
             state=next((each for each in _STATE_PRECEDENCE if each in seen), None),
-            lag_records=lags[FLOW_LAG_RECORDS.name].get(flow),
-            lag_seconds=lags[FLOW_LAG_SECONDS.name].get(flow),
-            headroom_seconds=lags[RETENTION_HEADROOM_SECONDS.name].get(flow),
-            unreplicated_records=lags[FAILOVER_UNREPLICATED_RECORDS.name].get(flow),
-            unreplicated_seconds=lags[FAILOVER_UNREPLICATED_SECONDS.name].get(flow),
-            unreplicated_age=lags[FAILOVER_UNREPLICATED_AGE_SECONDS.name].get(flow),
+            lag_records=lags[_LAG_RECORDS].get(flow),
+            lag_seconds=lags[_LAG_SECONDS].get(flow),
+            headroom_seconds=lags[_HEADROOM].get(flow),
+            unreplicated=Unreplicated(*(lags[each].get(flow) for each in _UNREPLICATED)),
         )
         for flow, seen in sorted(states.items())
     )
@@ -149,77 +149,73 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
     """Groups in *found*; if replicas disagree, the worse result wins."""
     ready: dict[tuple[Flow, str], bool] = {}
     reasons: defaultdict[tuple[Flow, str], set[str]] = defaultdict(set)
-    lags: dict[tuple[Flow, str, str], float] = {}
-    topics: dict[tuple[Flow, str, str], float] = {}
-    unread: dict[tuple[Flow, str, str, str, str], float] = {}
+    values: defaultdict[tuple[Flow, str], _GroupValues] = defaultdict(dict)
     for each in found:
         flow, group = _flow(each), each.labels.get("group")
         if flow is None or group is None:
             continue
         key = (flow, group)
-        if each.name == FAILOVER_READY.name:
+        if each.name == _READY:
             ready[key] = ready.get(key, True) and each.value > 0
-        elif each.name == FAILOVER_BLOCKED.name and each.value:
+        elif each.name == _BLOCKED and each.value:
             reasons[key].add(each.labels.get("reason", ""))
-        elif each.name in _BOUNDED:
-            bound = (*key, each.name + each.labels.get("bound", ""))
-            lags[bound] = max(each.value, lags.get(bound, each.value))
-        elif each.name == CHECKPOINT_LAG_RECORDS.name:
-            topic = (*key, each.labels.get("topic", ""))
-            topics[topic] = max(each.value, topics.get(topic, each.value))
-        elif each.name in _GROUP_LAGS:
-            cluster, name = each.labels.get("cluster", ""), each.labels.get("topic", "")
-            part = (*key, cluster, name, each.name)
-            unread[part] = max(each.value, unread.get(part, each.value))
-        elif each.name in _OF_GROUP:
-            measure = (*key, each.name)
-            lags[measure] = max(each.value, lags.get(measure, each.value))
-    checkpoint: dict[tuple[Flow, str], float] = {}
-    for (flow, group, _), lag in topics.items():
-        checkpoint[flow, group] = checkpoint.get((flow, group), 0.0) + lag
-    sides = _group_lags(unread)
+        elif each.name in _GROUP_LABELS:
+            labels = (each.labels.get(label, "") for label in _GROUP_LABELS[each.name])
+            value = (each.name, *labels)
+            values[key][value] = max(each.value, values[key].get(value, each.value))
     return tuple(
-        GroupView(
-            flow=flow,
-            group=group,
-            ready=verdict,
-            reasons=tuple(sorted(reasons[flow, group])),
-            checkpoint_lag=checkpoint.get((flow, group)),
-            redelivery_lower=lags.get((flow, group, FAILOVER_REDELIVERY_RECORDS.name + "lower")),
-            redelivery_upper=lags.get((flow, group, FAILOVER_REDELIVERY_RECORDS.name + "upper")),
-            skipped_lower=lags.get((flow, group, FAILOVER_SKIPPED_RECORDS.name + "lower")),
-            skipped_upper=lags.get((flow, group, FAILOVER_SKIPPED_RECORDS.name + "upper")),
-            commits_age=lags.get((flow, group, FAILOVER_COMMITS_AGE_SECONDS.name)),
-            unreplicated_records=lags.get((flow, group, FAILOVER_GROUP_UNREPLICATED_RECORDS.name)),
-            unreplicated_seconds=lags.get((flow, group, FAILOVER_GROUP_UNREPLICATED_SECONDS.name)),
-            source_lag=sides.get((flow, group, flow.source), LagView()),
-            target_lag=sides.get((flow, group, flow.target), LagView()),
-        )
+        _group_view(flow, group, verdict, reasons[flow, group], values[flow, group])
         for (flow, group), verdict in sorted(ready.items())
     )
 
 
-def _group_lags(
-    unread: Mapping[tuple[Flow, str, str, str, str], float],
-) -> dict[tuple[Flow, str, str], LagView]:
-    """Lag of groups by cluster, over topics; its age is unknown if that of a topic is."""
-    found: dict[tuple[Flow, str, str], LagView] = {}
-    for (flow, group, cluster, topic, measure), records in unread.items():
-        if measure != GROUP_LAG_RECORDS.name:
-            continue
-        age = unread.get((flow, group, cluster, topic, GROUP_LAG_SECONDS.name))
-        before = found.get((flow, group, cluster), LagView(0.0, 0.0))
-        oldest = None if age is None or before.seconds is None else max(before.seconds, age)
-        found[flow, group, cluster] = LagView((before.records or 0.0) + records, oldest)
-    return found
+def _group_view(
+    flow: Flow, group: str, ready: bool, reasons: Iterable[str], values: _GroupValues
+) -> GroupView:
+    def bounds(metric: Metric) -> RecordBounds:
+        return RecordBounds(*(values.get((metric.name, bound)) for bound in ("lower", "upper")))
+
+    def single(metric: Metric) -> float | None:
+        return values.get((metric.name,))
+
+    checkpoint_lags = _by_label(values, flow_metrics.CHECKPOINT_LAG_RECORDS).values()
+    return GroupView(
+        flow=flow,
+        group=group,
+        ready=ready,
+        reasons=tuple(sorted(reasons)),
+        checkpoint_lag_records=sum(checkpoint_lags) if checkpoint_lags else None,
+        redelivery_records=bounds(flow_metrics.FAILOVER_REDELIVERY_RECORDS),
+        skipped_records=bounds(flow_metrics.FAILOVER_SKIPPED_RECORDS),
+        commits_age_seconds=single(flow_metrics.FAILOVER_COMMITS_AGE_SECONDS),
+        unreplicated=RecordLag(
+            single(flow_metrics.FAILOVER_GROUP_UNREPLICATED_RECORDS),
+            single(flow_metrics.FAILOVER_GROUP_UNREPLICATED_SECONDS),
+        ),
+        lag=GroupLag(_lag_on(flow.source, values), _lag_on(flow.target, values)),
+    )
+
+
+def _by_label(values: _GroupValues, metric: Metric, *labels: str) -> dict[str, float]:
+    """The values of *metric* whose first labels are *labels*, by the last one."""
+    first = (metric.name, *labels)
+    return {name[-1]: value for name, value in values.items() if name[:-1] == first}
+
+
+def _lag_on(cluster: str, values: _GroupValues) -> RecordLag:
+    """The lag on *cluster* over topics; its age is unknown if that of a topic is."""
+    records = _by_label(values, flow_metrics.GROUP_LAG_RECORDS, cluster)
+    if not records:
+        return RecordLag()
+    ages = _by_label(values, flow_metrics.GROUP_LAG_SECONDS, cluster)
+    oldest = max(ages[topic] for topic in records) if ages.keys() >= records.keys() else None
+    return RecordLag(sum(records.values()), oldest)
 
 
 def _flow(sample: Sample) -> Flow | None:
     source, target = sample.labels.get("source"), sample.labels.get("target")
     return Flow(source, target) if source and target else None
 
-
-THROUGHPUT_COUNTERS: Final = (SOURCE_RECORDS_TOTAL.name, REPLICATED_RECORDS_TOTAL.name)
 
 _LEAST_SECONDS: Final = 60.0
 """Between two readings: some polls of the exporter."""

@@ -9,7 +9,15 @@ from report_service_fixture import NOW, REVERSE_FLOW, ServiceFixture, start_serv
 from store_specs.sample_results import judged, orders_outcome, run_of
 
 from mm2slo_core.audit.audit_scope import Window
-from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, LagView, ThroughputView
+from mm2slo_report.rendering.page_views import (
+    FlowStatusView,
+    GroupLag,
+    GroupView,
+    RecordBounds,
+    RecordLag,
+    ThroughputView,
+    Unreplicated,
+)
 from mm2slo_report.sli_source import SliSourceError
 from mm2slo_report.web.flow_status import ExporterFlowStatus, flow_views, group_views, parse_samples
 from mm2slo_store.store import Store
@@ -67,7 +75,7 @@ def test_flow_view_is_parsed_from_metrics() -> None:
     assert flow_views(parse_samples(PAGE)) == (
         FlowStatusView(
             flow=FLOW, state="running", lag_records=12, lag_seconds=0.25, headroom_seconds=700.5,
-            unreplicated_records=1183, unreplicated_seconds=20.5, unreplicated_age=0.5,
+            unreplicated=Unreplicated(1183, 20.5, 0.5),
         ),
     )  # fmt: skip
 
@@ -75,13 +83,14 @@ def test_flow_view_is_parsed_from_metrics() -> None:
 def test_group_views_are_parsed_from_metrics() -> None:
     assert group_views(parse_samples(PAGE)) == (
         GroupView(
-            flow=FLOW, group=BAD, ready=False, reasons=("checkpoint_stale",), skipped_lower=0,
-            skipped_upper=7,
+            flow=FLOW, group=BAD, ready=False, reasons=("checkpoint_stale",),
+            skipped_records=RecordBounds(0, 7),
         ),
         GroupView(
-            flow=FLOW, group="orders", ready=True, checkpoint_lag=9, redelivery_lower=3,
-            redelivery_upper=8, commits_age=12.5, unreplicated_records=29, unreplicated_seconds=7.5,
-            source_lag=LagView(42, 1.5), target_lag=LagView(8, None),
+            flow=FLOW, group="orders", ready=True, checkpoint_lag_records=9,
+            redelivery_records=RecordBounds(3, 8), commits_age_seconds=12.5,
+            unreplicated=RecordLag(29, 7.5),
+            lag=GroupLag(RecordLag(42, 1.5), RecordLag(8, None)),
         ),
     )  # fmt: skip
 
@@ -99,7 +108,7 @@ def test_worst_replica_wins_and_failing_replica_is_skipped() -> None:
         assert (flow.state, flow.lag_records) == ("running", 20)
         orders = both.groups()[1]
         assert (orders.ready, orders.reasons) == (False, ("target_offset_expired",))
-        assert orders.checkpoint_lag == 11
+        assert orders.checkpoint_lag_records == 11
     with pytest.raises(SliSourceError, match="did not respond"):
         ExporterFlowStatus(["down"], fetch).groups()
 

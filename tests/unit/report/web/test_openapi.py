@@ -17,7 +17,7 @@ from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_report.access_tokens import AccessToken, Scope
-from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
+from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, RecordBounds
 from mm2slo_report.web.operation_routes import ServiceHealth
 from mm2slo_store.store import Store
 
@@ -55,7 +55,7 @@ class FakeFlowStatus:
     def groups(self) -> tuple[GroupView, ...]:
         return (
             GroupView(flow=FLOW, group="orders", ready=False, reasons=("checkpoint_stale",),
-                      checkpoint_lag=4, redelivery_lower=4, redelivery_upper=5.5),
+                      checkpoint_lag_records=4, redelivery_records=RecordBounds(4, 5.5)),
         )  # fmt: skip
 
 
