@@ -8,6 +8,7 @@ Bars and shares of budgets are rounded so that they never look better than they 
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import textwrap
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from math import floor
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 from mm2slo_core.indicators.sli_counters import ALL
@@ -32,7 +33,7 @@ from mm2slo_core.reporting.report_entry import (
     count_by_status,
     headline,
 )
-from mm2slo_core.reporting.slo_report import EntryDetail, Report
+from mm2slo_core.reporting.slo_report import Cost, EntryDetail, Report
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering.report_text import (
     count_text,
@@ -81,14 +82,11 @@ def _blocks(
     shown: int,
 ) -> list[Block]:
     zone = ZoneInfo(report.zone)
-    found = [header_block(title_text(report))]
-    summary = [
-        line
-        for line in (format_status_counts(report.entries), format_trend_counts(report.entries))
-        if line
-    ]
-    if summary:
-        found += [section_block(summary), divider_block()]
+    title = truncate(title_text(report), _MAX_HEADER)
+    found: list[Block] = [{"type": "header", "text": _plain(title)}]
+    counts = (format_status_counts(report.entries), format_trend_counts(report.entries))
+    if summary := [line for line in counts if line]:
+        found += [section_block(summary), {"type": "divider"}]
     found += [section_block(part.lines()) for part in parts[:shown]]
     if len(parts) > shown:
         found.append(section_block([_hidden_flows_text(parts[shown:], url, some=shown > 0)]))
@@ -103,7 +101,8 @@ def _blocks(
     if url is not None:
         found.append(section_block([f"<{url}|Full report>"]))
     source = f"Source: {escape(report.source)}, as of {moment_text(report.as_of, zone)}."
-    found.append(context_block(f"Bars show the remaining error budget. {source}"))
+    legend = f"Bars show the remaining error budget. {source}"
+    found.append({"type": "context", "elements": [_markup(legend)]})
     return found
 
 
@@ -295,22 +294,13 @@ _MAX_ROWS: Final = 3
 _MAX_SENTENCE: Final = 300
 
 
-class _Cost(NamedTuple):
-    entry: Entry
-    incident: Incident
-
-    @property
-    def span(self) -> Span:
-        return Span(self.incident.start, self.incident.end)
-
-
 def format_incidents(details: Iterable[EntryDetail], zone: tzinfo) -> list[str]:
     """The costliest incidents; of overlapping ones of a flow, only the costliest."""
     costs = sorted(
-        (_Cost(detail.entry, each) for detail in details for each in detail.incidents),
+        (Cost(detail.entry, each) for detail in details for each in detail.incidents),
         key=lambda each: (-each.incident.consumed, each.incident.start, each.entry.id),
     )
-    chosen: list[_Cost] = []
+    chosen: list[Cost] = []
     for each in costs:
         if len(chosen) < _MAX_ROWS and not any(_is_same_outage(each, other) for other in chosen):
             chosen.append(each)
@@ -351,9 +341,9 @@ def _format_audit(result: Confirmation) -> str:
     return f"*{sentence}*" if result.faults and "*" not in sentence else sentence
 
 
-def _is_same_outage(one: _Cost, other: _Cost) -> bool:
-    same_flow = one.entry.objective.flow == other.entry.objective.flow
-    return same_flow and one.span.overlaps(other.span)
+def _is_same_outage(one: Cost, other: Cost) -> bool:
+    first, second = (Span(each.incident.start, each.incident.end) for each in (one, other))
+    return one.entry.objective.flow == other.entry.objective.flow and first.overlaps(second)
 
 
 def _flow_count_text(count: int) -> str:
@@ -422,11 +412,6 @@ _MORE: Final = 40
 """Room for the line that counts the omitted ones."""
 
 
-def header_block(text: str) -> Block:
-    """A heading; *text* is escaped and cut here."""
-    return {"type": "header", "text": _plain(truncate(text, _MAX_HEADER))}
-
-
 def section_block(lines: Sequence[str]) -> Block:
     """Lines of markup. Lines that do not fit are left out; a last line counts them."""
     kept: list[str] = []
@@ -440,21 +425,12 @@ def section_block(lines: Sequence[str]) -> Block:
     return {"type": "section", "text": _markup("\n".join(kept))}
 
 
-def context_block(line: str) -> Block:
-    """One small line of markup."""
-    return {"type": "context", "elements": [_markup(line)]}
-
-
 def remarks_block(texts: Sequence[str]) -> Block:
     """At most 10 plain texts, escaped and cut to 300 characters here; the last counts the rest."""
     kept = [truncate(each, _MAX_REMARK) for each in texts[:_MAX_ELEMENTS]]
     if len(texts) > _MAX_ELEMENTS:
         kept[-1] = f"… and {len(texts) - _MAX_ELEMENTS + 1} more"
     return {"type": "context", "elements": [_plain(each) for each in kept]}
-
-
-def divider_block() -> Block:
-    return {"type": "divider"}
 
 
 def fits_slack(blocks: Sequence[Block]) -> bool:
@@ -495,7 +471,7 @@ def slack_length(text: str) -> int:
 
 def escape(text: str) -> str:
     """Escape what Slack would read as a link or a mention."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return html.escape(text, quote=False)
 
 
 def unescape(text: str) -> str:

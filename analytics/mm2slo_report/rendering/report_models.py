@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
 
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.error_budget import Reason, Status
@@ -36,22 +36,16 @@ from mm2slo_core.reporting.report_entry import (
 from mm2slo_core.reporting.slo_report import Cost
 from mm2slo_report.rendering import report_text
 from mm2slo_report.service_settings import References
+from mm2slo_store.audit_document import AuditModel
 
 
-class ResponseModel(BaseModel):
-    """A part of a response, made from a dictionary or an object with the same attributes.
+class ResponseModel(AuditModel):
+    """A part of a response.
 
     A field whose value has another name there has it as its `validation_alias`.
     """
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        from_attributes=True,
-        validate_by_name=True,
-        serialize_by_alias=True,
-        json_schema_serialization_defaults_required=True,
-    )
+    model_config = ConfigDict(serialize_by_alias=True)
 
 
 @json_part
@@ -211,13 +205,8 @@ class ObjectiveDetail(ResponseModel):
 
     @classmethod
     def of(cls, detail: slo_report.EntryDetail, references: References = NO_REFERENCES) -> Self:
-        return cls.model_validate(
-            {
-                "entry": ObjectiveEntry.of(detail.entry, references),
-                "days": detail.days,
-                "incidents": detail.incidents,
-            }
-        )
+        entry = ObjectiveEntry.of(detail.entry, references)
+        return cls(entry=entry, days=detail.days, incidents=detail.incidents)
 
 
 class Headline(ResponseModel):

@@ -54,9 +54,8 @@ def audits(
 ) -> Response:
     """A finished run has its verdict, a failed run its reason."""
     service = service_of(request)
-    selected = None if flow is None else request_checks.parse_flows("flow", [flow], service.flows)
-    query = {"flow": [each.label for each in selected or ()]}
-    only = selected[0] if selected else None
+    only = request_checks.parse_flow(flow, service.flows)
+    query = {"flow": [] if only is None else [only.label]}
     place = None if cursor is None else _run_place(request_checks.decode_cursor(cursor, query))
     found = service.records.runs(flow=only, after=place, limit=limit + 1)
     page = found[:limit]

@@ -128,10 +128,10 @@ def exclusions(
 ) -> Response:
     """Sorted by start. `mark` is set where reports and burn rules exclude different times."""
     service = service_of(request)
-    selected = None if flow is None else request_checks.parse_flows("flow", [flow], service.flows)
+    selected = request_checks.parse_flow(flow, service.flows)
     states = request_checks.parse_enum("state", state, ExclusionState)
     now = service.now
-    found = service.records.exclusions(flow=selected[0] if selected else None)
+    found = service.records.exclusions(flow=selected)
     chosen = [each for each in found if not states or each.state(now) in states]
     answer = ExclusionList(exclusions=tuple(ExclusionResponse.of(each, now) for each in chosen))
     return http_responses.respond(request, ResponseBody.json(answer), http_responses.REVALIDATE)
@@ -212,7 +212,9 @@ def _add(service: ReportService, content: bytes, who: str) -> Response:
     now = service.now
     asked = _parse_request(content)
     new = _parse_exclusion(service, asked, who, now)
-    silence = _requested_silence(service, asked, new, now)
+    problem = service.maintenance.silence_problem(new, now, requested=asked.silence)
+    if problem:
+        raise invalid_parameter("silence", f"a silence {problem}", "false")
     # Of two concurrent requests, the second one sees the first.
     with service.maintenance_lock:
         found = find_overlap(new, service.records.exclusions(), service.flows)
@@ -226,7 +228,7 @@ def _add(service: ReportService, content: bytes, who: str) -> Response:
             )
         service.records.add_exclusion(new)
         service.clear_caches()
-        new, effects = service.maintenance.apply_added(new, now, silence=silence)
+        new, effects = service.maintenance.apply_added(new, now, silence=asked.silence)
     body = _changed_body(new, now, effects)
     headers = {"Location": f"/exclusions/{new.id}", "Cache-Control": "no-store"}
     return Response(
@@ -264,15 +266,6 @@ def _parse_exclusion(
         who=who,
         added_at=now,
     )
-
-
-def _requested_silence(
-    service: ReportService, request: ExclusionRequest, new: Exclusion, now: int
-) -> bool | None:
-    reason = service.maintenance.silence_problem(new, now, requested=request.silence)
-    if reason:
-        raise invalid_parameter("silence", f"a silence {reason}", "false")
-    return request.silence
 
 
 def _parse_request(content: bytes) -> ExclusionRequest:

@@ -39,11 +39,7 @@ router = APIRouter(tags=["flows"])
 Slug = Annotated[str, Path(description="Slug of the flow, such as `us-to-eu`.", max_length=200)]
 
 
-class FlowSummary(ResponseModel):
-    name: str
-    slug: str
-    source: str
-    target: str
+class FlowSummary(FlowNames):
     status: Annotated[Status, Field(description="The worst of its objectives.")]
     headline: Headline
     objectives: Annotated[tuple[str, ...], Field(description="Ids.")]
@@ -51,13 +47,11 @@ class FlowSummary(ResponseModel):
     @classmethod
     def of(cls, flow: Flow, entries: Collection[report_entry.Entry]) -> Self:
         counts = count_by_status(entries)
-        return cls.model_validate(
-            {
-                **FlowNames.model_validate(flow).model_dump(),
-                "status": next((each for each in counts if counts[each]), Status.NO_DATA),
-                "headline": headline(entries),
-                "objectives": [each.id for each in entries],
-            }
+        return cls(
+            **FlowNames.model_validate(flow).model_dump(),
+            status=next((each for each in counts if counts[each]), Status.NO_DATA),
+            headline=Headline(**headline(entries)),
+            objectives=tuple(each.id for each in entries),
         )
 
 

@@ -46,32 +46,20 @@ class ResponseBody:
         return f'"{hashlib.sha256(self.content).hexdigest()[:24]}"'
 
 
-@dataclass(frozen=True, slots=True)
-class Freshness:
-    """How long clients may reuse a response."""
-
-    seconds: int
-
-    def header(self) -> str:
-        """`Cache-Control`; private, because responses may require a token."""
-        return f"private, max-age={self.seconds}" if self.seconds else "no-cache"
-
-
-CURRENT: Final = Freshness(15)
+# Values of Cache-Control; private, because responses may require a token.
+CURRENT: Final = "private, max-age=15"
 """For the current minute."""
 
-PAST: Final = Freshness(3_600)
+PAST: Final = "private, max-age=3600"
 """For the past. Limited, because maintenance may be added and audits may run later."""
-REVALIDATE: Final = Freshness(0)
+REVALIDATE: Final = "no-cache"
 
 
-def respond(
-    request: Request, body: ResponseBody, freshness: Freshness, *, vary: str = ""
-) -> Response:
+def respond(request: Request, body: ResponseBody, cache: str, *, vary: str = "") -> Response:
     """*body*, or 304 if the client has it already."""
     headers = {
         "ETag": body.etag,
-        "Cache-Control": freshness.header(),
+        "Cache-Control": cache,
         "Vary": ", ".join(filter(None, ("Authorization", vary))),
     }
     if _matches_etag(request.headers.get("if-none-match"), body.etag):

@@ -86,7 +86,7 @@ def slos(  # noqa: PLR0917 - FastAPI passes them by name
     An objective whose SLI cannot be read has the status `no_data` and the reason in `errors`.
     """
     service = service_of(request)
-    flows = request_checks.parse_flows("flow", flow, service.flows)
+    flows = request_checks.parse_flows(flow, service.flows)
     slis = request_checks.parse_enum("sli", sli, Sli)
     statuses = request_checks.parse_enum("status", status, Status)
     query = {
@@ -289,7 +289,7 @@ def history(
     if until - since > _MAX_HISTORY_MS:
         raise invalid_parameter("from", "more than 100d; request shorter parts")
     span = Span(since, until)
-    length = None if step is None else request_checks.parse_step("step", step)
+    length = None if step is None else request_checks.parse_step(step)
 
     def make() -> ResponseBody:
         try:
@@ -316,8 +316,8 @@ def alerts(request: Request, slo: ObjectiveId, at: At = None) -> Response:
     as_of = service.instant(at)
 
     def make() -> ResponseBody:
-        entry, _ = service.entry(slo, as_of, None)
-        return ResponseBody.json(ObjectiveAlerts.model_validate(ObjectiveEntry.of(entry)))
+        entry = ObjectiveEntry.of(service.entry(slo, as_of))
+        return ResponseBody.json(ObjectiveAlerts.model_validate(entry))
 
     return respond_cached(request, (as_of,), make, service.freshness(at, as_of), charged=True)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from http import HTTPStatus
+from itertools import islice
 from typing import Annotated, Final, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,7 +12,7 @@ from fastapi.responses import HTMLResponse
 
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.reporting import slo_report
-from mm2slo_core.reporting.slo_report import EntryDetail, Report, costliest
+from mm2slo_core.reporting.slo_report import EntryDetail, Report, costliest, may_have_incident
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.rendering.page_views import AuditView, LatencyView
 from mm2slo_report.rendering.report_models import ObjectiveIncident, ObjectiveReport
@@ -55,7 +56,7 @@ def report(
         if requested_format is None
         else requested_format
     )
-    flows = request_checks.parse_flows("flow", flow, service.flows)
+    flows = request_checks.parse_flows(flow, service.flows)
     as_of = service.instant(at)
     service.check_period(period, as_of)
 
@@ -83,7 +84,7 @@ def _render_report(
     from mm2slo_report.rendering import report_exports, report_html
 
     references = service.settings.references
-    costs = costliest(service.costly_details(found))
+    costs = costliest(service.details(found, may_have_incident))
     if format_ is ReportFormat.JSON:
         incidents = [ObjectiveIncident.of(each) for each in costs]
         return ResponseBody.json(ObjectiveReport.of(found, references, incidents=incidents))
@@ -127,19 +128,10 @@ def home(request: Request) -> Response:
 
 def worst_details(service: ReportService, report: Report) -> tuple[EntryDetail, ...]:
     """Details of the worst objectives; those that cannot be read are left out."""
-    over = None if report.window is None else report.window.name
-    found: list[EntryDetail] = []
-    for entry in report.entries:
-        if (
-            entry.status in _DETAILED_STATUSES
-            and entry.counts.bad > 0
-            and len(found) < _MAX_DETAILED
-        ):
-            try:
-                found.append(service.detail(entry.id, report.as_of, over))
-            except SliSourceError:
-                continue
-    return tuple(found)
+    found = service.details(
+        report, lambda each: each.status in _DETAILED_STATUSES and each.counts.bad > 0
+    )
+    return tuple(islice(found, _MAX_DETAILED))
 
 
 def _status_page(service: ReportService, as_of: int) -> ResponseBody:

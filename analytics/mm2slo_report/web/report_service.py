@@ -24,14 +24,12 @@ from fastapi import Request, Response
 
 from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.objectives.exclusion import Exclusion, Span, matching_flows
-from mm2slo_core.objectives.objective import Objective
 from mm2slo_core.reporting.report_entry import Entry
 from mm2slo_core.reporting.report_query import ACCEPTED
 from mm2slo_core.reporting.slo_report import (
     EntryDetail,
     IndicatorHistory,
     Report,
-    may_have_incident,
 )
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, whole_minute
 from mm2slo_core.topology import Flow
@@ -43,7 +41,6 @@ from mm2slo_report.service_settings import Settings
 from mm2slo_report.sli_source import SliSourceError
 from mm2slo_report.web import http_responses
 from mm2slo_report.web.http_responses import (
-    Freshness,
     ProblemError,
     ResponseBody,
     invalid_parameter,
@@ -146,10 +143,6 @@ class ReportService:
         """Flows with objectives, in the order of the configuration."""
         return tuple(dict.fromkeys(each.flow for each in self.reporter.objectives))
 
-    @property
-    def objectives(self) -> tuple[Objective, ...]:
-        return tuple(self.reporter.objectives)
-
     def instant(self, at: str | None) -> int:
         """The whole minute of *at* or now. Raises ProblemError."""
         now = self.now
@@ -179,15 +172,15 @@ class ReportService:
 
         return self._reports.get((self._scope, as_of, over), build)
 
-    def entry(self, slo: str, as_of: int, over: str | None) -> tuple[Entry, Report]:
+    def entry(self, slo: str, as_of: int) -> Entry:
         """One objective, from a cached report if possible. Raises UnknownObjectiveError."""
         objective = self.reporter.objective(slo)
-        report = self._reports.peek((self._scope, as_of, over))
+        report = self._reports.peek((self._scope, as_of, None))
         if report is None:
             report = self._without_addresses(
-                self.reporter.report((objective,), at=as_of, over=over, tolerant=True)
+                self.reporter.report((objective,), at=as_of, tolerant=True)
             )
-        return next(each for each in report.entries if each.objective == objective), report
+        return next(each for each in report.entries if each.objective == objective)
 
     def shown(self, error: str) -> str:
         """*error*, or that there is one: a token of some flows learns no address of a server."""
@@ -211,13 +204,12 @@ class ReportService:
             (self._scope, slo, as_of, over), lambda: self.reporter.detail(slo, at=as_of, over=over)
         )
 
-    def costly_details(self, report: Report) -> Iterator[EntryDetail]:
-        """Details of all objectives that may have incidents; those that fail are left out."""
+    def details(self, report: Report, wanted: Callable[[Entry], bool]) -> Iterator[EntryDetail]:
+        """Details of the *wanted* entries of *report*; those that cannot be read are left out."""
         over = None if report.window is None else report.window.name
-        for entry in report.entries:
-            if may_have_incident(entry):
-                with suppress(SliSourceError):
-                    yield self.detail(entry.id, report.as_of, over)
+        for entry in filter(wanted, report.entries):
+            with suppress(SliSourceError):
+                yield self.detail(entry.id, report.as_of, over)
 
     def history(
         self, slo: str, span: Span | None, as_of: int, length: int | None
@@ -237,8 +229,8 @@ class ReportService:
         found = self._groups.get("", lambda: tuple(status.groups()))
         return tuple(each for each in found if self.sees(each.flow))
 
-    def freshness(self, at: str | None, as_of: int) -> Freshness:
-        """How long clients may reuse a response about *as_of*."""
+    def freshness(self, at: str | None, as_of: int) -> str:
+        """`Cache-Control` of a response about *as_of*."""
         settled = at is not None and as_of < self.now - _SETTLED_MS
         return http_responses.PAST if settled else http_responses.CURRENT
 
@@ -294,7 +286,7 @@ def respond_cached(
     request: Request,
     key: tuple[object, ...],
     make: Callable[[], ResponseBody],
-    freshness: Freshness,
+    cache: str,
     *,
     charged: bool = False,
     vary: str = "",
@@ -303,7 +295,7 @@ def respond_cached(
     body = service_of(request).cached_body(
         (request.url.path, *key), make, caller=caller_of(request) if charged else None
     )
-    return http_responses.respond(request, body, freshness, vary=vary)
+    return http_responses.respond(request, body, cache, vary=vary)
 
 
 class Effects(Protocol):

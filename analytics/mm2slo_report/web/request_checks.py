@@ -220,16 +220,12 @@ def parse_instant(parameter: str, text: str, now: int | None = None) -> int:
     return found
 
 
-def parse_step(parameter: str, text: str) -> int:
+def parse_step(text: str) -> int:
     """Milliseconds of `5m`, `1h`, `1d`. Raises ProblemError."""
     seconds = parse_shorthand(text)
     if seconds is None:
         raise invalid_parameter(
-            parameter,
-            f"invalid step {text!r}; expected a multiple of 5m",
-            "5m",
-            "1h",
-            "1d",
+            "step", f"invalid step {text!r}; expected a multiple of 5m", "5m", "1h", "1d"
         )
     return round(seconds * 1000)
 
@@ -247,16 +243,22 @@ def parse_enum(parameter: str, given: Iterable[str], kind: type[E]) -> tuple[E, 
     return tuple(found)
 
 
-def parse_flows(parameter: str, given: Iterable[str], known: Collection[Flow]) -> tuple[Flow, ...]:
+def parse_flow(given: str | None, known: Collection[Flow]) -> Flow | None:
+    """The first *known* flow that the parameter names, if any. Raises ProblemError."""
+    return None if given is None else parse_flows([given], known)[0]
+
+
+def parse_flows(given: Iterable[str], known: Collection[Flow]) -> tuple[Flow, ...]:
     """The *known* flows named by label or slug. Raises ProblemError."""
     named = {name: flow for flow in known for name in (flow.label, flow.slug)}
     found: dict[Flow, None] = {}
-    for text in _split_values(parameter, given, *sorted(named)[:20]):
+    examples = sorted(named)[:20]
+    for text in _split_values("flow", given, *examples):
         flow = named.get(text)
         if flow is None:
             close = suggest(text, named)
             hint = f"; did you mean {close!r}?" if close else ""
-            raise invalid_parameter(parameter, f"unknown flow {text!r}{hint}", *sorted(named)[:20])
+            raise invalid_parameter("flow", f"unknown flow {text!r}{hint}", *examples)
         found[flow] = None
     return tuple(found)
 
