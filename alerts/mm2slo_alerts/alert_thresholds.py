@@ -5,7 +5,7 @@ entries.
 """
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from mm2slo_alerts.alert_rules import Scale
 from mm2slo_core.config.alerting_config import EXPORTER_JOB
@@ -14,15 +14,6 @@ from mm2slo_core.indicators.replication_lag import HEADROOM_AHEAD, HEADROOM_LEAS
 _MINUTE: Final = 60.0
 _HOUR: Final = 3_600.0
 _SECONDS: Final = "seconds"
-
-
-class Limit(NamedTuple):
-    """One threshold, as documented."""
-
-    name: str
-    value: float | str
-    unit: str
-    why: str
 
 
 def _limit(default: Any, unit: str, why: str) -> Any:
@@ -263,18 +254,6 @@ class Thresholds:
             if each.metadata["unit"] == _SECONDS
         }
         return replace(self, **times)
-
-    def limits(self) -> tuple[Limit, ...]:
-        """Return every threshold with its unit and reason, in order."""
-        return tuple(
-            Limit(
-                each.name,
-                getattr(self, each.name),
-                each.metadata["unit"],
-                each.metadata["why"],
-            )
-            for each in fields(self)
-        )
 
 
 DEFAULT_THRESHOLDS: Final = Thresholds()

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Final
 
 from mm2slo_alerts.alert_rules import AlertRule, Group
-from mm2slo_alerts.alert_thresholds import Limit, Thresholds
+from mm2slo_alerts.alert_thresholds import Thresholds
 from mm2slo_alerts.cause_model import NONE, PAGE, TICKET
 from mm2slo_core.catalogue.promql import duration, number
 
@@ -75,7 +76,11 @@ def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
             "",
             "| Name | Value | Why |",
             "| --- | --- | --- |",
-            *(f"| `{each.name}` | {_limit(each)} | {each.why} |" for each in thresholds.limits()),
+            *(
+                f"| `{each.name}` | {_limit(getattr(thresholds, each.name), each.metadata['unit'])}"
+                f" | {each.metadata['why']} |"
+                for each in fields(thresholds)
+            ),
             "",
         )
     )
@@ -135,9 +140,7 @@ def _time(seconds: float) -> str:
     return duration(seconds) if seconds else "-"
 
 
-def _limit(limit: Limit) -> str:
-    if isinstance(limit.value, str):
-        return f"`{limit.value}`"
-    if limit.unit == "seconds":
-        return duration(limit.value)
-    return f"{number(limit.value)} {limit.unit}"
+def _limit(value: float | str, unit: str) -> str:
+    if isinstance(value, str):
+        return f"`{value}`"
+    return duration(value) if unit == "seconds" else f"{number(value)} {unit}"

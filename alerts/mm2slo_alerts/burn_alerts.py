@@ -11,14 +11,12 @@ from typing import Final
 from mm2slo_alerts.alert_rules import (
     NO_LINKS,
     PRODUCTION,
-    AlertRule,
     AlertSubject,
     Group,
     Scale,
-    link_annotations,
 )
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
-from mm2slo_alerts.cause_model import interrupted, latest
+from mm2slo_alerts.cause_model import TICKET, Cause, interrupted, latest
 from mm2slo_alerts.objective_series import LATE_STEP
 from mm2slo_core.catalogue.flow_metrics import FLOW_OBSERVED_TIMESTAMP_SECONDS
 from mm2slo_core.catalogue.prometheus_series import (
@@ -84,16 +82,16 @@ def burn_groups(
             name="mm2slo-burn",
             interval=limits.interval,
             rules=(
-                *(burning(pair, limits, links, scale) for pair in pairs),
-                exhausted(limits, links, scale),
-                coverage_low(limits, links, scale),
+                *(_burning(pair, limits, scale).rule(links) for pair in pairs),
+                _exhausted(limits, scale).rule(links),
+                _coverage_low(limits, scale).rule(links),
             ),
         ),
     )
 
 
-def burning(pair: WindowPair, limits: Thresholds, links: LinksConfig, scale: Scale) -> AlertRule:
-    """Return the rule of *pair*, which is not scaled yet; *limits* are.
+def _burning(pair: WindowPair, limits: Thresholds, scale: Scale) -> Cause:
+    """The alert of *pair*, which is not scaled yet; *limits* are.
 
     Its value is the burn rate of the long window.
     """
@@ -102,20 +100,19 @@ def burning(pair: WindowPair, limits: Thresholds, links: LinksConfig, scale: Sca
         '{{ if lt $value 100.0 }}{{ printf "%.3g" $value }}'
         '{{ else }}{{ printf "%.0f" $value }}{{ end }}'
     )
-    return AlertRule(
-        alert=ALERT,
+    return Cause(
+        name=ALERT,
+        severity=pair.severity.value,
+        labels={"window": long_name},
+        subject=AlertSubject.OBJECTIVE,
         expr=_expr(pair, limits, scale),
         hold=scale(pair.hold),
         keep=scale(pair.keep),
-        labels={"severity": pair.severity.value, "window": long_name},
-        annotations={
-            "summary": f"{_SUBJECT} is burning error budget at {rate}x the sustainable rate "
-            f"({long_name} and {short_name} windows)",
-            "impact": _remaining(scale),
-            "action": "Query mm2_flow_state and mm2_task_state of the flow, then follow the "
-            "runbook for this SLI.",
-            **link_annotations(links, ALERT, AlertSubject.OBJECTIVE),
-        },
+        summary=f"{_SUBJECT} is burning error budget at {rate}x the sustainable rate "
+        f"({long_name} and {short_name} windows)",
+        impact=_remaining(scale),
+        action="Query mm2_flow_state and mm2_task_state of the flow, then follow the runbook for "
+        "this SLI.",
     )
 
 
@@ -152,39 +149,35 @@ def _expr(pair: WindowPair, limits: Thresholds, scale: Scale) -> str:
     return with_owner(conditions, pair.severity if pair.severity is Severity.PAGE else None)
 
 
-def exhausted(limits: Thresholds, links: LinksConfig, scale: Scale) -> AlertRule:
+def _exhausted(limits: Thresholds, scale: Scale) -> Cause:
     """Fires when no error budget remains; the value is the spent share, 1 or more."""
-    name = "MM2ErrorBudgetExhausted"
     left, bad = long(BUDGET_REMAINING, scale), long(BAD_SUM[WINDOW], scale)
-    return AlertRule(
-        alert=name,
+    return Cause(
+        name="MM2ErrorBudgetExhausted",
+        severity=TICKET,
+        subject=AlertSubject.OBJECTIVE,
         expr=with_owner(f"  1 - {left} >= 1\n  and {ON} {bad} >= {_MIN_BAD}"),
         hold=limits.exhausted_hold,
-        labels={"severity": Severity.TICKET.value},
-        annotations={
-            "summary": f"{_SUBJECT} error budget is overspent by "
-            f"{_percent('$value', '100 * %f - 100')} %",
-            "impact": "The objective is not met, and stays so until the bad events leave its "
-            "window.",
-            "action": "Find out on the dashboard when the budget was spent, and postpone risky "
-            "changes to the flow.",
-            **link_annotations(links, name, AlertSubject.OBJECTIVE),
-        },
+        summary=f"{_SUBJECT} error budget is overspent by {_percent('$value', '100 * %f - 100')} %",
+        impact="The objective is not met, and stays so until the bad events leave its window.",
+        action="Find out on the dashboard when the budget was spent, and postpone risky changes to "
+        "the flow.",
     )
 
 
-def coverage_low(limits: Thresholds, links: LinksConfig, scale: Scale) -> AlertRule:
+def _coverage_low(limits: Thresholds, scale: Scale) -> Cause:
     """Fires when too few events of the last hour can be measured, and of the last step as well.
 
     The value is the known share. A flow that is not observed at all has its own alert, and so has
     an unreachable cluster.
     """
-    name = "MM2SLOCoverageLow"
     known, observed = long(COVERAGE["1h"], scale), latest(FLOW_OBSERVED_TIMESTAMP_SECONDS, limits)
     away = over("present_over_time", FLOW_UNREACHABLE, limits.outage_memory)
     events, unknown = long(EVENTS_STEP, scale), long(UNKNOWN_STEP, scale)
-    return AlertRule(
-        alert=name,
+    return Cause(
+        name="MM2SLOCoverageLow",
+        severity=TICKET,
+        subject=AlertSubject.OBJECTIVE,
         expr=with_owner(
             f"  {known} < {number(limits.coverage_min)}\n"
             f"  unless {ON} {events} * {number(1 - limits.coverage_min)} "
@@ -193,15 +186,10 @@ def coverage_low(limits: Thresholds, links: LinksConfig, scale: Scale) -> AlertR
             f"  unless on (flow) {away}"
         ),
         hold=limits.coverage_hold,
-        labels={"severity": Severity.TICKET.value},
-        annotations={
-            "summary": f"{_SUBJECT} coverage is {{{{ $value | humanizePercentage }}}} of the last "
-            "hour",
-            "impact": "A fault may go unnoticed, and whether the objective is met is unknown.",
-            "action": "Query mm2_exporter_collect_errors_total by cluster and stage for what the "
-            "exporter cannot read.",
-            **link_annotations(links, name, AlertSubject.OBJECTIVE),
-        },
+        summary=f"{_SUBJECT} coverage is {{{{ $value | humanizePercentage }}}} of the last hour",
+        impact="A fault may go unnoticed, and whether the objective is met is unknown.",
+        action="Query mm2_exporter_collect_errors_total by cluster and stage for what the exporter "
+        "cannot read.",
     )
 
 

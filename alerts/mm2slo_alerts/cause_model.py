@@ -1,10 +1,11 @@
-"""One alert about a cause, and the parts that expressions of causes share.
+"""An alert before its links are added, and the parts that expressions of causes share.
 
 Gauges are read with `last_over_time`: it bridges failed scrapes and, unlike `max_over_time`, does
 not prolong a fault that is over. Replicas of the exporter are aggregated.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from mm2slo_alerts.alert_rules import AlertRule, AlertSubject, link_annotations
@@ -39,7 +40,7 @@ NONE: Final = "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """An alert rule before its links are added.
+    """An alert rule without links, about a cause or an objective.
 
     The texts may hold Prometheus templates, but no character that Slack's markup uses (angle
     brackets, ampersands, backticks): the message template escapes labels only. `hold` and `keep`
@@ -57,6 +58,8 @@ class Cause:
     lasted: str = ""
     """How long an incident of several outages lasted; empty for a single one."""
     subject: AlertSubject = AlertSubject.FLOW
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """In addition to the severity."""
 
     def rule(self, links: LinksConfig) -> AlertRule:
         """Return the rule with *links* in its annotations."""
@@ -65,7 +68,7 @@ class Cause:
             expr=self.expr,
             hold=self.hold,
             keep=self.keep,
-            labels={"severity": self.severity},
+            labels={"severity": self.severity, **self.labels},
             annotations={
                 "summary": self.summary,
                 "impact": self.impact,
@@ -75,6 +78,9 @@ class Cause:
             },
         )
 
+
+COUNT: Final = '{{ $value | printf "%.0f" }}'
+"""The alert's value, a number of records, failures or other things."""
 
 TOPIC: Final = "{{ with $labels.topic }}topic {{ . }} of {{ end }}{{ $labels.flow }}"
 """The topic, where the exporter's granularity includes it, and the flow."""

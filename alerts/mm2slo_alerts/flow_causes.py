@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from mm2slo_alerts.alert_rules import RecordingRule
 from mm2slo_alerts.alert_thresholds import Thresholds
 from mm2slo_alerts.cause_model import (
+    COUNT,
     PAGE,
     TICKET,
     Cause,
@@ -258,7 +259,7 @@ def _canaries_lost(limits: Thresholds) -> Cause:
         expr=f"{lost} > 0",
         summary=(
             "Flow {{ $labels.flow }} has lost canary records in the last "
-            f'{duration(limits.canary_lost_window)}: {{{{ $value | printf "%.0f" }}}}.'
+            f"{duration(limits.canary_lost_window)}: {COUNT}."
         ),
         impact="User records may be missing on {{ $labels.target }} in the same way.",
         action=(
@@ -276,7 +277,7 @@ def _affinity(limits: Thresholds) -> Cause:
         expr=f"{moved} > 0",
         summary=(
             "Flow {{ $labels.flow }} replicated canaries into other partitions in the last "
-            f'{duration(limits.moved_window)}: {{{{ $value | printf "%.0f" }}}}.'
+            f"{duration(limits.moved_window)}: {COUNT}."
         ),
         impact=(
             "Consumers on {{ $labels.target }} may read the records of one key out of order, or on "

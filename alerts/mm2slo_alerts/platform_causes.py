@@ -7,7 +7,7 @@ from typing import Final
 
 from mm2slo_alerts.alert_rules import AlertSubject, RecordingRule
 from mm2slo_alerts.alert_thresholds import Thresholds
-from mm2slo_alerts.cause_model import NONE, PAGE, TICKET, Cause, Outages
+from mm2slo_alerts.cause_model import COUNT, NONE, PAGE, TICKET, Cause, Outages
 from mm2slo_core.catalogue.flow_metrics import FLOW_INFO
 from mm2slo_core.catalogue.prometheus_series import (
     CLUSTER_UNREACHABLE,
@@ -164,7 +164,7 @@ def _failing(limits: Thresholds) -> Cause:
         subject=AlertSubject.FLEET,
         summary=(
             "{{ $labels.stage }} collection is failing on cluster {{ $labels.cluster }} "
-            '({{ $labels.reason }}): {{ $value | printf "%.0f" }} failures in the last '
+            f"({{{{ $labels.reason }}}}): {COUNT} failures in the last "
             f"{duration(limits.failing_window)}."
         ),
         impact=(
@@ -224,7 +224,7 @@ def _loops(limits: Thresholds) -> Cause:
         subject=AlertSubject.FLEET,
         summary=(
             "Loop {{ $labels.loop }} of the exporter failed unexpectedly in the last "
-            f'{duration(limits.loops_window)}: {{{{ $value | printf "%.0f" }}}}.'
+            f"{duration(limits.loops_window)}: {COUNT}."
         ),
         impact="What the loop reads or evaluates is stale until it succeeds after a restart.",
         action="Read the exporter's log for the traceback of the loop, and report the bug with it.",
@@ -244,7 +244,7 @@ def _rules(limits: Thresholds) -> Cause:
         subject=AlertSubject.FLEET,
         summary=(
             "Prometheus failed or missed evaluations of rule group {{ $labels.rule_group }} in the "
-            f'last {duration(limits.rules_window)}: {{{{ $value | printf "%.0f" }}}}.'
+            f"last {duration(limits.rules_window)}: {COUNT}."
         ),
         impact="Alerts of this group may not fire, and error budgets may be wrong.",
         action=(
@@ -269,7 +269,7 @@ def _slack(limits: Thresholds) -> Cause:
         subject=AlertSubject.FLEET,
         summary=(
             "Alertmanager failed to deliver messages to Slack in the last "
-            f'{duration(limits.delivery_window)}: {{{{ $value | printf "%.0f" }}}}.'
+            f"{duration(limits.delivery_window)}: {COUNT}."
         ),
         impact="Pages and tickets do not reach on-call.",
         action=(

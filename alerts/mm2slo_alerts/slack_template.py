@@ -52,30 +52,28 @@ def message_template(config: AlertingConfig, limits: MessageLimits = MESSAGE_LIM
     return _HEADER + "\n".join(
         (
             _ESCAPE,
-            _cut("mm2slo.subject", limits.subject),
-            _cut("mm2slo.summary", limits.summary),
-            _cut("mm2slo.impact", limits.impact),
-            _cut("mm2slo.owner", limits.owner),
-            _cut("mm2slo.action", limits.action),
-            _cut("mm2slo.short_action", limits.short_action),
-            _cut("mm2slo.listed", limits.listed),
+            *(_cut(f"mm2slo.{name}", getattr(limits, name)) for name in _CUT),
             _SUBJECT,
             _DURATION.replace("@DAYS@", " ".join(['""'] * (_MAX_DAYS + 1))).replace(
                 "@LONGEST@", str(_MAX_DAYS)
             ),
             _SPAN,
-            _TITLE.replace("@PAGE@", config.severities.page).replace(
-                "@TICKET@", config.severities.ticket
-            ),
-            _TEXT.replace("@ALERTS@", str(limits.alerts)),
-            _FALLBACK,
-            _COLOR.replace("@PAGE@", config.severities.page),
-            _LINK,
+            _part("title", _TITLE)
+            .replace("@PAGE@", config.severities.page)
+            .replace("@TICKET@", config.severities.ticket),
+            _part("text", _TEXT.replace("@ALERTS@", str(limits.alerts))),
+            _part("fallback", _FALLBACK),
+            _part("color", _COLOR.replace("@PAGE@", config.severities.page)),
+            _part("link", _LINK),
             *_urls(config.links),
             _SILENCE.replace("@ABOUT@", _ABOUT),
             _FOOTER.replace("@FOOTER@", str(limits.footer)).replace("@ABOUT@", _ABOUT),
         )
     )
+
+
+_CUT: Final = ("subject", "summary", "impact", "owner", "action", "short_action", "listed")
+"""Texts that are cut; each has the name of its limit."""
 
 
 def _cut(name: str, length: int) -> str:
@@ -150,34 +148,29 @@ _PICK: Final = """\
 {{ $note := $alert.Annotations -}}
 """
 
+
+def _part(name: str, body: str) -> str:
+    """A template of the message; *body* is about the alert that was picked."""
+    return f'{{{{ define "mm2slo.slack.{name}" -}}}}\n{_PICK}{body}\n{{{{ end }}}}'
+
+
 # The title of an objective's alert already names the flow.
 _SUMMARY: Final = """\
 {{ $summary := or $note.summary $alert.Labels.alertname -}}
 {{ if $alert.Labels.sli }}{{ $summary = reReplaceAll "^[^ ]+: " "" $summary }}{{ end -}}
 """
 
-_TITLE: Final = (
-    """\
-{{ define "mm2slo.slack.title" -}}
-"""
-    + _PICK
-    + """\
+_TITLE: Final = """\
 {{ $severity := or $alert.Labels.severity "@TICKET@" -}}
 {{ if eq .Status "resolved" }}✅ RESOLVED
 {{- else if eq $severity "@PAGE@" }}🔥 FIRING
 {{- else }}⚠️ FIRING{{ end }}
 {{- " " }}{{ template "mm2slo.owner" $severity }} · {{ template "mm2slo.about" $alert }}
 {{- if and (gt (len $alerts) 1) (not .CommonAnnotations.summary) }}
-{{- " " }}(and {{ len (slice $alerts 1) }} more){{ end -}}
-{{ end }}"""
-)
+{{- " " }}(and {{ len (slice $alerts 1) }} more){{ end -}}"""
 
 _TEXT: Final = (
-    """\
-{{ define "mm2slo.slack.text" -}}
-"""
-    + _PICK
-    + _SUMMARY
+    _SUMMARY
     + """\
 {{ if $alert.Labels.sli }}{{ template "mm2slo.summary" $summary }}
 {{ end -}}
@@ -202,45 +195,25 @@ _TEXT: Final = (
 {{- end }}{{ $listed = printf "%s." $listed }}{{ end }}{{ end -}}
 {{ if gt (len $listed) @ALERTS@ }}
 and {{ len (slice $listed @ALERTS@) }} more{{ end -}}
-{{ end -}}
-{{ end }}"""
+{{ end -}}"""
 )
 
 # The text of a push notification.
 _FALLBACK: Final = (
-    """\
-{{ define "mm2slo.slack.fallback" -}}
-"""
-    + _PICK
-    + _SUMMARY
+    _SUMMARY
     + """\
 {{ template "mm2slo.slack.title" . }}
-{{- if $alert.Labels.sli }}: {{ template "mm2slo.summary" $summary }}{{ end -}}
-{{ end }}"""
+{{- if $alert.Labels.sli }}: {{ template "mm2slo.summary" $summary }}{{ end -}}"""
 )
 
-_COLOR: Final = (
-    """\
-{{ define "mm2slo.slack.color" -}}
-"""
-    + _PICK
-    + """\
+_COLOR: Final = """\
 {{ if eq .Status "resolved" }}#2e7d32
 {{- else if match "Absent|CoverageLow" $alert.Labels.alertname }}#757575
 {{- else if eq $alert.Labels.severity "@PAGE@" }}#c62828
-{{- else }}#f9a825{{ end -}}
-{{ end }}"""
-)
+{{- else }}#f9a825{{ end -}}"""
 
-_LINK: Final = (
-    """\
-{{ define "mm2slo.slack.link" -}}
-"""
-    + _PICK
-    + """\
-{{ or $note.dashboard_url $note.report_url $note.runbook_url "" -}}
-{{ end }}"""
-)
+_LINK: Final = """\
+{{ or $note.dashboard_url $note.report_url $note.runbook_url "" -}}"""
 
 # From two hours before the alert's start, for its cause, to one hour after it.
 _AROUND_START: Final = (
@@ -257,10 +230,7 @@ def _urls(links: LinksConfig) -> Iterator[str]:
             url = f'or $note.{name}_url "{base}"'
             if name == "splunk":
                 url = f'reReplaceAll "earliest=.*" {_AROUND_START} ({url})'
-            yield (
-                f'{{{{ define "mm2slo.slack.url.{name}" -}}}}\n{_PICK}{{{{ {url} -}}}}\n'
-                "{{ end }}"
-            )
+            yield _part(f"url.{name}", f"{{{{ {url} -}}}}")
 
 
 # Labels of a silence, where all alerts of the message share them. Slack limits the length of URLs.

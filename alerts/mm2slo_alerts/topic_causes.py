@@ -5,6 +5,7 @@ from typing import Final
 from mm2slo_alerts.alert_rules import AlertSubject
 from mm2slo_alerts.alert_thresholds import Thresholds
 from mm2slo_alerts.cause_model import (
+    COUNT,
     PAGE,
     TICKET,
     TOPIC,
@@ -36,7 +37,7 @@ from mm2slo_core.catalogue.metric import FLOW_LABELS
 from mm2slo_core.catalogue.promql import Vector, aggregate, duration, number, on, over, select
 
 _TOPICS = (
-    '{{ with $labels.topic }}topic {{ . }}{{ else }}{{ $value | printf "%.0f" }} topics{{ end }}'
+    f"{{{{ with $labels.topic }}}}topic {{{{ . }}}}{{{{ else }}}}{COUNT} topics{{{{ end }}}}"
     " of {{ $labels.flow }}"
 )
 """The topic, or the number of topics where the exporter's granularity omits it."""
@@ -83,8 +84,8 @@ def _lost(limits: Thresholds) -> Cause:
             f"or\n(\n  {uncounted}\n  - (\n  {earlier}\n  or\n  0 * {uncounted}\n  )\n) > 0"
         ),
         summary=(
-            'About {{ $value | printf "%.0f" }} records of '
-            f"{TOPIC} were removed or skipped before replication in the last {window}."
+            f"About {COUNT} records of {TOPIC} were removed or skipped before replication in the "
+            f"last {window}."
         ),
         impact="Consumers on {{ $labels.target }} will never see these records.",
         action=(
@@ -138,10 +139,7 @@ def _stalled(limits: Thresholds) -> Cause:
             f"{stalled} > 0\nunless {on(('flow',), stalled)} {flow_stopped(limits)}"
         ),
         hold=limits.stalled_hold,
-        summary=(
-            f"Partitions of {TOPIC} are stalled while others progress: "
-            '{{ $value | printf "%.0f" }}.'
-        ),
+        summary=f"Partitions of {TOPIC} are stalled while others progress: {COUNT}.",
         impact=(
             "Consumers on {{ $labels.target }} get no new records of these partitions, but all of "
             "the others."
@@ -176,10 +174,7 @@ def _partitions(limits: Thresholds) -> Cause:
         severity=TICKET,
         expr=f"{drift} > 0",
         hold=limits.drift_hold,
-        summary=(
-            f"The copy of {TOPIC} has a different partition count (difference: "
-            '{{ $value | printf "%.0f" }}).'
-        ),
+        summary=f"The copy of {TOPIC} has a different partition count (difference: {COUNT}).",
         impact=(
             "Partitions without a copy are not replicated, and records of one key may be in "
             "different partitions on the two clusters."
@@ -220,7 +215,7 @@ def _recreated(limits: Thresholds) -> Cause:
         expr=f"{born} > 0",
         summary=(
             f"The {{{{ $labels.side }}}} side of {TOPIC} was re-created in the last "
-            f'{duration(limits.recreated_window)} (count: {{{{ $value | printf "%.0f" }}}}).'
+            f"{duration(limits.recreated_window)} (count: {COUNT})."
         ),
         impact=(
             "Records may be skipped or read twice, and a group that fails over may resume at a "
@@ -244,8 +239,8 @@ def _transaction(limits: Thresholds) -> Cause:
         expr=f"max by ({labels}) (\n  {held} > 0\n  and\n  {shrunk} == 0\n)",
         hold=limits.transaction_hold,
         summary=(
-            'An open transaction has held back {{ $value | printf "%.0f" }} or more records of '
-            f"{TOPIC} for at least {duration(limits.transaction_hold)}."
+            f"An open transaction has held back {COUNT} or more records of {TOPIC} for at least "
+            f"{duration(limits.transaction_hold)}."
         ),
         impact=(
             "Consumers with isolation.level=read_committed get no new records of these partitions "
@@ -296,7 +291,7 @@ def _checkpoint(limits: Thresholds) -> Cause:
         hold=limits.checkpoint_hold,
         summary=(
             "Checkpoints of group {{ $labels.group }} in flow {{ $labels.flow }} are stalled: the "
-            'group advanced by {{ $value | printf "%.0f" }} records without a new one.'
+            f"group advanced by {COUNT} records without a new one."
         ),
         impact=(
             "After a failover the group would read all records since the last checkpoint again."
