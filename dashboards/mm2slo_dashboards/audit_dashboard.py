@@ -1,5 +1,6 @@
 """Audit dashboard: whether records arrived as sent, up to when, and which faults were found."""
 
+from functools import partial
 from typing import Final
 
 from mm2slo_core.audit.unit_outcome import FAULTS, Verdict
@@ -28,6 +29,7 @@ from mm2slo_dashboards.panel_definitions import (
 from mm2slo_dashboards.panel_queries import (
     FLOWS_VARIABLE,
     flow_series,
+    in_milliseconds,
     max_by,
     min_by,
     seconds_since,
@@ -68,6 +70,10 @@ _NO_LATENCY: Final = (
 )
 
 
+_panel: Final = partial(Panel, no_data=NO_AUDIT_DATA, next_dashboard=DashboardUid.FLOW)
+"""Most panels have one value a flow, from its latest audit."""
+
+
 def build(limits: ObjectiveLimits) -> Dashboard:
     """Audit results by flow."""
     return Dashboard(
@@ -91,33 +97,29 @@ def build(limits: ObjectiveLimits) -> Dashboard:
 def _verdict(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     faults = sum_by(max_by(service_metrics.AUDIT_FAULTS_RECORDS, "flow"))
     return (
-        Panel(
+        _panel(
             title="Faulty records",
             description="How many records are faulty? Records that the latest audits found "
             "lost, overdue, expired, moved, altered or unmasked. Good is 0.",
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
-            no_data=NO_AUDIT_DATA,
             queries={"": faults},
             thresholds=BAD_FROM_ONE,
             decimals=0,
-            next_dashboard=DashboardUid.FLOW,
             alert="MM2RecordsLost",
             width=4,
             height=8,
         ),
         _verdicts(),
-        Panel(
+        _panel(
             title="Faulty records over time",
             description="When were faulty records found? Faulty records in the latest audit of "
             "each flow.",
             kind=Kind.SERIES,
             unit=PanelUnit.COUNT,
-            no_data=NO_AUDIT_DATA,
             queries={"{{flow}}": topk(10, max_by(service_metrics.AUDIT_FAULTS_RECORDS, "flow"))},
             colours=limits.flow_colours,
             thresholds=BAD_FROM_ONE,
-            next_dashboard=DashboardUid.FLOW,
             alert="MM2RecordsLost",
             width=10,
         ),
@@ -125,13 +127,12 @@ def _verdict(limits: ObjectiveLimits) -> tuple[Panel, ...]:
 
 
 def _flows() -> Panel:
-    return Panel(
+    return _panel(
         title="Latest audit by flow",
         description="What did the latest audit of each flow find? Most faults first. Complete "
         "up to: every record with an earlier timestamp is replicated or reported as a fault.",
         kind=Kind.TABLE,
         unit=PanelUnit.COUNT,
-        no_data=NO_AUDIT_DATA,
         keys={"flow": "Flow"},
         columns=(
             TableColumn(
@@ -169,15 +170,13 @@ def _flows() -> Panel:
             ),
         ),
         sort=("-Faulty", "Complete up to"),
-        next_dashboard=DashboardUid.FLOW,
         alert="MM2RecordsLost",
         width=24,
     )
 
 
 def _timestamp(metric: Metric) -> Vector:
-    latest = max_by(metric, "flow")
-    return Vector(f"1000 * {latest}", latest.labels)
+    return in_milliseconds(max_by(metric, "flow"))
 
 
 def _verdicts() -> Panel:
@@ -188,18 +187,16 @@ def _verdicts() -> Panel:
     found = sum_by(
         max_by(flow_series(service_metrics.AUDIT_RECORDS, others), "flow", "verdict"), "verdict"
     )
-    return Panel(
+    return _panel(
         title="Verdicts other than matched",
         description="Which verdicts did the latest audits give? Records by verdict. Pending "
         "records may still be replicated; the audit's report has evidence of each anomaly.",
         kind=Kind.BARS,
         unit=PanelUnit.COUNT,
-        no_data=NO_AUDIT_DATA,
         queries={"{{verdict}}": found},
         colours=_VERDICTS,
         thresholds=WARN_FROM_ONE,
         decimals=0,
-        next_dashboard=DashboardUid.FLOW,
         alert="MM2RecordsLost",
         width=10,
     )
@@ -209,25 +206,22 @@ def _runs(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     """Age of the complete-up-to time, and audit runs by state."""
     complete = max_by(service_metrics.AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS, "flow")
     return (
-        Panel(
+        _panel(
             title="Age of complete-up-to",
             description="Up to when is each flow proven complete? Time since then, the ten "
             "longest; it falls with each audit.",
             kind=Kind.SERIES,
             unit=PanelUnit.SECONDS,
-            no_data=NO_AUDIT_DATA,
             queries={"{{flow}}": topk(10, seconds_since(complete))},
             colours=limits.flow_colours,
-            next_dashboard=DashboardUid.FLOW,
             width=10,
         ),
-        Panel(
+        _panel(
             title="Audit runs by state",
             description="Do audits run and finish? Runs in the results store; the report of a "
             "failed run has its reason.",
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
-            no_data=NO_AUDIT_DATA,
             queries={"{{state}}": max_by(select(service_metrics.AUDIT_RUNS), "state")},
             colours={"finished": Colour.NEUTRAL, "running": Colour.GOOD, "failed": Colour.BAD},
             decimals=0,
@@ -240,22 +234,20 @@ def _runs(limits: ObjectiveLimits) -> tuple[Panel, ...]:
 def _precision() -> tuple[Panel, ...]:
     """Shares of records and keys."""
     return (
-        Panel(
+        _panel(
             title="Share of records by verdict",
             description="What share of records was lost, altered, moved or replayed? Of all "
             "records, with 95 % confidence; exact for a census. A lower bound above 0 means "
             "that it happened. A sample counts altered records as lost.",
             kind=Kind.TABLE,
             unit=PanelUnit.SHARE,
-            no_data=NO_AUDIT_DATA,
             keys={"flow": "Flow", "verdict": "Verdict"},
             columns=_shares((service_metrics.AUDIT_RECORDS_RATIO, ()), "flow", "verdict"),
             sort=("-Lower bound", "-Upper bound"),
-            next_dashboard=DashboardUid.FLOW,
             alert="MM2RecordsLost",
             width=14,
         ),
-        Panel(
+        _panel(
             title="Share of keys with broken affinity",
             description="What share of keys lost its partition or order? Of all keys, with 95 % "
             "confidence; exact for a census. A sample of several topics has no bounds, since "
@@ -266,7 +258,6 @@ def _precision() -> tuple[Panel, ...]:
             keys={"flow": "Flow", "property": "Property"},
             columns=_shares((service_metrics.AUDIT_KEYS_RATIO, ()), "flow", "property"),
             sort=("-Lower bound", "-Upper bound"),
-            next_dashboard=DashboardUid.FLOW,
             alert="MM2AffinityBroken",
             width=10,
         ),
@@ -278,7 +269,7 @@ def _latency(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     labels = ("flow", "measure", "percentile")
     steps = latency_thresholds(limits)
     return (
-        Panel(
+        _panel(
             title="Latency bounds",
             description="How long did records take? Bounds of p50 and p99: end to end from the "
             "producer's timestamp, transfer from the arrival on the source. An empty lower "
@@ -296,7 +287,7 @@ def _latency(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             alert="MM2ErrorBudgetBurn",
             width=14,
         ),
-        Panel(
+        _panel(
             title="End-to-end latency p99",
             description="Which flows were slow, and when? Upper bound of the end-to-end p99 in "
             "the latest audit, the ten slowest flows. Lines: the thresholds of the latency "

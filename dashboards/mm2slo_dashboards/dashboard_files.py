@@ -97,7 +97,7 @@ _ALERTMANAGER: Final = "http://127.0.0.1:9093"
 
 def render_provider() -> str:
     """The file for `provisioning/dashboards`; edits in the UI are not allowed."""
-    return _yaml(
+    return dump_yaml(
         {
             "apiVersion": 1,
             "providers": [
@@ -112,7 +112,8 @@ def render_provider() -> str:
                     "options": {"path": FILES},
                 }
             ],
-        }
+        },
+        HEADER,
     )
 
 
@@ -122,7 +123,7 @@ def render_data_sources(prometheus: str | None, alertmanager: str | None) -> str
     Neither is set as Grafana's default, so an existing default stays.
     """
     common = {"access": "proxy", "isDefault": False, "editable": False}
-    return _yaml(
+    return dump_yaml(
         {
             "apiVersion": 1,
             "datasources": [
@@ -147,7 +148,8 @@ def render_data_sources(prometheus: str | None, alertmanager: str | None) -> str
                     "jsonData": {"implementation": "prometheus"},
                 },
             ],
-        }
+        },
+        HEADER,
     )
 
 
@@ -177,7 +179,7 @@ def render_operator_resources(uids: tuple[str, ...]) -> str:
 
     The operator's examples label their Grafana `dashboards: grafana`.
     """
-    return _documents(
+    resources = (
         {
             "apiVersion": "grafana.integreatly.org/v1beta1",
             "kind": "GrafanaDashboard",
@@ -190,14 +192,7 @@ def render_operator_resources(uids: tuple[str, ...]) -> str:
         }
         for uid in uids
     )
-
-
-def _documents(documents: Iterable[Mapping[str, object]]) -> str:
-    return HEADER + "---\n".join(dump_yaml(each) for each in documents)
-
-
-def _yaml(document: object) -> str:
-    return dump_yaml(document, HEADER)
+    return HEADER + "---\n".join(map(dump_yaml, resources))
 
 
 PUBLISHED: Final = frozenset(

@@ -1,5 +1,6 @@
 """Failover readiness dashboard: which groups would resume correctly, and their redelivery."""
 
+from functools import partial
 from typing import Final
 
 from mm2slo_core.catalogue import flow_metrics
@@ -44,6 +45,10 @@ _NO_GROUP: Final = (
 )
 
 
+_panel: Final = partial(Panel, next_dashboard=DashboardUid.FLOW, alert="MM2FailoverNotReady")
+"""Most panels are about groups that are not ready."""
+
+
 def build(limits: ObjectiveLimits) -> Dashboard:
     """Consumer groups, blocked ones first."""
     return Dashboard(
@@ -75,7 +80,7 @@ def _summary() -> tuple[Panel, ...]:
     ready = _ready()
     blocked = sum_by(Vector(f"1 - {ready}", ready.labels))
     return (
-        Panel(
+        _panel(
             title="Groups by readiness",
             description="How many groups are ready? Groups that would resume correctly on the "
             "target, and blocked ones. Good is none blocked.",
@@ -86,12 +91,10 @@ def _summary() -> tuple[Panel, ...]:
             thresholds=BAD_FROM_ONE,
             colours={"ready": Colour.GOOD},
             decimals=0,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2FailoverNotReady",
             width=8,
             height=5,
         ),
-        Panel(
+        _panel(
             title="Total redelivery",
             description="How much would be redelivered? Upper bound of the records that all "
             "groups together would read again.",
@@ -100,12 +103,10 @@ def _summary() -> tuple[Panel, ...]:
             no_data=_NO_GROUP,
             queries={"": sum_by(_redelivery("upper"))},
             decimals=0,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2FailoverNotReady",
             width=8,
             height=5,
         ),
-        Panel(
+        _panel(
             title="Unreplicated records",
             description="What would be missing if the sources never came back? Records that are "
             "not on the target, over all flows; while a source is down, as of its last reading.",
@@ -114,7 +115,6 @@ def _summary() -> tuple[Panel, ...]:
             no_data="No source was read since the exporter started.",
             queries={"": sum_by(max_by(flow_metrics.FAILOVER_UNREPLICATED_RECORDS, "flow"))},
             decimals=0,
-            next_dashboard=DashboardUid.FLOW,
             alert="MM2FlowStopped",
             width=8,
             height=5,
@@ -123,7 +123,7 @@ def _summary() -> tuple[Panel, ...]:
 
 
 def _groups(limits: ObjectiveLimits) -> Panel:
-    return Panel(
+    return _panel(
         title="Consumer groups",
         description="Which groups would resume on the target? One row per flow and group, "
         "blocked ones first; a flow's name links to its dashboard. Redelivery is between its "
@@ -174,8 +174,6 @@ def _groups(limits: ObjectiveLimits) -> Panel:
             ),
         ),
         sort=("Ready", "-Redelivery, upper bound"),
-        next_dashboard=DashboardUid.FLOW,
-        alert="MM2FailoverNotReady",
         width=24,
         height=10,
     )
@@ -183,7 +181,7 @@ def _groups(limits: ObjectiveLimits) -> Panel:
 
 def _group_lag() -> Panel:
     keys = (*_KEYS, "cluster")
-    return Panel(
+    return _panel(
         title="Consumer group lag",
         description="Do the groups keep up, on the source and after a failover on the target? One "
         "row per group and cluster, the greatest lag first. Lag counts from the committed "
@@ -207,8 +205,6 @@ def _group_lag() -> Panel:
             TableColumn("Members", max_by(_group_series(flow_metrics.GROUP_MEMBERS), *keys)),
         ),
         sort=("-Lag",),
-        next_dashboard=DashboardUid.FLOW,
-        alert="MM2FailoverNotReady",
         width=24,
         height=8,
     )
@@ -219,7 +215,7 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
         max_by(_group_series(flow_metrics.FAILOVER_BLOCKED), *_KEYS, "reason"), "== 1"
     )
     return (
-        Panel(
+        _panel(
             title="Blocking reasons",
             description="Why are groups blocked? The current reasons, from a closed list; the "
             "runbook explains each. Good is an empty table.",
@@ -229,11 +225,9 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             keys={"flow": "Flow", "group": "Group", "reason": "Reason"},
             columns=(TableColumn("Active", blocked),),
             sort=("Group",),
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2FailoverNotReady",
             fills_on="a blocked group",
         ),
-        Panel(
+        _panel(
             title="Blocked groups over time",
             description="Since when are groups blocked? Blocked groups of the ten flows with most.",
             kind=Kind.SERIES,
@@ -245,8 +239,6 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             colours=limits.flow_colours,
             stacked=True,
             min_interval=_MIN_INTERVAL,
-            next_dashboard=DashboardUid.FLOW,
-            alert="MM2FailoverNotReady",
             fills_on="a blocked group",
         ),
     )
@@ -254,7 +246,7 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
 
 def _causes() -> tuple[Panel, ...]:
     return (
-        Panel(
+        _panel(
             title="Oldest offset syncs",
             description="How old are offset syncs? Age of the latest one, the ten oldest topics "
             "or partitions. Without a new one checkpoints cannot advance; an idle topic keeps "
@@ -275,10 +267,9 @@ def _causes() -> tuple[Panel, ...]:
                     ),
                 )
             },
-            next_dashboard=DashboardUid.FLOW,
             alert="MM2CheckpointStalled",
         ),
-        Panel(
+        _panel(
             title="Largest offset sync gaps",
             description="How far behind are offset syncs? Records between the latest offset "
             "sync and the replicated position, the ten largest; within the gap translation is "
@@ -291,7 +282,6 @@ def _causes() -> tuple[Panel, ...]:
                     10, max_by(flow_metrics.OFFSET_SYNC_GAP_RECORDS, "flow", "topic", "partition")
                 )
             },
-            next_dashboard=DashboardUid.FLOW,
             alert="MM2CheckpointStalled",
         ),
     )

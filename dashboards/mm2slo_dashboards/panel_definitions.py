@@ -37,6 +37,7 @@ from mm2slo_dashboards.panel_queries import (
     MATCH_FLOW,
     alert_starts,
     flow_series,
+    in_milliseconds,
     max_by,
     readable_sli,
     recorded_series,
@@ -183,11 +184,9 @@ EXCLUSION_ANNOTATION: Final = Annotation(
     text="Planned maintenance of {{flow}}",
     colour=Colour.PLANNED,
 )
-_LAST_AUDIT: Final = max_by(AUDIT_LAST_RUN_TIMESTAMP_SECONDS, "flow")
-
 AUDIT_ANNOTATION: Final = Annotation(
     title="Audits",
-    vector=Vector(f"1000 * {_LAST_AUDIT}", _LAST_AUDIT.labels),
+    vector=in_milliseconds(max_by(AUDIT_LAST_RUN_TIMESTAMP_SECONDS, "flow")),
     text="An audit of {{flow}} ended",
     colour=Colour.NEUTRAL,
     value_is_time=True,

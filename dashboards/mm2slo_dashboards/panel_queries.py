@@ -161,6 +161,11 @@ def seconds_since(vector: Vector) -> Vector:
     return Vector(f"time() - {vector}", vector.labels)
 
 
+def in_milliseconds(vector: Vector) -> Vector:
+    """*vector*, which is in epoch seconds, as Grafana takes times."""
+    return Vector(f"1000 * {vector}", vector.labels)
+
+
 def filter_by(vector: Vector, condition: str) -> Vector:
     """The samples of *vector* for which *condition* holds, as `== 1`."""
     return Vector(f"{vector} {condition}", vector.labels)
@@ -218,8 +223,7 @@ def alert_starts(*labels: str) -> Vector:
     """When the firing alerts became active, in milliseconds since the epoch."""
     firing = either(*alerts_by_scope())
     since = f"{ALERTS_FOR_STATE}{_text(_OURS)} and ignoring (alertstate) ({firing})"
-    first = min_by(Vector(since, ALERTS_LABELS), *labels)
-    return Vector(f"1000 * {first}", first.labels)
+    return in_milliseconds(min_by(Vector(since, ALERTS_LABELS), *labels))
 
 
 def _firing(*matchers: Matcher) -> Vector:

@@ -1,5 +1,6 @@
 """Pipeline dashboard: whether the flows are monitored, alerts delivered, and at what cost."""
 
+from functools import partial
 from typing import Final
 
 from mm2slo_core.catalogue import service_metrics
@@ -42,6 +43,10 @@ _NO_PROMETHEUS: Final = "Prometheus does not scrape itself."
 _NO_ALERTMANAGER: Final = "Prometheus does not scrape Alertmanager."
 
 
+_panel: Final = partial(Panel, next_dashboard=DashboardUid.FLEET)
+"""Flows suffer from a broken pipeline together."""
+
+
 def build(exporter_job: str) -> Dashboard:
     """The monitoring itself: exporters scraped under *exporter_job*, rules and notifications."""
     job = equal("job", exporter_job)
@@ -66,7 +71,7 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
     )
     stage = "{{cluster}} {{stage}}"
     return (
-        Panel(
+        _panel(
             title="Exporter status",
             description="Are the exporters up? An exporter is up when its latest scrape succeeded.",
             kind=Kind.STAT,
@@ -74,12 +79,11 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
             no_data=NO_EXPORTER_DATA,
             queries={REPLICA: max_by(select(UP, job), "instance")},
             states=UP_STATES,
-            next_dashboard=DashboardUid.FLEET,
             alert="MM2ExporterDown",
             width=12,
             height=5,
         ),
-        Panel(
+        _panel(
             title="Flows not ready",
             description="Which flows are not monitored yet? Flows whose internal topics have "
             "not been read to the end; until then only their state and SLIs are published.",
@@ -89,12 +93,11 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
             queries={"": sum_by(Vector(f"1 - {ready}", ready.labels))},
             thresholds=WARN_FROM_ONE,
             decimals=0,
-            next_dashboard=DashboardUid.FLEET,
             alert="MM2FlowMetricsAbsent",
             width=12,
             height=5,
         ),
-        Panel(
+        _panel(
             title="Time since last success",
             description="When did each stage last succeed? Time since then by cluster and "
             "stage, the ten longest. It grows when a cluster is unreachable or a permission is "
@@ -103,11 +106,10 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
             unit=PanelUnit.SECONDS,
             no_data=NO_EXPORTER_DATA,
             queries={stage: topk(10, seconds_since(last))},
-            next_dashboard=DashboardUid.FLEET,
             alert="MM2ClusterUnreachable",
             width=8,
         ),
-        Panel(
+        _panel(
             title="Collection failures by reason",
             description="Which stages fail, and why? Failures per second by cluster, stage and "
             "reason. A single failure may be a leader election.",
@@ -130,12 +132,11 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
                     "> 0",
                 )
             },
-            next_dashboard=DashboardUid.FLEET,
             alert="MM2CollectionFailing",
             fills_on="an unreachable cluster",
             width=8,
         ),
-        Panel(
+        _panel(
             title="Malformed internal records",
             description="Could internal records not be decoded? Records of MirrorMaker 2's "
             "internal topics, by kind and reason, in the selected time range. Good is none.",
@@ -160,7 +161,6 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
             },
             thresholds=WARN_FROM_ONE,
             decimals=0,
-            next_dashboard=DashboardUid.FLEET,
             alert="MM2CollectionFailing",
             fills_on="damaged internal records",
             width=8,
@@ -194,7 +194,7 @@ def _cost(job: Matcher) -> tuple[Panel, ...]:
             (service_metrics.PROCESS_RESIDENT_MEMORY_BYTES, "resident"),
             job=job,
         ),
-        Panel(
+        _panel(
             title="CPU usage",
             description="How much CPU does the exporter use? CPU seconds per second of each "
             "replica; 1 is one core.",
@@ -207,7 +207,6 @@ def _cost(job: Matcher) -> tuple[Panel, ...]:
                     "instance",
                 )
             },
-            next_dashboard=DashboardUid.FLEET,
             alert="MM2ExporterDown",
             width=6,
         ),
@@ -217,7 +216,7 @@ def _cost(job: Matcher) -> tuple[Panel, ...]:
 def _gauges(
     title: str, description: str, unit: PanelUnit, *metrics: tuple[Metric, str], job: Matcher
 ) -> Panel:
-    return Panel(
+    return _panel(
         title=title,
         description=description,
         kind=Kind.SERIES,
@@ -226,7 +225,6 @@ def _gauges(
         queries={
             f"{REPLICA} {name}": max_by(select(metric, job), "instance") for metric, name in metrics
         },
-        next_dashboard=DashboardUid.FLEET,
         alert="MM2ExporterDown",
         width=6,
     )
@@ -235,7 +233,7 @@ def _gauges(
 def _alerting() -> tuple[Panel, ...]:
     """Evaluation of mm2slo's rules, and notifications."""
     return (
-        Panel(
+        _panel(
             title="Rule evaluation failures",
             description="Do rules fail? Failed evaluations of mm2slo's rules, and evaluations "
             "missed because the previous one was still running, in the selected time range. "
@@ -249,10 +247,9 @@ def _alerting() -> tuple[Panel, ...]:
             },
             thresholds=BAD_FROM_ONE,
             decimals=0,
-            next_dashboard=DashboardUid.FLEET,
             alert="MM2RuleEvaluationFailing",
         ),
-        Panel(
+        _panel(
             title="Failed notifications",
             description="Do notifications reach Slack? Notifications that Alertmanager gave up "
             "sending, by integration, in the selected time range. Each is lost. Good is 0.",
@@ -272,7 +269,6 @@ def _alerting() -> tuple[Panel, ...]:
             },
             thresholds=BAD_FROM_ONE,
             decimals=0,
-            next_dashboard=DashboardUid.FLEET,
             alert="MM2SlackDeliveryFailing",
         ),
     )
