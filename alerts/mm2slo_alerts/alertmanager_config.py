@@ -108,6 +108,8 @@ def root_route(
 ) -> dict[str, Any]:
     """Return the section `route`; *of_flows*: patterns of flows and the channel of their causes."""
     page = receivers.config.severities.page
+    # An alert takes the first route that matches and goes on only where `continue` is set
+    # (Alertmanager's documentation of routes): the special ones come first.
     return {
         "receiver": receivers.default,
         "group_by": list(_BY_NAME),

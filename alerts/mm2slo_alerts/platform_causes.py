@@ -196,6 +196,7 @@ def build_platform_causes(limits: Thresholds) -> tuple[Cause, ...]:
 
 
 def _exporter(limits: Thresholds) -> Cause:
+    # Without a target Prometheus has no series `up`, and a comparison of nothing is nothing.
     up = select(UP, equal("job", limits.exporter_job))
     return Cause(
         name="MM2ExporterDown",

@@ -231,6 +231,7 @@ def _recreated(limits: Thresholds) -> Cause:
 def _transaction(limits: Thresholds) -> Cause:
     """Each commit reduces the records held back; if they only grow, a transaction is stuck."""
     held = over("min_over_time", OPEN_TRANSACTION_RECORDS, limits.transaction_window)
+    # resets() counts every decrease between two samples, also of a gauge (Prometheus's functions).
     shrunk = f"resets({select(OPEN_TRANSACTION_RECORDS)}[{duration(limits.transaction_window)}])"
     labels = ", ".join((*FLOW_LABELS, "topic"))
     return Cause(

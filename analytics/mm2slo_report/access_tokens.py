@@ -124,16 +124,11 @@ class AccessToken:
     """Patterns of labels, such as `us->eu` and `us->*`; None: all flows."""
 
 
-def parse_tokens(text: str, file: str) -> tuple[AccessToken, ...]:
-    """Parse *text* of *file*. Raises UserError, whose message never quotes a line."""
-    found, problem = read_tokens(text, file)
-    if problem:
-        raise UserError(problem)
-    return found
-
-
 def read_tokens(text: str, file: str) -> tuple[tuple[AccessToken, ...], str]:
-    """The tokens of the valid lines, and the first problem, or an empty string."""
+    """The tokens of the valid lines, and the first problem, or an empty string.
+
+    The problem never quotes a line, which may hold a token.
+    """
     found: dict[str, AccessToken] = {}
     problems: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):

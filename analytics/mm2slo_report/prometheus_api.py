@@ -85,6 +85,8 @@ class PrometheusClient:
         return f"{max(round(self._timeout * 1000), 1)}ms"
 
     def _series(self, path: str, given: Mapping[str, str]) -> Sequence[QueriedSeries]:
+        # POST: with many flows, a query is longer than the URLs that servers and proxies accept
+        # (Prometheus's documentation, "HTTP API").
         data = self._mapping(self._call("POST", path, given))
         try:
             match data["resultType"]:

@@ -157,6 +157,8 @@ class PrometheusSource:
         parts = []
         for name, (function, series) in _SUMS.items():
             summed = aggregate("max", over(function, series, _length(span), *only), _LABELS)
+            # `or` drops series of its right side whose labels are also on the left: without a label
+            # of its own, a part would hide the others of its indicator.
             parts.append(f'label_replace({summed}, "part", "{name}", "", "")')
         found: dict[Indicator, dict[str, float]] = defaultdict(dict)
         for each in self._client.query("\nor\n".join(parts), span.end):

@@ -357,6 +357,7 @@ def _unlisted(rows: Iterable[Form], names: tuple[str, ...]) -> list[dict[str, An
 
 def _encode_latency(latency: LatencyCells) -> Form:
     """A histogram: its cells as [lower bucket or null, upper bucket, records]."""
+    # Keys of JSON objects are texts, so pairs of buckets cannot be keys.
     cells = ((lower, upper, n) for (lower, upper), n in latency.cells.items() if n)
     known_last = sorted(cells, key=lambda cell: (cell[0] is not None, cell[0] or 0, cell[1]))
     return _by_name(latency) | {"cells": known_last}

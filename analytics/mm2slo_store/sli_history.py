@@ -168,6 +168,7 @@ def _with_new(connection: Connection, wanted: Iterable[Indicator]) -> dict[Indic
     new = [each for each in dict.fromkeys(wanted) if each not in found]
     if new:
         names = [column.name for column in _NAMES]
+        # Writers exclude each other until they commit, so no two give out the same number.
         found |= {
             each: number for number, each in enumerate(new, max(found.values(), default=0) + 1)
         }

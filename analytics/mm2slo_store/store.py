@@ -490,6 +490,7 @@ def _still_referenced(connection: Connection, paths: set[str]) -> set[str]:
 def _delete(connection: Connection, places: set[_UnitPlace], run_id: str) -> None:
     if places:
         keys = [{"of_run": run, "of_unit": unit} for run, unit in sorted(places)]
+        # Parts before their unit: foreign keys are checked by each statement.
         for table in (*store_schema.OF_UNIT, store_schema.units):
             of_unit = table.c.run_id == bindparam("of_run"), table.c.unit == bindparam("of_unit")
             connection.execute(delete(table).where(*of_unit), keys)

@@ -185,6 +185,7 @@ class DigestClaims(OpenStore):
         """
         new = {"period": period, "channel": channel, "claimed_at": self._clock()}
         with self._writing() as connection:
+            # Nothing can be claimed between the two statements: writers exclude each other.
             if _find_digest_claim(connection, period, channel) is not None:
                 return False
             connection.execute(insert(digests), new)

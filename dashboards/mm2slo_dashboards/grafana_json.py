@@ -379,6 +379,7 @@ def _overrides(panel: Panel, links: DashboardLinks) -> list[Json]:
 
 def _merge_columns(panel: Panel) -> list[Json]:
     """Transformations that merge the queries into one table with a row for each set of keys."""
+    # Grafana names the values of a query in table format `Value`, with several queries `Value #A`.
     single = len(panel.columns) == 1
     values = {
         "Value" if single else f"Value #{letter}": each.title

@@ -45,7 +45,8 @@ INTERVAL_VARIABLE: Final = "$__interval"
 """The distance of two points."""
 
 _STEPS: Final = 600.0
-"""Seconds; series recorded every 5 minutes are read over two of their steps."""
+"""Seconds; series recorded every 5 minutes are read over two of their steps, because Prometheus's
+lookback is 5 minutes as well: between two steps an instant selector may have no sample."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,15 +229,10 @@ class FlowSection:
     flow: Flow
     entries: tuple[Entry, ...]
 
-    @property
-    def status(self) -> Status:
-        """The worst of its objectives' statuses."""
-        return self.entries[0].status
-
     def lines(self) -> list[str]:
         """A title, a line for each of the worst objectives, and a count of the others."""
-        name = format_code(self.flow.label)
-        found = [f"{SIGNS[self.status]} {name} *{status_text(self.status)}*"]
+        name, worst = format_code(self.flow.label), self.entries[0].status
+        found = [f"{SIGNS[worst]} {name} *{status_text(worst)}*"]
         found += [_objective_line(each) for each in self.entries[:_OBJECTIVES_OF_FLOW]]
         rest = self.entries[_OBJECTIVES_OF_FLOW:]
         if rest:

@@ -272,6 +272,8 @@ def read_page(chunks: Iterable[bytes], *, openmetrics: bool = False) -> Page:
 def _lines(chunks: Iterable[bytes], *, openmetrics: bool) -> list[str]:
     """The lines of the needed families, in no particular order."""
     found: list[str] = []
+    # A line starts after a newline, the first one too; "\n" + name is found without splitting, and
+    # skips names within comments, labels and other names.
     rest, last, started = b"\n", b"", False
     for chunk in chunks:
         block = rest + chunk

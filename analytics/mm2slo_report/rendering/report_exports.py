@@ -199,6 +199,7 @@ _IDENTITY: Final = frozenset({"id", "flow", "sli", "tier"})
 
 COLUMNS: Final = (*_PATHS, "record", *_INCIDENT)
 """The order is stable; new columns go last."""
+# OWASP, "CSV Injection". Numbers are written before this applies, so negative ones stay numbers.
 _STARTS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 

@@ -87,6 +87,7 @@ class RequestGuard:
             return
         scope[CALLER] = token.name if token else (scope.get("client") or ("",))[0]
         if head:
+            # HEAD has the headers of GET without content (RFC 9110, 9.3.2); routes know GET only.
             scope["method"] = "GET"
         self._running[kind] += 1
         try:

@@ -7,7 +7,7 @@ import pytest
 from report_service_fixture import FixedTokens, ServiceFixture, sample_source, start_service
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.access_tokens import AccessToken, Scope, parse_tokens
+from mm2slo_report.access_tokens import AccessToken, Scope, read_tokens
 from mm2slo_report.service_settings import (
     allowed_hosts,
     host_name,
@@ -34,15 +34,17 @@ FILE = f"""\
 
 @pytest.fixture
 def secured(store: Store) -> ServiceFixture:
-    return start_service(store, sample_source(), tokens=parse_tokens(FILE, "tokens"))
+    return start_service(store, sample_source(), tokens=read_tokens(FILE, "tokens")[0])
 
 
 def test_token_file_lines_are_parsed() -> None:
-    assert parse_tokens(FILE, "tokens") == (
+    found, problem = read_tokens(FILE, "tokens")
+    assert found == (
         AccessToken(digest(READ), Scope.READ, "dashboards"),
         AccessToken(digest(WRITE), Scope.WRITE, "ops"),
     )
-    assert digest(READ) not in repr(parse_tokens(FILE, "tokens"))
+    assert problem == ""
+    assert digest(READ) not in repr(found)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +58,10 @@ def test_token_file_lines_are_parsed() -> None:
     ],
 )
 def test_invalid_token_file_is_rejected_without_quoting_it(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message) as refused:
-        parse_tokens(text, "tokens")
-    assert "hunter2" not in str(refused.value)
-    assert digest(READ) not in str(refused.value)
+    _, problem = read_tokens(text, "tokens")
+    assert message in problem
+    assert "hunter2" not in problem
+    assert digest(READ) not in problem
 
 
 def test_request_without_token_is_rejected(secured: ServiceFixture) -> None:
