@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from minute_history import indicator, objective
 
+from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Evidence, Verdict
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
@@ -29,18 +30,18 @@ from mm2slo_core.reporting.report_query import ReportQuery, day_spans
 from mm2slo_core.reporting.slo_report import EntryDetail, Report, by_day, incidents
 from mm2slo_core.reporting.step_counts import MINUTE_MS, SpanCounts, StepCounts
 from mm2slo_core.topology import Flow
+from mm2slo_report.flow_audit_figures import LatencyEstimate
 from mm2slo_report.rendering.page_views import (
     AuditView,
     FlowStatusView,
     GroupLag,
     GroupView,
     LatencyView,
-    PercentileView,
     RecordBounds,
     RecordLag,
 )
 from mm2slo_report.rendering.report_text import burn_rate_text, count_text
-from mm2slo_store.audit_rows import StoredEvidence
+from mm2slo_store.audit_rows import Run, RunHeader, RunState, StoredEvidence
 
 NOW: Final = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 DAY_MS: Final = 86_400_000
@@ -220,13 +221,20 @@ def _lost(offset: int, timestamp: int) -> StoredEvidence:
 
 AUDITS: Final = (
     AuditView(
-        id="20260713T000000Z-0a1b2c",
-        flows=(WEST,),
-        start=NOW - 34 * HOUR_MS,
-        end=NOW - 10 * HOUR_MS,
-        state="finished",
-        verdict="faults: 2 lost; 1,204,883 of 1,204,883 records judged",
-        complete_up_to=NOW - 10 * HOUR_MS,
+        run=Run(
+            RunHeader(
+                id="20260713T000000Z-0a1b2c",
+                flows=(WEST,),
+                window=Window(NOW - 34 * HOUR_MS, NOW - 10 * HOUR_MS),
+                started_at=NOW,
+                sample_rate=1.0,
+                salt=0,
+                config_hash="",
+            ),
+            RunState.FINISHED,
+            verdict_line="faults: 2 lost; 1,204,883 of 1,204,883 records judged",
+            complete_up_to=NOW - 10 * HOUR_MS,
+        ),
         counts={"matched": 1_204_881, "lost": 2},
         faults=2,
         problems=("us.audit-log (authorization: Describe was refused)",),
@@ -242,13 +250,13 @@ LATENCIES: Final = (
         flow=WEST,
         origin="audit of 2026-07-13T00:00:00Z to 2026-07-14T00:00:00Z",
         records=1_204_881,
-        percentiles=(
-            PercentileView(q=0.5, lower=0.081, upper=0.126),
-            PercentileView(q=0.9, lower=0.31, upper=0.42),
-            PercentileView(q=0.95, lower=0.55, upper=0.74),
-            PercentileView(q=0.99, lower=1.9, upper=2.6),
-            PercentileView(q=0.999, lower=None, upper=31.0),
-        ),
+        percentiles={
+            0.5: LatencyEstimate(0.081, 0.126),
+            0.9: LatencyEstimate(0.31, 0.42),
+            0.95: LatencyEstimate(0.55, 0.74),
+            0.99: LatencyEstimate(1.9, 2.6),
+            0.999: LatencyEstimate(None, 31.0),
+        },
     ),
 )
 Entries = Sequence[dict[str, Any]]

@@ -16,7 +16,7 @@ from mm2slo_core.audit.unit_outcome import FAULTS, Verdict, count_latencies
 from mm2slo_core.catalogue.service_metrics import LatencyMeasure
 from mm2slo_core.reporting.json_values import Count, Figure, json_part
 from mm2slo_core.topology import Flow
-from mm2slo_report.flow_audit_figures import flow_latency, percentiles
+from mm2slo_report.flow_audit_figures import LatencyEstimate, flow_latency, percentiles
 from mm2slo_report.rendering.report_text import moment_text
 from mm2slo_store.audit_rows import Run, StoredEvidence, StoredUnit
 
@@ -103,16 +103,9 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditView:
-    """An audit run; `state` is running, finished or failed."""
+    """An audit run."""
 
-    id: str
-    flows: tuple[Flow, ...]
-    start: int
-    end: int
-    state: str
-    verdict: str = ""
-    complete_up_to: int | None = None
-    sample_rate: float = 1.0
+    run: Run
     counts: Mapping[str, int]
     """Records by verdict."""
     faults: int = 0
@@ -122,22 +115,14 @@ class AuditView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PercentileView:
-    """A percentile of a latency, in seconds, known to lie in [lower, upper]."""
-
-    q: float
-    lower: float | None
-    upper: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyView:
     """Record latency of a flow; `origin` names its source, such as "audit 2026-07-01"."""
 
     flow: Flow
     origin: str
     records: int
-    percentiles: tuple[PercentileView, ...]
+    percentiles: Mapping[float, LatencyEstimate]
+    """By quantile."""
 
 
 def audit_view(
@@ -152,14 +137,7 @@ def audit_view(
             reason = f"{unit.not_audited.reason.value}: {unit.not_audited.detail}"
             problems.append(f"{unit.key.target_topic} ({reason.removesuffix(': ')})")
     return AuditView(
-        id=run.header.id,
-        flows=run.header.flows,
-        start=run.header.window.start,
-        end=run.header.window.end,
-        state=run.state.value,
-        verdict=run.verdict_line or "",
-        complete_up_to=run.complete_up_to,
-        sample_rate=run.header.sample_rate,
+        run=run,
         counts={verdict.value: number for verdict, number in counts.items() if number},
         faults=sum(counts[each] for each in FAULTS),
         problems=tuple(problems),
@@ -173,10 +151,7 @@ def latency_view(run: Run, flow: Flow, units: Sequence[StoredUnit]) -> LatencyVi
     A topic fed by several flows has one histogram for all of them.
     """
     cells = flow_latency(flow, units, LatencyMeasure.END_TO_END)
-    found = [
-        PercentileView(q=q, lower=lower, upper=upper)
-        for q, (lower, upper) in percentiles(cells, run).items()
-    ]
+    found = percentiles(cells, run)
     if not found:
         return None
     start, end = (moment_text(at, UTC) for at in (run.header.window.start, run.header.window.end))
@@ -184,5 +159,5 @@ def latency_view(run: Run, flow: Flow, units: Sequence[StoredUnit]) -> LatencyVi
         flow=flow,
         origin=f"audit of {start} to {end}",
         records=count_latencies(cells),
-        percentiles=tuple(found),
+        percentiles=found,
     )

@@ -15,7 +15,8 @@ from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.quantity_text import share_text, signed_share_text
 from mm2slo_core.reporting.report_entry import BudgetPart
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.page_views import LatencyView, PercentileView
+from mm2slo_report.flow_audit_figures import LatencyEstimate
+from mm2slo_report.rendering.page_views import LatencyView
 from mm2slo_report.rendering.report_text import day_text, duration_text
 
 WIDTH: Final = 640.0
@@ -239,8 +240,8 @@ class LatencyChart:
 
 def latency_chart(view: LatencyView, thresholds: Sequence[float] = ()) -> LatencyChart:
     """The chart of *view*; *thresholds* are in seconds."""
-    known = [each.upper for each in view.percentiles] + [*thresholds]
-    known += [each.lower for each in view.percentiles if each.lower is not None]
+    known = [each.upper for each in view.percentiles.values()] + [*thresholds]
+    known += [each.lower for each in view.percentiles.values() if each.lower is not None]
     low = math.floor(math.log10(max(min(known, default=_LEAST), _LEAST)))
     high = max(math.ceil(math.log10(max(max(known, default=1.0), _LEAST))), low + 1)
 
@@ -254,18 +255,18 @@ def latency_chart(view: LatencyView, thresholds: Sequence[float] = ()) -> Latenc
         floor=floor,
         bars=tuple(
             Bar(
-                percentile_name(each.q),
+                percentile_name(q),
                 _TOP + _ROW * (number + 0.5),
                 x(each.lower or 0.0),
                 x(each.upper),
                 each.lower is None,
             )
-            for number, each in enumerate(view.percentiles)
+            for number, (q, each) in enumerate(view.percentiles.items())
         ),
         ticks=tuple(Tick(x(10.0**power), _decade(power)) for power in range(low, high + 1)),
         thresholds=tuple(Tick(x(each), duration_text(each)) for each in sorted(set(thresholds))),
         summary="; ".join(
-            f"{percentile_name(each.q)} {bounds_text(each)}" for each in view.percentiles
+            f"{percentile_name(q)} {bounds_text(each)}" for q, each in view.percentiles.items()
         ),
     )
 
@@ -274,7 +275,7 @@ def _decade(power: int) -> str:
     return f"{10 ** (power + 3):,} ms" if power < 0 else f"{10**power:,} s"
 
 
-def bounds_text(found: PercentileView) -> str:
+def bounds_text(found: LatencyEstimate) -> str:
     """The bounds as text; one value if they agree."""
     if found.lower is None:
         return f"at most {duration_text(found.upper, up=True)}"

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_report import DAY_MS, LATENCIES, NOW
 
+from mm2slo_core.audit.unit_outcome import PERCENTILES
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.reporting.report_entry import BudgetPart
 from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.topology import Flow
-from mm2slo_report.rendering.page_views import PercentileView
+from mm2slo_report.flow_audit_figures import LatencyEstimate
 from mm2slo_report.rendering.report_charts import (
     HEIGHT,
     LEFT,
@@ -223,7 +224,9 @@ def test_latency_chart_has_logarithmic_axis() -> None:
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
 def test_latency_bars_stay_inside_the_chart(uppers: list[float]) -> None:
     view = LATENCIES[0]
-    found = tuple(PercentileView(q=0.5, lower=each / 2, upper=each) for each in uppers)
+    found = {
+        q: LatencyEstimate(each / 2, each) for q, each in zip(PERCENTILES, uppers, strict=False)
+    }
     chart = latency_chart(type(view)(flow=view.flow, origin="", records=1, percentiles=found))
     for bar in chart.bars:
         assert LEFT <= bar.start <= bar.end <= WIDTH

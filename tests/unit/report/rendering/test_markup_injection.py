@@ -76,6 +76,11 @@ def _flow(text: str) -> Flow:
     return Flow(text, f"eu{text}")
 
 
+def _with_header(parts: Parts, **changes: Any) -> AuditView:
+    run = parts.audit.run
+    return replace(parts.audit, run=replace(run, header=replace(run.header, **changes)))
+
+
 def _everywhere(parts: Parts, text: str) -> Parts:
     flow = _flow(text)
     moved = parts.with_objective(flow=flow)
@@ -85,7 +90,8 @@ def _everywhere(parts: Parts, text: str) -> Parts:
         group=replace(parts.group, flow=flow),
         latency=replace(parts.latency, flow=flow),
         audit=replace(
-            parts.audit, flows=(flow,), evidence=(replace(parts.audit.evidence[0], flow=flow),)
+            _with_header(parts, flows=(flow,)),
+            evidence=(replace(parts.audit.evidence[0], flow=flow),),
         ),
     )
 
@@ -123,9 +129,11 @@ PLACES: dict[str, Callable[[Parts, str], Parts]] = {
     "state": lambda parts, text: replace(parts, flow=replace(parts.flow, state=text)),
     "group": lambda parts, text: replace(parts, group=replace(parts.group, group=text)),
     "reason": lambda parts, text: replace(parts, group=replace(parts.group, reasons=(text,))),
-    "verdict": lambda parts, text: replace(parts, audit=replace(parts.audit, verdict=text)),
+    "verdict": lambda parts, text: replace(
+        parts, audit=replace(parts.audit, run=replace(parts.audit.run, verdict_line=text))
+    ),
     "count": lambda parts, text: replace(parts, audit=replace(parts.audit, counts={text: 1})),
-    "run": lambda parts, text: replace(parts, audit=replace(parts.audit, id=text)),
+    "run": lambda parts, text: replace(parts, audit=_with_header(parts, id=text)),
     "not audited": lambda parts, text: replace(parts, audit=replace(parts.audit, problems=(text,))),
     "evidence": _evidence,
     "problem": lambda parts, text: replace(parts, problem=text),
