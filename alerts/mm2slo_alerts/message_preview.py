@@ -220,7 +220,8 @@ def sample_alert(rule: AlertRule, flow: Flow | None = None) -> SampleAlert:
     about = flow or Flow("us", "eu")
     texts = " ".join(rule.annotations.values())
     named = set(_LABEL.findall(texts))
-    known = {**_LABELS, **_of_flow(about), "cluster": about.source}
+    own = {"flow": about.label, "source": about.source, "target": about.target}
+    known = {**_LABELS, **own, "cluster": about.source}
     wanted = set(named)
     if named & set(FLOW_LABELS):
         wanted |= set(FLOW_LABELS)
@@ -230,7 +231,3 @@ def sample_alert(rule: AlertRule, flow: Flow | None = None) -> SampleAlert:
     value = _VALUES.get(rule.alert, _COUNT)
     chosen = ", ".join(f'{name}="{known[name]}"' for name in SLI_LABELS)
     return SampleAlert(labels, value, {f"{BUDGET_REMAINING.name}{{{chosen}}}": _LEFT})
-
-
-def _of_flow(flow: Flow) -> dict[str, str]:
-    return {"flow": flow.label, "source": flow.source, "target": flow.target}

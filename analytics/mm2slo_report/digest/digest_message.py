@@ -13,10 +13,12 @@ import json
 import re
 import textwrap
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from itertools import accumulate
 from math import floor
 from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
@@ -476,26 +478,17 @@ def unescape(text: str) -> str:
 
 def truncate(text: str, longest: int) -> str:
     """*text* on one line, escaped and cut to *longest*; `?` if it is empty, which Slack refuses."""
-    kept: list[str] = []
-    used = 0
-    for character in _cleaned(text) or "?":
-        used += slack_length(escape(character))
-        if used > longest:
-            return _within(kept, longest - 1) + _CUT
-        kept.append(escape(character))
-    return "".join(kept)
+    # Escaped characters are cut as a whole: a part of `&amp;` would be shown.
+    pieces = [escape(character) for character in _cleaned(text) or "?"]
+    ends = list(accumulate(map(slack_length, pieces)))
+    if ends[-1] <= longest:
+        return "".join(pieces)
+    return "".join(pieces[: bisect_right(ends, longest - 1)]).rstrip() + _CUT
 
 
 def format_code(name: str, longest: int = MAX_NAME) -> str:
     """*name* as code."""
     return f"`{truncate(name.replace('`', _BACKTICK), longest)}`"
-
-
-def _within(pieces: list[str], longest: int) -> str:
-    used = sum(map(slack_length, pieces))
-    while used > longest:
-        used -= slack_length(pieces.pop())
-    return "".join(pieces).rstrip()
 
 
 def _cleaned(text: str) -> str:

@@ -84,7 +84,7 @@ class Recorder:
             self._store_steps(steps.take(), now)
             self._forget_old(now)
         results = self._rounds.scrape()
-        self._update_targets(now, results)
+        self._update_targets(results)
         pages = {name: page for name, page in results.items() if not isinstance(page, ScrapeError)}
         ended = steps.add(now, pages)
         if ended is not None:
@@ -160,10 +160,10 @@ class Recorder:
         except UserError as error:
             self._update_health(store_problem=str(error))
 
-    def _update_targets(self, now: int, results: Mapping[str, Page | ScrapeError]) -> None:
+    def _update_targets(self, results: Mapping[str, Page | ScrapeError]) -> None:
         with self._lock:
             before = self._health.targets
-            targets = tuple(_after(each, now, results.get(each.name)) for each in before)
+            targets = tuple(_after(each, results.get(each.name)) for each in before)
             self._health = replace(self._health, targets=targets)
         for old, new in zip(before, targets, strict=True):
             if new.problem and new.problem != old.problem:
@@ -181,21 +181,14 @@ class Recorder:
             log.info("%s records the history; this service is on standby", now.recorded_by)
 
 
-def _after(known: TargetHealth, now: int, result: Page | ScrapeError | None) -> TargetHealth:
+def _after(known: TargetHealth, result: Page | ScrapeError | None) -> TargetHealth:
     """The health of a target after *result*; None: the round was interrupted."""
     if result is None:
         return known
     scrapes = known.scrapes + 1
     if isinstance(result, ScrapeError):
         return replace(known, scrapes=scrapes, failures=known.failures + 1, problem=str(result))
-    return replace(
-        known,
-        scrapes=scrapes,
-        last_success=now,
-        indicators=len(result.tallies),
-        left_out=result.left_out,
-        problem="",
-    )
+    return replace(known, scrapes=scrapes, indicators=len(result.tallies), problem="")
 
 
 INTERVAL: Final = 15.0

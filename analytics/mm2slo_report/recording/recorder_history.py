@@ -148,11 +148,8 @@ class TargetHealth:
     name: str
     scrapes: int = 0
     failures: int = 0
-    last_success: int | None = None
     indicators: int = 0
     """In the last valid page."""
-    left_out: int = 0
-    """See `exposition.Page.left_out`."""
     problem: str = ""
     """Why the last scrape failed; empty: it did not."""
 

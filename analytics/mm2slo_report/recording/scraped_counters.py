@@ -252,13 +252,11 @@ class InvalidExpositionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The SLI counters of a page."""
+    """The SLI counters of a page, without unknown indicators and those with an invalid counter."""
 
     tallies: Mapping[Indicator, Tally]
     started: int | None = None
     """Process start time (epoch ms), at which all counters were 0; None: not in the page."""
-    left_out: int = 0
-    """Indicators that are unknown, lack a counter, or have an invalid value."""
 
 
 def read_page(chunks: Iterable[bytes], *, openmetrics: bool = False) -> Page:
@@ -313,7 +311,7 @@ def _has_started(block: bytes) -> bool:
 
 def _page(lines: Iterable[str]) -> Page:
     found: defaultdict[Indicator, dict[str, float]] = defaultdict(dict)
-    started, left_out = None, set()
+    started = None
     for line in lines:
         sample = _sample(line)
         name = sample.name
@@ -323,7 +321,6 @@ def _page(lines: Iterable[str]) -> Page:
             continue
         indicator = _indicator(sample.labels)
         if indicator is None:
-            left_out.add(frozenset(sample.labels.items()))
             continue
         if name in found[indicator]:
             raise InvalidExpositionError(
@@ -334,7 +331,7 @@ def _page(lines: Iterable[str]) -> Page:
     tallies = {
         each: tally for each, values in found.items() if (tally := _tally(values)) is not None
     }
-    return Page(tallies, started, len(left_out) + len(found) - len(tallies))
+    return Page(tallies, started)
 
 
 def _sample(line: str) -> Sample:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 from typing import Final, NamedTuple
 
 from mm2slo_core.audit.unit_outcome import percentile_name
@@ -138,15 +138,12 @@ def _rows(low: float) -> list[float]:
             break
         step *= factor
     # Far below zero, the labels 100 % and 0 % would overlap.
-    found, level = ([1.0] if (1.0 - low) * _LINE < HEIGHT - TOP - BOTTOM else []), 0.0
-    while level < 1.0:
-        found.append(level)
-        level += step
-    level = -step
-    while level >= low:
-        found.append(level)
-        level -= step
-    return found
+    top = [1.0] if (1.0 - low) * _LINE < HEIGHT - TOP - BOTTOM else []
+    return [
+        *top,
+        *takewhile(lambda level: level < 1.0, count(0.0, step)),
+        *takewhile(lambda level: level >= low, count(-step, -step)),
+    ]
 
 
 def _columns(days: Sequence[BudgetPart], frame: _Frame, zone: tzinfo) -> tuple[Tick, ...]:

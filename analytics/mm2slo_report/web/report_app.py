@@ -97,18 +97,10 @@ class _RequestCounter:
         await self._app(scope, receive, counted)
 
 
-def _from_unknown_objective(error: UnknownObjectiveError) -> ProblemError:
-    return ProblemError(HTTPStatus.NOT_FOUND, "not-found", str(error), near=list(error.near))
-
-
 def _from_source_error(error: SliSourceError) -> ProblemError:
     if error.slow:
         return ProblemError(HTTPStatus.GATEWAY_TIMEOUT, "source-slow", str(error))
     return ProblemError(HTTPStatus.BAD_GATEWAY, "source", str(error))
-
-
-def _from_user_error(error: UserError) -> ProblemError:
-    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "store", str(error))
 
 
 def _from_validation_error(error: RequestValidationError) -> ProblemError:
@@ -137,9 +129,11 @@ def _from_exception(_error: Exception) -> ProblemError:
 
 _PROBLEMS: Final[dict[type[Exception], Callable[[Any], ProblemError]]] = {
     ProblemError: lambda problem: problem,
-    UnknownObjectiveError: _from_unknown_objective,
+    UnknownObjectiveError: lambda error: ProblemError(
+        HTTPStatus.NOT_FOUND, "not-found", str(error), near=list(error.near)
+    ),
     SliSourceError: _from_source_error,
-    UserError: _from_user_error,
+    UserError: lambda error: ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "store", str(error)),
     RequestValidationError: _from_validation_error,
     HTTPException: _from_http_exception,
     Exception: _from_exception,

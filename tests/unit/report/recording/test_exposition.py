@@ -102,7 +102,7 @@ def test_read_page_accepts_every_sample_syntax(text: str) -> None:
     ids=["unknown", "no source", "no target", "NaN", "Inf", "negative", "no good"],
 )
 def test_read_page_leaves_out_unknown_or_incomplete_indicators(text: str) -> None:
-    assert read(text) == Page(tallies={}, left_out=1)
+    assert read(text) == Page(tallies={})
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,6 @@ def test_recorder_stores_each_step_as_it_ends(stage: Stage, memory: RecordedHist
     assert steps(memory) == {0: Tally(190, 209, 0), 1: Tally(200, 220, 0)}
     (target,) = stage.health.targets
     assert (target.scrapes, target.failures, target.indicators) == (41, 0, 2)
-    assert target.last_success == NOON + 40 * QUARTER
     assert stage.health.recorded_until == NOON + 2 * STEP_MS
     assert not stage.health.problems
 
@@ -180,7 +179,7 @@ def test_failed_scrapes_are_reported_and_counted_later(
     (problem,) = stage.health.problems
     assert problem.endswith("/metrics cannot be scraped: HTTP 503")
     (target,) = stage.health.targets
-    assert (target.failures, target.last_success) == (8, NOON + 3 * QUARTER)
+    assert (target.failures, target.scrapes) == (8, 12)
     stage.exporter.serving.status = 200
     stage.quarters(9)
     assert not stage.health.problems
