@@ -21,19 +21,7 @@ class RuleTest:
     @property
     def alerts(self) -> frozenset[str]:
         """Names of the alerts that the file tests."""
-        return frozenset(check["alertname"] for check in self._checks())
-
-    @property
-    def firing(self) -> frozenset[str]:
-        """Alerts that fire in a case of the file."""
-        return frozenset(check["alertname"] for check in self._checks() if check.get("exp_alerts"))
-
-    @property
-    def silent(self) -> frozenset[str]:
-        """Alerts that do not fire in a case of the file."""
-        return frozenset(
-            check["alertname"] for check in self._checks() if not check.get("exp_alerts")
-        )
+        return frozenset(check["alertname"] for check in self.checks())
 
     @property
     def needs_recording(self) -> bool:
@@ -67,7 +55,8 @@ class RuleTest:
                     groups.append({**group, "rules": rules})
         return {"groups": groups}
 
-    def _checks(self) -> list[Mapping[str, Any]]:
+    def checks(self) -> list[Mapping[str, Any]]:
+        """Return what is expected of alerts; without `exp_alerts`, the alert must not fire."""
         return [
             check for test in self.document["tests"] for check in test.get("alert_rule_test", ())
         ]

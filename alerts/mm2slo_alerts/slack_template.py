@@ -36,15 +36,12 @@ class MessageLimits:
     alerts: int = 5
     """Lines of that list."""
     footer: int = 300
-    folded: int = 700
-    """Slack folds text of this length."""
-    folded_breaks: int = 5
 
 
 MESSAGE_LIMITS: Final = MessageLimits()
 
 
-def message_template(config: AlertingConfig, limits: MessageLimits = MESSAGE_LIMITS) -> str:
+def message_template(config: AlertingConfig) -> str:
     """Return the template file, which defines `mm2slo.slack.*` and `mm2slo.silence.*`.
 
     `mm2slo.slack.url.*` are the URLs of the buttons, for the links of *config*.
@@ -52,7 +49,7 @@ def message_template(config: AlertingConfig, limits: MessageLimits = MESSAGE_LIM
     return _HEADER + "\n".join(
         (
             _ESCAPE,
-            *(_cut(f"mm2slo.{name}", getattr(limits, name)) for name in _CUT),
+            *(_cut(f"mm2slo.{name}", getattr(MESSAGE_LIMITS, name)) for name in _CUT),
             _SUBJECT,
             _DURATION.replace("@DAYS@", " ".join(['""'] * (_MAX_DAYS + 1))).replace(
                 "@LONGEST@", str(_MAX_DAYS)
@@ -61,13 +58,13 @@ def message_template(config: AlertingConfig, limits: MessageLimits = MESSAGE_LIM
             _part("title", _TITLE)
             .replace("@PAGE@", config.severities.page)
             .replace("@TICKET@", config.severities.ticket),
-            _part("text", _TEXT.replace("@ALERTS@", str(limits.alerts))),
+            _part("text", _TEXT.replace("@ALERTS@", str(MESSAGE_LIMITS.alerts))),
             _part("fallback", _FALLBACK),
             _part("color", _COLOR.replace("@PAGE@", config.severities.page)),
             _part("link", _LINK),
             *_urls(config.links),
             _SILENCE.replace("@ABOUT@", _ABOUT),
-            _FOOTER.replace("@FOOTER@", str(limits.footer)).replace("@ABOUT@", _ABOUT),
+            _FOOTER.replace("@FOOTER@", str(MESSAGE_LIMITS.footer)).replace("@ABOUT@", _ABOUT),
         )
     )
 
