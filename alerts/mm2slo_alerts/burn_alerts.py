@@ -5,7 +5,7 @@ label `window` distinguishes them. A rule fires when both windows burn faster th
 and the long one holds enough bad events, so that a single one never alerts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from mm2slo_alerts.alert_rules import (
@@ -73,7 +73,6 @@ def burn_groups(
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     links: LinksConfig = NO_LINKS,
     scale: Scale = PRODUCTION,
-    pairs: Sequence[WindowPair] = WINDOW_PAIRS,
 ) -> tuple[Group, ...]:
     """Return one group, the fastest pair first; *thresholds* are not scaled yet."""
     limits = thresholds.scaled(scale)
@@ -82,7 +81,7 @@ def burn_groups(
             name="mm2slo-burn",
             interval=limits.interval,
             rules=(
-                *(_burning(pair, limits, scale).rule(links) for pair in pairs),
+                *(_burning(pair, limits, scale).rule(links) for pair in WINDOW_PAIRS),
                 _exhausted(limits, scale).rule(links),
                 _coverage_low(limits, scale).rule(links),
             ),

@@ -120,10 +120,8 @@ class DashboardLinks:
 
     def runbook(self, alert: str) -> Link | None:
         """To the runbook of *alert*."""
-        base = self._addresses.runbook
-        if not base or not alert:
-            return None
-        return Link(f"Runbook {alert}", f"{base.rstrip('/')}/{alert}.md", external=True)
+        base = self._addresses.runbook if alert else None
+        return self._external(base, f"Runbook {alert}", f"/{alert}.md")
 
     def row_runbook(self, column: str) -> Link | None:
         """To the runbook of the alert in the row's *column*."""
@@ -354,9 +352,13 @@ def _overrides(panel: Panel, links: DashboardLinks) -> list[Json]:
     match panel.kind:
         case Kind.STAT | Kind.BARS:
             # A count by name: its colour from 1 on, neutral at 0.
-            return [
-                _override(name, ("thresholds", _convert_thresholds(_from_one(colour))))
+            counts = {
+                name: PanelThresholds(Colour.NEUTRAL, ((1.0, Colour(colour)),))
                 for name, colour in panel.colours.items()
+            }
+            return [
+                _override(name, ("thresholds", _convert_thresholds(each)))
+                for name, each in counts.items()
             ]
         case Kind.SERIES:
             return [
@@ -549,10 +551,6 @@ def _convert_mappings(states: Sequence[StateMapping], below: Below | None = None
         options = {"from": None, "to": below.bound - _JUST_BELOW, "result": result}
         found.append({"type": "range", "options": options})
     return found
-
-
-def _from_one(colour: str) -> PanelThresholds:
-    return PanelThresholds(Colour.NEUTRAL, ((1.0, Colour(colour)),))
 
 
 def _column_override(column: TableColumn, unit: PanelUnit) -> Json:

@@ -57,9 +57,9 @@ class VariableMatcher(Matcher):
         return f"{self.label}{self.operator}`{self.value}`"
 
 
-def match_variable(variable: str, label: str | None = None) -> VariableMatcher:
-    """*label* (by default named as the variable) is one of the selected values of *variable*."""
-    return VariableMatcher(label or variable, "=~", f"${{{variable}:regex}}")
+def match_variable(variable: str) -> VariableMatcher:
+    """The label *variable* has one of the selected values of the variable of that name."""
+    return VariableMatcher(variable, "=~", f"${{{variable}:regex}}")
 
 
 MATCH_FLOW: Final = match_variable("flow")
