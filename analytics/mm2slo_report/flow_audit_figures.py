@@ -72,13 +72,18 @@ def audit_figures(
     for unit in own:
         counts.update(unit.counts)
         kept.update(evidence.get(unit.unit, {}))
-    census = sample_of(run).census
+    census = Sample(run.header.sample_rate).census
     return AuditFigures(
         run=run,
         counts={verdict: counts[verdict] for verdict in Verdict},
         unaudited=sum(unit.not_audited is not None for unit in own),
         record_size=_record_size(own),
-        records=_records(own, census=census),
+        records={
+            verdict: RateEstimate(rate.estimate, rate.interval(census=census))
+            for verdict, rate in record_rates(
+                counts, sum(unit.copied_again for unit in own), census=census
+            ).items()
+        },
         keys=_keys(own, census=census),
         latency={
             measure: percentiles(flow_latency(flow, own, measure), run)
@@ -91,22 +96,6 @@ def audit_figures(
             if verdict in EVIDENCED
         },
     )
-
-
-def sample_of(run: Run) -> Sample:
-    """The sample of *run*."""
-    return Sample(run.header.sample_rate)
-
-
-def _records(units: Sequence[StoredUnit], *, census: bool) -> Mapping[Verdict, RateEstimate]:
-    counts: Counter[Verdict] = Counter()
-    for unit in units:
-        counts.update(unit.counts)
-    copied_again = sum(unit.copied_again for unit in units)
-    return {
-        verdict: RateEstimate(rate.estimate, rate.interval(census=census))
-        for verdict, rate in record_rates(counts, copied_again, census=census).items()
-    }
 
 
 def _record_size(units: Sequence[StoredUnit]) -> float | None:
@@ -132,8 +121,9 @@ def flow_latency(flow: Flow, units: Sequence[StoredUnit], measure: LatencyMeasur
 def percentiles(cells: LatencyCells, run: Run) -> Mapping[float, LatencyEstimate]:
     """By quantile, widened for a *run* with a sample; omits those of too few records."""
     found: dict[float, LatencyEstimate] = {}
+    sampled = not Sample(run.header.sample_rate).census
     for q in PERCENTILES:
-        bracket = latency_percentile(cells, q, sampled=not sample_of(run).census)
+        bracket = latency_percentile(cells, q, sampled=sampled)
         if bracket is not None:
             lower = None if bracket.lower is None else bracket.lower / 1000
             found[q] = LatencyEstimate(lower, bracket.upper / 1000)

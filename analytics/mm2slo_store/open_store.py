@@ -81,6 +81,8 @@ def engine_for(address: StoreAddress) -> Engine:
     timeout = (
         {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_TIMEOUT_S}
     )
+    # SQLAlchemy would show the values of a failed statement; and a server, or a firewall on the
+    # way, may have closed a connection that was idle in the pool.
     return create_engine(
         address.url,
         json_serializer=dumps,

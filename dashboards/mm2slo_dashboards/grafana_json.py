@@ -438,6 +438,7 @@ def _series(panel: Panel) -> tuple[Json, Json]:
             "pointSize": 5,
             "scaleDistribution": {"log": 2, "type": "linear"},
             "showPoints": "never",
+            # A line across a time without samples would show figures that were never measured.
             "spanNulls": False,
             "stacking": {"mode": "normal" if panel.stacked else "none", "group": "A"},
             "thresholdsStyle": {"mode": "dashed" if bounds else "off"},

@@ -197,6 +197,7 @@ class Scraper:
 
     def _chunks(self, answer: requests.Response, deadline: float) -> Iterator[bytes]:
         size = 0
+        # read1() returns what has arrived; read() would wait for a whole chunk, past the deadline.
         while chunk := answer.raw.read1(_CHUNK, decode_content=True):
             size += len(chunk)
             if size > self._max_bytes:

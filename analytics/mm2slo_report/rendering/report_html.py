@@ -190,6 +190,8 @@ def _environment() -> Environment:
     # Imported on first use to keep the start fast.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    # Jinja2 escapes nothing by default, and names of topics and groups come from anyone who may
+    # create them.
     made = Environment(
         loader=PackageLoader(_HERE),
         autoescape=True,

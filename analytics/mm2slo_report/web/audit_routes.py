@@ -6,7 +6,6 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, WithJsonSchema
 
 from mm2slo_core.audit.unit_outcome import Verdict
-from mm2slo_core.config.config_document import suggest
 from mm2slo_core.reporting.report_entry import Instant
 from mm2slo_report.rendering.report_models import ResponseModel
 from mm2slo_report.web import http_responses, request_checks
@@ -148,8 +147,7 @@ def _find_run(service: ReportService, run_id: str) -> Run:
     for run in service.records.runs_by_id([run_id] if run_id.isprintable() else []):
         return run
     known = service.records.runs(limit=_SUGGESTION_RUNS)
-    close = suggest(run_id, [each.header.id for each in known])
-    raise not_found("audit run", run_id, (close,) if close else ())
+    raise not_found("audit run", run_id, [each.header.id for each in known])
 
 
 def _run_place(cursor: request_checks.PageCursor) -> RunPlace:

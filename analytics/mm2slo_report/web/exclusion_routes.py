@@ -8,7 +8,6 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from mm2slo_core.config.config_document import suggest
 from mm2slo_core.objectives import exclusion
 from mm2slo_core.objectives.exclusion import (
     MAX_EXCLUSION_MS,
@@ -192,8 +191,7 @@ def remove(
     known = {each.id: each for each in service.records.exclusions()}
     found = known.get(exclusion)
     if found is None:
-        close = suggest(exclusion, known)
-        raise not_found("exclusion", exclusion, (close,) if close else ())
+        raise not_found("exclusion", exclusion, known)
     if found.removed_at is not None:
         raise ProblemError(
             HTTPStatus.CONFLICT, "already-removed", f"{exclusion!r} is already removed"

@@ -6,7 +6,6 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
-from mm2slo_core.config.config_document import suggest
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.reporting import report_entry
 from mm2slo_core.reporting.report_entry import Count, Figure, Instant, count_by_status, headline
@@ -209,8 +208,7 @@ def _find_flow(service: ReportService, slug: str) -> Flow:
     known = {name: flow for flow in service.flows for name in (flow.slug, flow.label)}
     flow = known.get(slug)
     if flow is None:
-        close = suggest(slug, [each.slug for each in service.flows])
-        raise not_found("flow", slug, (close,) if close else ())
+        raise not_found("flow", slug, [each.slug for each in service.flows])
     return flow
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final
 from fastapi import Request, Response
 from pydantic import BaseModel, Field
 
+from mm2slo_core.config.config_document import suggest
 from mm2slo_report.rendering.report_models import ResponseModel
 
 JSON: Final = "application/json"
@@ -60,6 +61,7 @@ def respond(request: Request, body: ResponseBody, cache: str, *, vary: str = "")
     headers = {
         "ETag": body.etag,
         "Cache-Control": cache,
+        # A cache must not answer one token with what another one may see (RFC 9111, 4.1).
         "Vary": ", ".join(filter(None, ("Authorization", vary))),
     }
     if _matches_etag(request.headers.get("if-none-match"), body.etag):
@@ -143,11 +145,15 @@ class ProblemError(Exception):
         return json.dumps(self.document(), indent=2).encode() + b"\n"
 
 
-def not_found(what: str, wanted: str, near: tuple[str, ...] = ()) -> ProblemError:
-    """404: unknown name *wanted* of a *what*."""
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+def not_found(what: str, wanted: str, known: Iterable[str]) -> ProblemError:
+    """404: name *wanted* of a *what* that is not among the *known* ones."""
+    close = suggest(wanted, known)
+    hint = f"; did you mean {close!r}?" if close else ""
     return ProblemError(
-        HTTPStatus.NOT_FOUND, "not-found", f"unknown {what} {wanted!r}{hint}", near=list(near)
+        HTTPStatus.NOT_FOUND,
+        "not-found",
+        f"unknown {what} {wanted!r}{hint}",
+        near=[close] if close else [],
     )
 
 

@@ -18,7 +18,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from mm2slo_core.config.config_document import suggest
+from mm2slo_core.config.config_document import did_you_mean, suggest
 from mm2slo_core.quantity_text import parse_shorthand
 from mm2slo_core.topology import Flow
 from mm2slo_report.access_tokens import AccessToken, Scope, find_token
@@ -237,8 +237,7 @@ def parse_enum(parameter: str, given: Iterable[str], kind: type[E]) -> tuple[E, 
     found: dict[E, None] = {}
     for text in _split_values(parameter, given, *known):
         if text not in known:
-            close = suggest(text, known)
-            hint = f"did you mean {close!r}?" if close else f"expected one of {', '.join(known)}"
+            hint = did_you_mean(text, known, f"expected one of {', '.join(known)}")
             raise invalid_parameter(parameter, f"unknown {parameter} {text!r}; {hint}", *known)
         found[known[text]] = None
     return tuple(found)
