@@ -329,12 +329,9 @@ class MapNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapEdge:
-    """A flow: a path, an arrow head, and the center of its label."""
+class MapEdge(MapFlow):
+    """A drawn flow: a path, an arrow head, and the center of its label."""
 
-    flow: Flow
-    status: Status
-    text: str
     path: str
     arrow: str
     label: MapPoint

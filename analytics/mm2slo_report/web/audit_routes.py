@@ -64,13 +64,11 @@ def audits(
         following = request_checks.encode_cursor(
             request_checks.PageCursor(last.id, last.started_at), query
         )
-    answer = AuditRuns.model_validate(
-        {
-            "as_of": service.now // 1000 * 1000,
-            "total": sum(service.records.count_runs(flow=only).values()),
-            "runs": [RunSummary.of(each) for each in page],
-            "next": following,
-        }
+    answer = AuditRuns(
+        as_of=service.now // 1000 * 1000,
+        total=sum(service.records.count_runs(flow=only).values()),
+        runs=tuple(map(RunSummary.of, page)),
+        next=following,
     )
     return http_responses.respond(request, ResponseBody.json(answer), http_responses.REVALIDATE)
 
