@@ -27,11 +27,11 @@ from mm2slo_cli.demo_environment import (
     wait_for_final_figures,
 )
 from mm2slo_cli.demo_screen import (
-    Keyboard,
     address_lines,
     figures_table,
     json_line,
     show_live,
+    single_keys,
     write_json,
     write_lines,
 )
@@ -54,6 +54,8 @@ from mm2slo_core.reporting.step_counts import STEP_MS
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_lab.lab_monitoring import get_json
+from mm2slo_lab.lab_topology import LabError
+from mm2slo_lab.managed_process import wait_for
 from mm2slo_lab.running_lab import Lab
 
 _AUDIT_SECONDS: Final = 30.0
@@ -187,16 +189,6 @@ def _start(
     return environment
 
 
-def _start_alerting(
-    resources: ExitStack, environment: DemoEnvironment, report_step: Callable[[str], None]
-) -> AlertStack | None:
-    if missing := missing_programs():
-        report_step(f"alerts are disabled: {' and '.join(missing)} not installed")
-        return None
-    report_step("starting Prometheus and Alertmanager")
-    return resources.enter_context(run_alert_stack(environment))
-
-
 def _show_and_audit(
     environment: DemoEnvironment,
     seconds: float | None,
@@ -248,7 +240,20 @@ def audit_traffic(environment: DemoEnvironment) -> None:
     """
     try:
         environment.traffic.finish()
-        _audit(environment)
+        # Imported late: Spark is an extra, takes seconds to import, and is needed only at the end.
+        from mm2slo_audit.audit_options import AuditOptions, TimeSpan
+        from mm2slo_audit.audit_run import audit
+        from mm2slo_audit.report.terminal_report import print_report
+        from mm2slo_audit.spark.spark_properties import SparkOptions
+        from mm2slo_cli.audit import ResultLocations, open_ports
+
+        folder = environment.lab.runtime.root / "audit"
+        folder.mkdir(exist_ok=True)
+        locations = ResultLocations(str(folder / "mm2slo.db"), str(folder / "records"))
+        options = AuditOptions(span=TimeSpan(start=environment.started_at))
+        with open_ports(environment.config, options, locations, SparkOptions()) as ports:
+            report = audit(environment.config, options, ports)
+        print_report(Console(), report)
     except (UserError, KafkaOperationError) as problem:
         sys.stderr.write(f"the demo's traffic was not audited: {problem}\n")
     except ModuleNotFoundError as missing:
@@ -256,23 +261,6 @@ def audit_traffic(environment: DemoEnvironment) -> None:
             f"the demo's traffic was not audited: {missing.name} is not installed;"
             " run in a checkout of mm2slo: pip install '.[audit]'\n"
         )
-
-
-def _audit(environment: DemoEnvironment) -> None:
-    # Imported late: Spark is an extra, takes seconds to import, and is needed only at the end.
-    from mm2slo_audit.audit_options import AuditOptions, TimeSpan
-    from mm2slo_audit.audit_run import audit
-    from mm2slo_audit.report.terminal_report import print_report
-    from mm2slo_audit.spark.spark_properties import SparkOptions
-    from mm2slo_cli.audit import ResultLocations, open_ports
-
-    folder = environment.lab.runtime.root / "audit"
-    folder.mkdir(exist_ok=True)
-    locations = ResultLocations(str(folder / "mm2slo.db"), str(folder / "records"))
-    options = AuditOptions(span=TimeSpan(start=environment.started_at))
-    with open_ports(environment.config, options, locations, SparkOptions()) as ports:
-        report = audit(environment.config, options, ports)
-    print_report(Console(), report)
 
 
 def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Console) -> None:
@@ -285,7 +273,8 @@ def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Con
         console.print(line, soft_wrap=True)
     holds = alerting.prometheus.holds
     _wait(lambda: holds(_HEALTHY), "both flows to be healthy")
-    sent = len(alerting.slack.messages)
+    slack = alerting.slack
+    sent = len(slack.messages)
     factor = 1 / SCALE.factor
     console.print(f"Durations in the rules are {factor:.0f} times shorter than in production.\n")
     environment.lab.mm2.stop()
@@ -300,15 +289,15 @@ def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Con
     _wait(lambda: holds(_FIRING), "the alert to fire")
     print_step("MM2FlowStopped is firing")
     # One message per flow.
-    _wait_for_messages(alerting, sent + _FLOWS, "the pages")
+    _wait(lambda: len(slack.messages) >= sent + _FLOWS, "the pages")
     print_step("Slack received a page per flow; the first one:\n")
-    show_slack_message(console, alerting.slack.messages[sent])
+    show_slack_message(console, slack.messages[sent])
     environment.lab.mm2.start()
     console.print()
     print_step("MirrorMaker 2 is running again")
-    _wait_for_messages(alerting, sent + 2 * _FLOWS, "the resolved messages")
+    _wait(lambda: len(slack.messages) >= sent + 2 * _FLOWS, "the resolved messages")
     print_step("Slack received both resolved messages; the first one:\n")
-    show_slack_message(console, alerting.slack.messages[sent + _FLOWS])
+    show_slack_message(console, slack.messages[sent + _FLOWS])
     page = environment.extra_urls.get("report")
     if page is not None:
         # The page has figures of whole steps of five minutes.
@@ -322,7 +311,7 @@ def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Con
             4 * _TIMEOUT,
         )
         print_step(f"the page shows the outage: {page}")
-        for sentence in outage_lines(page):
+        for sentence in summary_lines(get_json(f"{page}slo/report?format=json")):
             console.print(f"{'':10}{sentence}", highlight=False, markup=False)
 
 
@@ -342,32 +331,19 @@ def _check_scenario(scenario: str, *, once: bool, as_json: bool, keep: bool) -> 
 
 def _wait_for_exit(console: Console) -> None:
     """Keep the status page up until q or a signal."""
-    with Keyboard() as keys:
-        if not keys.is_available:
-            return
+    if sys.stdin is None or not sys.stdin.isatty():
+        return
+    with single_keys() as read_key:
         console.print("\nThe page stays up; press q or Ctrl-C to exit.")
-        while keys.wait(3_600.0) != "q":
+        while read_key(3_600.0) != "q":
             pass
 
 
-def _wait_for_messages(alerting: AlertStack, count: int, what: str) -> None:
-    if not alerting.slack.wait(count, _TIMEOUT):
-        raise UserError(_timeout_message(what))
-
-
 def _wait(condition: Callable[[], bool], what: str, timeout: float = _TIMEOUT) -> None:
-    end = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > end:
-            raise UserError(_timeout_message(what, timeout))
-        time.sleep(_POLL)
-
-
-def _timeout_message(what: str, timeout: float = _TIMEOUT) -> str:
-    return (
-        f"timed out after {timeout:.0f} s waiting for {what}: "
-        "the machine may be overloaded; try again"
-    )
+    try:
+        wait_for(condition, what, timeout, poll=_POLL)
+    except LabError as error:
+        raise UserError(f"{error}: the machine may be overloaded; try again") from None
 
 
 def is_recorded_after(page: str, moment: datetime) -> bool:
@@ -378,13 +354,8 @@ def is_recorded_after(page: str, moment: datetime) -> bool:
         return False
 
 
-def outage_lines(page: str) -> Iterator[str]:
-    """Describe the worst status and the costliest incident in lines of up to 69 columns."""
-    return summary_lines(get_json(f"{page}slo/report?format=json"))
-
-
 def summary_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """Return the lines of `outage_lines` from the JSON of `/slo/report`."""
+    """Describe the worst status and the costliest incident of `/slo/report`, by 69 columns."""
     entries = report["entries"]
     worst = entries[0]["status"]
     count = sum(each["status"] == worst for each in entries)

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mm2slo_cli.demo_figures import NO_ACTIVITY, ActivityMeter, DemoFigures, flow_figures
+from mm2slo_cli.demo_figures import (
+    NO_ACTIVITY,
+    ActivityMeter,
+    DemoFigures,
+    FlowFigures,
+    topic_sums,
+    unread_report,
+)
 from mm2slo_cli.exporter import run_exporter
 from mm2slo_cli.service_process import SignalInterrupts
 from mm2slo_core.config.config_loader import load_config
@@ -62,7 +69,7 @@ class DemoEnvironment:
             report = reports.get(flow)
             meter = self._meters.setdefault(flow.label, ActivityMeter())
             recent = NO_ACTIVITY if report is None else meter.read(report)
-            flows.append(flow_figures(flow, report, recent))
+            flows.append(FlowFigures(report or unread_report(flow), recent))
         return DemoFigures(
             tuple(flows),
             urls={
@@ -154,13 +161,13 @@ def wait_for_final_figures(
     """
     end = time.monotonic() + deadline
     report_step("waiting for the first figures")
-    figures = _wait(environment, end, lambda found: not found.missing)
+    figures = _wait(environment, end, lambda figures: not figures.missing)
     if figures.missing:
         return FinalFigures(figures, figures.missing)
     report_step("waiting until everything is replicated")
     stability = StabilityCheck(environment.traffic.finish())
     figures = _wait(
-        environment, end, lambda found: not found.missing and stability.is_stable(found)
+        environment, end, lambda figures: not figures.missing and stability.is_stable(figures)
     )
     if figures.missing:
         return FinalFigures(figures, figures.missing)
@@ -188,20 +195,21 @@ class StabilityCheck:
     def is_stable(self, figures: DemoFigures) -> bool:
         """Add the newest figures; True once they have not changed for three seconds."""
         now = self._clock()
-        snapshot = [(flow.topics, flow.groups) for flow in figures.flows]
+        flows = figures.to_json()["flows"]
+        snapshot = [(flow["topics"], flow["groups"]) for flow in flows]
         if not self._is_replicated(figures) or snapshot != self._before:
             self._before, self._since = snapshot, now
             return False
         return now - self._since >= _STEADY
 
     def _is_replicated(self, figures: DemoFigures) -> bool:
-        seen = {
-            (flow.flow.source, name): topic.source_end
+        ends = {
+            (flow.report.flow.source, topic.pair.source): topic_sums(topic)["source_end"]
             for flow in figures.flows
-            for name, topic in flow.topics.items()
+            for topic in flow.topics
         }
-        return all(flow.lag_records == 0 for flow in figures.flows) and all(
-            seen.get(place) == end for place, end in self._written.items()
+        return all(flow.lag.records == 0 for flow in figures.flows) and all(
+            ends.get(place) == end for place, end in self._written.items()
         )
 
 

@@ -4,13 +4,15 @@ The figures come from the caller; nothing here reads a cluster.
 """
 
 import json
+import math
 import os
 import select
 import sys
 import time
-from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Final, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
 
 from rich import box
 from rich.console import Console, Group
@@ -19,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mm2slo_cli.demo_environment import DemoEnvironment
-from mm2slo_cli.demo_figures import DemoFigures, DemoFlowFigures, LatencyPercentiles
+from mm2slo_cli.demo_figures import DemoFigures, FlowFigures, LatencyPercentiles, spaced
 from mm2slo_cli.demo_services import AlertStack
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_exporter.web.flow_overview import duration
@@ -40,19 +42,14 @@ def show_live(
 
     Each new Slack message of *alerting* is a line above the table.
     """
-    messages = _SlackLines(console, alerting)
-    start = time.monotonic()
     _print_addresses(environment, console)
-    with Keyboard() as keys, Live(console=console, auto_refresh=False) as live:
-        while True:
-            running = time.monotonic() - start
-            messages.print_new()
+    with single_keys() as read_key, Live(console=console, auto_refresh=False) as live:
+        for running, pause in _rounds(_REFRESH, seconds):
+            _print_slack_titles(console, alerting)
             table = figures_table(environment.figures())
             status = status_line(running, mm2_paused=environment.mm2_paused)
             live.update(Group(table, status), refresh=True)
-            if seconds is not None and running >= seconds:
-                return
-            match keys.wait(_pause(_REFRESH, running, seconds)):
+            match read_key(pause):
                 case "q":
                     return
                 case "m":
@@ -71,19 +68,18 @@ def write_lines(
     """
     _print_addresses(environment, console)
     console.print("press Ctrl-C to exit")
-    messages = _SlackLines(console, alerting)
-
-    def write(figures: DemoFigures) -> None:
-        for flow in figures.flows:
+    for _, pause in _rounds(_LINES_EVERY, seconds):
+        for flow in environment.figures().flows:
             console.print(plain_line(flow), soft_wrap=True, highlight=False, markup=False)
-        messages.print_new()
-
-    _repeat(environment, write, _LINES_EVERY, seconds)
+        _print_slack_titles(console, alerting)
+        time.sleep(pause)
 
 
 def write_json(environment: DemoEnvironment, seconds: float | None) -> None:
     """Print a line of JSON per second until *seconds* have passed."""
-    _repeat(environment, json_line, _JSON_EVERY, seconds)
+    for _, pause in _rounds(_JSON_EVERY, seconds):
+        json_line(environment.figures())
+        time.sleep(pause)
 
 
 def json_line(figures: DemoFigures) -> None:
@@ -92,38 +88,19 @@ def json_line(figures: DemoFigures) -> None:
     sys.stdout.flush()
 
 
-def _repeat(
-    environment: DemoEnvironment,
-    write: Callable[[DemoFigures], None],
-    every: float,
-    seconds: float | None,
-) -> None:
+def _rounds(every: float, seconds: float | None) -> Iterator[tuple[float, float]]:
+    """Yield seconds since the start and until the next output, the last one after *seconds*."""
     start = time.monotonic()
-    while True:
-        write(environment.figures())
+    left = math.inf
+    while left > 0:
         running = time.monotonic() - start
-        if seconds is not None and running >= seconds:
-            return
-        time.sleep(_pause(every, running, seconds))
+        left = math.inf if seconds is None else seconds - running
+        yield running, max(min(every, left), 0.0)
 
 
-def _pause(every: float, running: float, seconds: float | None) -> float:
-    return every if seconds is None else min(every, max(seconds - running, 0.0))
-
-
-class _SlackLines:
-    """Prints the newest Slack message of *alerting* once."""
-
-    def __init__(self, console: Console, alerting: AlertStack | None) -> None:
-        self._console = console
-        self._alerting = alerting
-        self._last: str | None = None
-
-    def print_new(self) -> None:
-        message = None if self._alerting is None else self._alerting.newest_message
-        if message != self._last:
-            self._last = message
-            self._console.print(f"Slack: {message}", soft_wrap=True, highlight=False, markup=False)
+def _print_slack_titles(console: Console, alerting: AlertStack | None) -> None:
+    for title in alerting.new_titles() if alerting else ():
+        console.print(f"Slack: {title}", soft_wrap=True, highlight=False, markup=False)
 
 
 def _print_addresses(environment: DemoEnvironment, console: Console) -> None:
@@ -151,7 +128,7 @@ def figures_table(figures: DemoFigures, title: Text | None = None) -> Table:
     table = Table(title=title, title_justify="left", box=box.ROUNDED, width=WIDTH)
     table.add_column("Flow", style="dim", no_wrap=True)
     for flow in figures.flows:
-        table.add_column(flow.flow.label, ratio=1)
+        table.add_column(flow.report.flow.label, ratio=1)
     for measure, cell in _ROWS.items():
         table.add_row(measure, *(cell(flow) for flow in figures.flows))
     return table
@@ -165,15 +142,15 @@ def status_line(running: float, *, mm2_paused: bool) -> Text:
     )
 
 
-def plain_line(flow: DemoFlowFigures) -> str:
+def plain_line(flow: FlowFigures) -> str:
     """Return a flow as one line of text."""
-    records = "?" if flow.lag_records is None else f"{flow.lag_records:,}"
-    seconds = "?" if flow.lag_seconds is None else duration(flow.lag_seconds)
-    canary = flow.recent.canary
+    report, lag, canary = flow.report, flow.lag, flow.recent.canary
+    records = "?" if lag.records is None else f"{lag.records:,}"
+    seconds = "?" if lag.seconds is None else duration(lag.seconds)
     p50 = "?" if canary is None else _latency(canary.p50)
     return (
-        f"{flow.flow.label:<8} {flow.state.value:<8} lag {records} records, {seconds},"
-        f" canary {p50}, groups ready {flow.groups_ready}/{len(flow.groups)}"
+        f"{report.flow.label:<8} {report.state.value:<8} lag {records} records, {seconds},"
+        f" canary {p50}, groups ready {flow.groups_ready}/{len(report.groups)}"
     )
 
 
@@ -191,35 +168,39 @@ def address_lines(figures: DemoFigures) -> list[Text]:
     return [page, exporter]
 
 
-def _state(flow: DemoFlowFigures) -> Text:
-    colour = _COLOURS[flow.state]
+def _state(flow: FlowFigures) -> Text:
+    colour = _COLOURS[flow.report.state]
     return Text.assemble(
-        (f" {flow.state.value.upper()} ", f"bold reverse {colour}"),
-        (f" {_spaced(flow.reason)}", colour),
+        (f" {flow.report.state.value.upper()} ", f"bold reverse {colour}"),
+        (f" {spaced(flow.report.state_reason)}", colour),
     )
 
 
-def _lag(flow: DemoFlowFigures) -> Text:
-    if flow.lag_records is None or flow.lag_seconds is None:
+def _lag(flow: FlowFigures) -> Text:
+    records, seconds = flow.lag
+    if records is None or seconds is None:
         return _NO_DATA
     style = "" if flow.is_alive else "bold red"
-    unit = "record" if flow.lag_records == 1 else "records"
-    return Text(f"{flow.lag_records:,} {unit}, {duration(flow.lag_seconds)}", style=style)
+    unit = "record" if records == 1 else "records"
+    return Text(f"{records:,} {unit}, {duration(seconds)}", style=style)
 
 
-def _throughput(flow: DemoFlowFigures) -> Text:
+def _throughput(flow: FlowFigures) -> Text:
     rate = flow.recent.throughput
     return _NO_DATA if rate is None else Text(f"{rate.source:,.0f}/s in, {rate.target:,.0f}/s out")
 
 
-def _canary(flow: DemoFlowFigures) -> Text:
-    return _arrivals(flow.recent.canary, flow.canary_age)
+def _canary(flow: FlowFigures) -> Text:
+    arrived_at = flow.report.canary_arrived_at
+    age = None if arrived_at is None else flow.report.at - arrived_at
+    return _arrivals(flow.recent.canary, age)
 
 
-def _heartbeat(flow: DemoFlowFigures) -> Text:
-    if flow.heartbeats_disabled:
+def _heartbeat(flow: FlowFigures) -> Text:
+    heartbeats = flow.report.heartbeats
+    if flow.report.info.heartbeats_disabled and not heartbeats.present:
         return Text("disabled", style="dim")
-    return _arrivals(flow.recent.heartbeat, flow.heartbeat_age)
+    return _arrivals(flow.recent.heartbeat, heartbeats.age_seconds)
 
 
 def _arrivals(percentiles: LatencyPercentiles | None, age: float | None) -> Text:
@@ -237,14 +218,15 @@ def _latency(seconds: float | None) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else duration(seconds)
 
 
-def _stalled(flow: DemoFlowFigures) -> Text:
+def _stalled(flow: FlowFigures) -> Text:
     if not flow.partitions:
         return _NO_DATA
-    text = f"{len(flow.stalled)} of {flow.partitions} partitions"
-    return Text(text, style="bold red" if flow.stalled else "")
+    stalled = len(flow.report.stalled)
+    text = f"{stalled} of {len(flow.partitions)} partitions"
+    return Text(text, style="bold red" if stalled else "")
 
 
-def _retention(flow: DemoFlowFigures) -> Text:
+def _retention(flow: FlowFigures) -> Text:
     headroom = flow.headroom
     if headroom is None:
         return _NO_DATA
@@ -253,47 +235,49 @@ def _retention(flow: DemoFlowFigures) -> Text:
     return Text(f"{duration(headroom.seconds)} left ({headroom.limit.value})")
 
 
-def _failover(flow: DemoFlowFigures) -> Text:
+def _failover(flow: FlowFigures) -> Text:
     """Number of ready groups, and why the others are blocked."""
-    if not flow.groups:
-        waits = ", ".join(flow.waiting_for)
+    groups = flow.report.groups
+    if not groups:
+        waits = ", ".join(flow.report.waiting_for)
         return Text(f"waiting for {waits or 'checkpoints'}", style="dim")
-    total, ready = len(flow.groups), flow.groups_ready
+    total, ready = len(groups), flow.groups_ready
     cell = Text(f"{ready}/{total} ready", style="green" if ready == total else "red")
-    for name, group in flow.groups.items():
-        if group.blocked:
-            cell.append(f"\n{name} blocked: {', '.join(map(_spaced, group.blocked))}")
+    for group in groups:
+        if blocked := group.readiness.blocked:
+            cell.append(
+                f"\n{group.group} blocked: {', '.join(spaced(each.reason) for each in blocked)}"
+            )
     return cell
 
 
-def _redelivery(flow: DemoFlowFigures) -> Text:
+def _redelivery(flow: FlowFigures) -> Text:
     """Records that each group would read again after a failover."""
     lines = []
-    for name, group in flow.groups.items():
-        lower, upper = group.redelivery_lower, group.redelivery_upper
+    for group in flow.report.groups:
+        lower, upper = group.readiness.redelivery_lower, group.readiness.redelivery_upper
         if lower is None or upper is None:
             records = "unknown"
         else:
             records = f"{upper:,}" if lower == upper else f"{lower:,} to {upper:,}"
-        lines.append(f"{records} for {name}")
+        lines.append(f"{records} for {group.group}")
     if not lines:
         return _NO_DATA
     return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
 
-def _unreplicated(flow: DemoFlowFigures) -> Text:
+def _unreplicated(flow: FlowFigures) -> Text:
     """Records that the group with the most would miss if the source never came back."""
-    known = [group for group in flow.groups.values() if group.unreplicated_records is not None]
-    if not flow.groups:
+    if not flow.report.groups:
         return _NO_DATA
-    if len(known) < len(flow.groups):
+    lags = [group.unreplicated for group in flow.report.groups]
+    if any(lag.records is None for lag in lags):
         return Text("unknown")
-    worst = max(known, key=lambda group: group.unreplicated_records or 0)
-    age = f" ({duration(worst.unreplicated_seconds)})" if worst.unreplicated_seconds else ""
-    return Text(f"{worst.unreplicated_records:,}{age}")
+    most = max(lags, key=lambda lag: lag.records or 0)
+    return Text(f"{most.records:,}{f' ({duration(most.seconds)})' if most.seconds else ''}")
 
 
-_ROWS: Final[dict[str, Callable[[DemoFlowFigures], Text]]] = {
+_ROWS: Final[dict[str, Callable[[FlowFigures], Text]]] = {
     "State": _state,
     "Lag": _lag,
     "Rate": _throughput,
@@ -307,57 +291,36 @@ _ROWS: Final[dict[str, Callable[[DemoFlowFigures], Text]]] = {
 }
 
 
-def _spaced(label: str) -> str:
-    return label.replace("_", " ")
+@contextmanager
+def single_keys() -> Iterator[Callable[[float], str]]:
+    """Read keys without Enter: yields a function that waits seconds for a key, else returns "".
 
-
-class Keyboard:
-    """Reads single keys without Enter; none if standard input is not a terminal.
-
-    Ctrl-C is still a signal.
+    There are none if standard input is not a terminal. Ctrl-C is still a signal.
     """
+    if sys.stdin is None or not sys.stdin.isatty():
+        yield _no_key
+        return
+    # Not available on Windows.
+    import termios
+    import tty
 
-    def __init__(self) -> None:
-        self._file: int | None = None
-        self._saved: Any = None  # opaque state of termios
+    file = sys.stdin.fileno()
+    before = termios.tcgetattr(file)
+    tty.setcbreak(file)
+    try:
+        yield partial(_read_key, file)
+    finally:
+        termios.tcsetattr(file, termios.TCSADRAIN, before)
 
-    def __enter__(self) -> Self:
-        if sys.stdin is None or not sys.stdin.isatty():
-            return self
-        # Not available on Windows.
-        import termios
-        import tty
 
-        self._file = sys.stdin.fileno()
-        self._saved = termios.tcgetattr(self._file)
-        tty.setcbreak(self._file)
-        return self
+def _no_key(seconds: float) -> str:
+    time.sleep(seconds)
+    return ""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._saved is not None:
-            import termios
 
-            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._saved)
-
-    @property
-    def is_available(self) -> bool:
-        """Whether standard input is a terminal."""
-        return self._file is not None
-
-    def wait(self, seconds: float) -> str:
-        """Return the next key within *seconds*, or ""."""
-        if self._file is None:
-            time.sleep(seconds)
-            return ""
-        ready, _, _ = select.select([self._file], [], [], seconds)
-        if not ready:
-            return ""
-        pressed = os.read(self._file, 1).decode(errors="replace")
-        if not pressed:  # the terminal was closed
-            self._file = None
-        return pressed.lower()
+def _read_key(file: int, seconds: float) -> str:
+    ready, _, _ = select.select([file], [], [], seconds)
+    if not ready:
+        return ""
+    # A closed terminal is always ready and has no key.
+    return os.read(file, 1).decode(errors="replace").lower() or _no_key(seconds)

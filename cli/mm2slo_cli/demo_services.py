@@ -21,7 +21,6 @@ from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.logship_config import LogshipConfig
 from mm2slo_core.config.service_config import Listen
 from mm2slo_lab.lab_monitoring import (
-    Alertmanager,
     Cadence,
     Prometheus,
     alertmanager,
@@ -35,19 +34,19 @@ SCALE: Final = Scale(1 / 15)
 _NEEDED: Final = ("prometheus", "alertmanager")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AlertStack:
-    """Running Prometheus and Alertmanager, and a stub of Slack."""
+    """Running Prometheus, and a stub of Slack to which Alertmanager sends."""
 
     prometheus: Prometheus
-    alertmanager: Alertmanager
     slack: SlackStub
+    _titles: int = 0
 
-    @property
-    def newest_message(self) -> str | None:
-        """Title of the newest Slack message."""
-        messages = self.slack.messages
-        return unescaped(messages[-1]["attachments"][0]["title"]) if messages else None
+    def new_titles(self) -> list[str]:
+        """Titles of the Slack messages since the last call."""
+        new = self.slack.messages[self._titles :]
+        self._titles += len(new)
+        return [unescaped(each["attachments"][0]["title"]) for each in new]
 
 
 def missing_programs() -> tuple[str, ...]:
@@ -84,7 +83,7 @@ def run_alert_stack(environment: DemoEnvironment) -> Iterator[AlertStack]:
             ) as server,
         ):
             environment.extra_urls["alerts"] = f"{server.url}/alerts"
-            yield AlertStack(server, manager, slack)
+            yield AlertStack(server, slack)
 
 
 def _to_slack(config: Config, secret: str) -> Config:

@@ -4,17 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from demo_flows import COMPLETE, US_EU, changed, group, topic
 
 from mm2slo_cli.demo import run
 from mm2slo_cli.demo_environment import StabilityCheck
-from mm2slo_cli.demo_figures import DemoFigures, DemoFlowFigures, DemoTopicFigures, GroupFigures
+from mm2slo_cli.demo_figures import DemoFigures
 from mm2slo_cli.service_process import Interrupted, interrupt_on_signals
-from mm2slo_core.indicators.flow_state import FlowStateName
-from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_lab.lab_traffic import CONSUMER_GROUPS, STREAMS, Pace, next_commits
 
@@ -45,18 +43,14 @@ def test_each_cluster_has_a_group_of_every_pace() -> None:
 
 
 def figures(source_end: int, lag: int = 0, redelivery: int = 0) -> DemoFigures:
-    group = GroupFigures(
-        ready=True, redelivery_lower=redelivery, redelivery_upper=redelivery, blocked=()
-    )
-    flow = DemoFlowFigures(
-        Flow("us", "eu"),
-        FlowStateName.IDLE,
-        "canaries_arrive",
+    flow = changed(
+        COMPLETE,
         lag_records=lag,
-        topics={"orders": DemoTopicFigures(source_end, source_end - lag, source_end - lag, lag)},
-        groups={"a": group},
+        topics=(topic("orders", source_end, lag),),
+        groups=(group("a", redelivery, redelivery),),
     )
-    return DemoFigures((flow, replace(flow, flow=Flow("eu", "us"), topics={})), {}, {})
+    reverse = changed(flow, flow=US_EU.reverse, topics=(topic("clicks", source_end, lag),))
+    return DemoFigures((flow, reverse), {}, {})
 
 
 def test_figures_unchanged_for_three_seconds_after_replication_are_stable() -> None:

@@ -3,44 +3,27 @@
 from dataclasses import replace
 
 import pytest
+from demo_flows import COMPLETE, RUNNING, US_EU, changed, group
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_cli.demo_figures import (
     ActivityMeter,
     DemoFigures,
-    DemoFlowFigures,
-    DemoTopicFigures,
-    GroupFigures,
+    FlowFigures,
     LatencyPercentiles,
     RecentActivity,
     RecentThroughput,
-    flow_figures,
     latency_percentiles,
     quantile,
+    unread_report,
 )
 from mm2slo_core.catalogue.metric import LATENCY_BUCKETS
 from mm2slo_core.indicators.flow_state import FlowStateName
-from mm2slo_core.topology import Flow
-from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, FlowTotals, LatencyHistogram
+from mm2slo_core.indicators.group_readiness import BlockReason
+from mm2slo_exporter.state.flow_report import FlowReport, FlowTotals, LatencyHistogram
 
-US_EU = Flow("us", "eu")
-READY = GroupFigures(ready=True, redelivery_lower=0, redelivery_upper=3, blocked=())
-BLOCKED = GroupFigures(
-    ready=False, redelivery_lower=None, redelivery_upper=None, blocked=("no_checkpoint",)
-)
-COMPLETE = DemoFlowFigures(
-    US_EU,
-    FlowStateName.RUNNING,
-    "position_advances",
-    lag_records=0,
-    lag_seconds=0.0,
-    recent=RecentActivity(
-        RecentThroughput(5.0, 4.0), LatencyPercentiles(0.01, 0.02), LatencyPercentiles(0.01, 0.02)
-    ),
-    topics={"orders": DemoTopicFigures(10, 10, 10, 0)},
-    groups={"a": READY, "b": READY},
-)
+REVERSE = changed(COMPLETE, flow=US_EU.reverse)
 
 
 def counts(**by_bound: int) -> tuple[int, ...]:
@@ -53,20 +36,11 @@ def counts(**by_bound: int) -> tuple[int, ...]:
 def report(
     at: float, source: int = 0, replicated: int = 0, canary: tuple[int, ...] | None = None
 ) -> FlowReport:
-    return FlowReport(
-        flow=US_EU,
-        info=FlowInfo("default", ".", "mirrormaker2", "heartbeats"),
+    return replace(
+        RUNNING,
         at=at,
-        state=FlowStateName.RUNNING,
-        state_reason="position_advances",
-        ready=True,
-        waiting_for=(),
-        source_readable=True,
-        target_readable=True,
         totals=FlowTotals(source_records_total=source, replicated_records_total=replicated),
         canary_latency=None if canary is None else LatencyHistogram(canary, 0.0),
-        lag_records=0,
-        lag_seconds=0.0,
     )
 
 
@@ -128,56 +102,58 @@ def test_latencies_cover_last_minute() -> None:
 
 
 def test_complete_figures_miss_nothing() -> None:
-    assert DemoFigures((COMPLETE, replace(COMPLETE, flow=US_EU.reverse)), {}, {}).missing == ()
+    assert DemoFigures((COMPLETE, REVERSE), {}, {}).missing == ()
 
 
 @pytest.mark.parametrize(
     ("figures", "missing"),
     [
         (
-            replace(COMPLETE, state=FlowStateName.STOPPED, reason="canaries_silent"),
+            changed(COMPLETE, state=FlowStateName.STOPPED, state_reason="canaries_silent"),
             "us->eu: flow is stopped (canaries silent)",
         ),
         (
-            replace(COMPLETE, state=FlowStateName.UNKNOWN, reason="not_ready"),
+            changed(COMPLETE, state=FlowStateName.UNKNOWN, state_reason="not_ready"),
             "us->eu: flow is unknown (not ready)",
         ),
-        (replace(COMPLETE, lag_records=None), "us->eu: no lag in records"),
-        (replace(COMPLETE, lag_seconds=None), "us->eu: no lag in seconds"),
+        (changed(COMPLETE, lag_records=None), "us->eu: no lag in records"),
+        (changed(COMPLETE, lag_seconds=None), "us->eu: no lag in seconds"),
         (replace(COMPLETE, recent=RecentActivity()), "us->eu: no canary latency"),
         (
             replace(COMPLETE, recent=RecentActivity(canary=LatencyPercentiles(0.01, None))),
             "us->eu: no canary latency",
         ),
         (
-            replace(COMPLETE, groups={"a": READY, "b": BLOCKED}),
+            changed(
+                COMPLETE,
+                groups=(group("a"), group("b", None, None, BlockReason.NO_CHECKPOINT)),
+            ),
             "us->eu: readiness known for 1 groups, expected 2",
         ),
     ],
 )
-def test_missing_figures_name_their_flow(figures: DemoFlowFigures, missing: str) -> None:
-    other = replace(COMPLETE, flow=US_EU.reverse)
-    assert DemoFigures((figures, other), {}, {}).missing == (missing,)
+def test_missing_figures_name_their_flow(figures: FlowFigures, missing: str) -> None:
+    assert DemoFigures((figures, REVERSE), {}, {}).missing == (missing,)
 
 
 def test_idle_flow_misses_nothing() -> None:
-    assert replace(COMPLETE, state=FlowStateName.IDLE).missing == ()
+    assert changed(COMPLETE, state=FlowStateName.IDLE).missing == []
 
 
 def test_flow_without_report_has_no_figures() -> None:
-    found = flow_figures(US_EU, None)
-    assert found.waiting_for == ("the first collection",)
-    assert found.missing == (
+    figures = FlowFigures(unread_report(US_EU))
+    assert figures.report.waiting_for == ("the first collection",)
+    assert figures.missing == [
         "flow is unknown (not ready)",
         "no lag in records",
         "no lag in seconds",
         "no canary latency",
         "readiness known for 0 groups, expected 2",
-    )
+    ]
 
 
 def test_flow_without_partitions_has_unknown_lag() -> None:
-    assert flow_figures(US_EU, report(0.0)).lag_records is None
+    assert changed(COMPLETE, topics=()).lag.records is None
 
 
 def test_to_json_contains_displayed_figures() -> None:
@@ -192,7 +168,7 @@ def test_to_json_contains_displayed_figures() -> None:
         "ready": True,
         "redelivery_lower": 0,
         "redelivery_upper": 3,
-        "blocked": (),
+        "blocked": [],
         "unreplicated_records": None,
         "unreplicated_seconds": None,
     }

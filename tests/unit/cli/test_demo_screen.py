@@ -4,54 +4,58 @@ import io
 from dataclasses import replace
 
 import pytest
+from demo_flows import RUNNING, US_EU, changed, group, topic
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.text import Text
 
 from mm2slo_cli.demo_figures import (
     DemoFigures,
-    DemoFlowFigures,
-    GroupFigures,
+    FlowFigures,
     LatencyPercentiles,
     RecentActivity,
     RecentThroughput,
+    unread_report,
 )
 from mm2slo_cli.demo_screen import figures_table, plain_line, status_line
 from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.indicators.group_readiness import BlockReason
 from mm2slo_core.indicators.replication_lag import Headroom, RetentionLimit
-from mm2slo_core.topology import Flow
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.state.flow_report import HeartbeatState
+from mm2slo_exporter.state.group_lag import LagSum
 
-READY = GroupFigures(ready=True, redelivery_lower=0, redelivery_upper=0, blocked=())
-LARGE = DemoFlowFigures(
-    Flow("us", "eu"),
-    FlowStateName.RUNNING,
-    "position_advances",
-    lag_records=123_456_789,
-    lag_seconds=360_000.0,
-    recent=RecentActivity(
+LARGE = FlowFigures(
+    replace(
+        RUNNING,
+        lag_records=123_456_789,
+        lag_seconds=360_000.0,
+        topics=(topic(headrooms=(Headroom(5, 604_800.0, RetentionLimit.TIME),) * 10_000),),
+        stalled=tuple(TopicPartition("orders", number) for number in range(9_999)),
+        groups=(
+            group(
+                "a-group-with-quite-a-long-name",
+                1,
+                2,
+                BlockReason.REDELIVERY_OVER_LIMIT,
+                BlockReason.TARGET_PARTITIONS_MISSING,
+                BlockReason.SOURCE_UNREADABLE,
+            ),
+            group("b", 1_000_000_000, 2_000_000_000),
+            group("c"),
+        ),
+    ),
+    RecentActivity(
         RecentThroughput(1_234_567.0, 1_234_567.0),
         LatencyPercentiles(299.0, None),
         LatencyPercentiles(0.001, 180.0),
     ),
-    partitions=10_000,
-    stalled=tuple(f"orders-{number}" for number in range(9_999)),
-    headroom=Headroom(5, 604_800.0, RetentionLimit.TIME),
-    groups={
-        "a-group-with-quite-a-long-name": GroupFigures(
-            ready=False,
-            redelivery_lower=1,
-            redelivery_upper=2,
-            blocked=("redelivery_over_limit", "target_partitions_missing", "source_unreadable"),
-        ),
-        "b": replace(READY, redelivery_lower=1_000_000_000, redelivery_upper=2_000_000_000),
-        "c": READY,
-    },
 )
-EMPTY = DemoFlowFigures(
-    Flow("eu", "us"),
-    FlowStateName.UNKNOWN,
-    "not_ready",
-    waiting_for=("mm2-offset-syncs.us.internal on eu", "eu.checkpoints.internal on us"),
+EMPTY = FlowFigures(
+    replace(
+        unread_report(US_EU.reverse),
+        waiting_for=("mm2-offset-syncs.us.internal on eu", "eu.checkpoints.internal on us"),
+    )
 )
 URLS = {"page": "http://127.0.0.1:65535/"}
 
@@ -63,12 +67,12 @@ def rendered(what: object, width: int = 80) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-def table(*flows: DemoFlowFigures) -> str:
+def table(*flows: FlowFigures) -> str:
     return "\n".join(rendered(figures_table(DemoFigures(flows, URLS, {}))))
 
 
 @pytest.mark.parametrize("flows", [(LARGE, LARGE), (EMPTY, EMPTY), (LARGE, EMPTY)])
-def test_table_with_status_line_fits_80_by_24_terminal(flows: tuple[DemoFlowFigures, ...]) -> None:
+def test_table_with_status_line_fits_80_by_24_terminal(flows: tuple[FlowFigures, ...]) -> None:
     figures = DemoFigures(flows, URLS, {})
     status = status_line(359_000.0, mm2_paused=True)
     lines = rendered(Group(figures_table(figures, Text("mm2slo demo: incomplete")), status))
@@ -78,13 +82,13 @@ def test_table_with_status_line_fits_80_by_24_terminal(flows: tuple[DemoFlowFigu
 
 
 @pytest.mark.parametrize("figures", [LARGE, EMPTY])
-def test_plain_line_fits_80_columns(figures: DemoFlowFigures) -> None:
-    assert len(plain_line(replace(figures, lag_records=1_234_567))) <= 80
+def test_plain_line_fits_80_columns(figures: FlowFigures) -> None:
+    assert len(plain_line(changed(figures, lag_records=1_234_567))) <= 80
 
 
 @pytest.mark.parametrize("state", FlowStateName)
 def test_table_names_flow_state_and_reason(state: FlowStateName) -> None:
-    text = table(replace(LARGE, state=state))
+    text = table(changed(LARGE, state=state))
     assert "│ us->eu " in text
     assert f" {state.value.upper()}  position advances " in text
 
@@ -97,7 +101,8 @@ def test_table_without_figures_shows_no_data_yet() -> None:
 
 
 def test_table_without_recent_canaries_shows_their_age() -> None:
-    text = table(replace(LARGE, canary_age=28.0, heartbeat_age=4.9))
+    heartbeats = HeartbeatState(present=True, age_seconds=4.9)
+    text = table(changed(LARGE, at=100.0, canary_arrived_at=72.0, heartbeats=heartbeats))
     assert "Canary       │ none for 28 s" in text
     assert "Heartbeat    │ p50 1 ms, p99 3 min" in text
 
@@ -114,8 +119,7 @@ def test_table_without_recent_canaries_shows_their_age() -> None:
 def test_table_shows_redelivery_range_of_group(
     lower: int | None, upper: int | None, expected: str
 ) -> None:
-    group = replace(READY, redelivery_lower=lower, redelivery_upper=upper)
-    text = table(replace(LARGE, groups={"a": group}))
+    text = table(changed(LARGE, groups=(group("a", lower, upper),)))
     assert f"Re-reads     │ {expected} " in text
     assert "Unreplicated │ unknown " in text
 
@@ -127,22 +131,20 @@ def test_table_shows_redelivery_range_of_group(
 def test_table_shows_largest_unreplicated_records_of_groups(
     records: int, seconds: float | None, expected: str
 ) -> None:
-    group = replace(
-        READY,
-        redelivery_lower=29,
-        redelivery_upper=29,
-        unreplicated_records=records,
-        unreplicated_seconds=seconds,
+    none = LagSum(0, 0.0)
+    groups = (
+        group("a", unreplicated=none),
+        group("b", 29, 29, unreplicated=LagSum(records, seconds)),
+        group("c", unreplicated=none),
     )
-    none = replace(READY, unreplicated_records=0, unreplicated_seconds=0.0)
-    text = table(replace(LARGE, groups={"a": none, "b": group, "c": none}))
+    text = table(changed(LARGE, groups=groups))
     assert "29 for b " in text
     assert f"Unreplicated │ {expected} " in text
 
 
 def test_table_shows_number_of_ready_groups_and_reason_of_blocked_one() -> None:
-    group = replace(READY, ready=False, blocked=("no_checkpoint",))
-    text = table(replace(LARGE, groups={"a": group, "b": READY}))
+    groups = (group("a", 0, 0, BlockReason.NO_CHECKPOINT), group("b"))
+    text = table(changed(LARGE, groups=groups))
     assert "1/2 ready" in text
     assert "a blocked: no checkpoint" in text
 
