@@ -6,7 +6,6 @@ checks that files are current and that promtool and amtool accept them.
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -34,6 +33,7 @@ from mm2slo_cli.config_options import CONFIG_OR_DEFAULTS, ConfigSource, config_o
 from mm2slo_cli.main import PASS_THROUGH, new_app, run_nested
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError
+from mm2slo_lab.lab_topology import LabError
 
 FOLDER = Path("alerts/generated")
 
@@ -166,21 +166,10 @@ def merge_fragment(
         raise UserError(f"{into}: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Checker:
-    """A program that checks files."""
-
-    arguments: tuple[str, ...]
-    files: tuple[str, ...]
-
-
-_CHECKERS: Final = (
-    _Checker(
-        ("promtool", "check", "rules", "--lint=all", "--lint-fatal"),
-        (RECORDING_RULES, ALERT_RULES),
-    ),
-    _Checker(("amtool", "check-config"), (ALERTMANAGER,)),
-)
+_CHECKS: Final = {
+    ("promtool", "check", "rules", "--lint=all", "--lint-fatal"): (RECORDING_RULES, ALERT_RULES),
+    ("amtool", "check-config"): (ALERTMANAGER,),
+}
 
 
 def problems(
@@ -195,22 +184,28 @@ def problems(
     report(f"{len(expected)} files in {folder} are current")
     return tuple(
         problem
-        for checker in _CHECKERS
-        if set(checker.files) <= set(expected)
-        for problem in _rejections(folder, checker, report)
+        for command_line, names in _CHECKS.items()
+        if set(names) <= set(expected)
+        for problem in _rejections(folder, command_line, names, report)
     )
 
 
-def _rejections(folder: Path, checker: _Checker, report: Callable[[str], None]) -> tuple[str, ...]:
-    name, *arguments = checker.arguments
-    if absent := monitoring_tools.missing_tool(
-        name, so=f", so {', '.join(checker.files)} was not checked"
-    ):
-        report(absent)
+def _rejections(
+    folder: Path,
+    command: tuple[str, ...],
+    names: tuple[str, ...],
+    report: Callable[[str], None],
+) -> tuple[str, ...]:
+    tool, checked = command[0], ", ".join(names)
+    files = [str(folder / name) for name in names]
+    try:
+        done = monitoring_tools.run_tool(
+            *command, *files, consequence=f", so {checked} was not checked"
+        )
+    except LabError as absent:
+        report(str(absent))
         return ()
-    files = [str(folder / file) for file in checker.files]
-    done = monitoring_tools.run_tool(name, *arguments, *files)
     if done.returncode:
-        return (f"{name} rejects {', '.join(files)}:\n{done.stdout}{done.stderr}",)
-    report(f"{name} accepts {', '.join(checker.files)}")
+        return (f"{tool} rejects {', '.join(files)}:\n{done.stdout}{done.stderr}",)
+    report(f"{tool} accepts {checked}")
     return ()

@@ -3,10 +3,9 @@
 # ruff: noqa: PT028 - a command called test, no test
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 import yaml
@@ -16,14 +15,14 @@ from mm2slo_alerts.alert_files import ALERT_RULES, RECORDING_RULES
 from mm2slo_alerts.promtool_tests import RULES, SUFFIX, RuleTest
 from mm2slo_cli import monitoring_tools
 from mm2slo_core.user_errors import UserError
+from mm2slo_lab.lab_monitoring import find_program
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFiles:
+class RuleFiles(NamedTuple):
     """The generated rule files, as read from YAML."""
 
-    alerts: Mapping[str, Any]
     recording: Mapping[str, Any]
+    alerts: Mapping[str, Any]
 
 
 def test(
@@ -43,11 +42,18 @@ def test(
 
     Exits with 1 when a test fails.
     """
-    monitoring_tools.require_tool("promtool")
+    find_program("promtool")
     rules = read_rules(out)
     chosen = _of_alerts(read_tests(tests), alert)
     console = Console(highlight=False, soft_wrap=True, markup=False)
-    return int(_has_failure(rules, chosen, console))
+    code = 0
+    for each in chosen:
+        output = failure([each], rules)
+        console.print(f"{'FAILED' if output else 'ok    '}  {each.name}")
+        if output:
+            console.print(output)
+            code = 1
+    return code
 
 
 def _of_alerts(tests: Sequence[RuleTest], names: Sequence[str] | None) -> list[RuleTest]:
@@ -61,27 +67,14 @@ def _of_alerts(tests: Sequence[RuleTest], names: Sequence[str] | None) -> list[R
     return [test for test in tests if test.alerts & set(names)]
 
 
-def _has_failure(rules: RuleFiles, tests: Sequence[RuleTest], console: Console) -> bool:
-    failed = False
-    for each in tests:
-        output = failure([each], (rules.recording, rules.alerts))
-        console.print(f"{'FAILED' if output else 'ok    '}  {each.name}")
-        if output:
-            console.print(output)
-            failed = True
-    return failed
-
-
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def read_rules(folder: Path) -> RuleFiles:
     """Read the rules generated into *folder*; UserError when a file is missing."""
-    return RuleFiles(
-        alerts=_read(folder / ALERT_RULES, "generate them with: mm2slo alerts generate"),
-        recording=_read(folder / RECORDING_RULES, "generate them with: mm2slo alerts generate"),
-    )
+    next_step = "generate them with: mm2slo alerts generate"
+    return RuleFiles(*(_read(folder / name, next_step) for name in (RECORDING_RULES, ALERT_RULES)))
 
 
 def read_tests(folder: Path) -> tuple[RuleTest, ...]:

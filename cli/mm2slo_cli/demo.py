@@ -53,9 +53,8 @@ from mm2slo_cli.terminal_progress import show_steps
 from mm2slo_core.reporting.step_counts import STEP_MS
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import KafkaOperationError
-from mm2slo_lab.lab_monitoring import get_json
 from mm2slo_lab.lab_topology import LabError
-from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.managed_process import request_json, wait_for
 from mm2slo_lab.running_lab import Lab
 
 _AUDIT_SECONDS: Final = 30.0
@@ -311,7 +310,7 @@ def stop_mirror(environment: DemoEnvironment, alerting: AlertStack, console: Con
             4 * _TIMEOUT,
         )
         print_step(f"the page shows the outage: {page}")
-        for sentence in summary_lines(get_json(f"{page}slo/report?format=json")):
+        for sentence in summary_lines(request_json(f"{page}slo/report?format=json")):
             console.print(f"{'':10}{sentence}", highlight=False, markup=False)
 
 
@@ -349,7 +348,7 @@ def _wait(condition: Callable[[], bool], what: str, timeout: float = _TIMEOUT) -
 def is_recorded_after(page: str, moment: datetime) -> bool:
     """Whether the report at the URL *page* covers *moment*."""
     try:
-        return datetime.fromisoformat(get_json(f"{page}slo")["as_of"]) > moment
+        return datetime.fromisoformat(request_json(f"{page}slo")["as_of"]) > moment
     except OSError:  # busy; the caller retries
         return False
 

@@ -220,12 +220,12 @@ class ActivityMeter:
         start = report.at - _LATENCY_WINDOW
         while len(self._reports) > 1 and self._reports[1].at <= start:
             self._reports.popleft()
-        # With less than a minute of data, all of it counts.
-        before = self._reports[0] if self._reports[0].at <= start else None
+        first = self._reports[0]
+        has_minute = first.at <= start  # otherwise all data counts
         return RecentActivity(
             self._throughput(report),
-            _recent_latency(report.canary_latency, before and before.canary_latency),
-            _recent_latency(report.heartbeat_latency, before and before.heartbeat_latency),
+            _latency(report.canary_latency, first.canary_latency if has_minute else None),
+            _latency(report.heartbeat_latency, first.heartbeat_latency if has_minute else None),
         )
 
     def _throughput(self, now: FlowReport) -> RecentThroughput | None:
@@ -240,7 +240,7 @@ class ActivityMeter:
         )
 
 
-def _recent_latency(
+def _latency(
     now: LatencyHistogram | None, before: LatencyHistogram | None
 ) -> LatencyPercentiles | None:
     """Percentiles of the observations since *before*; without it, of all."""

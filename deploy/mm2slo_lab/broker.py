@@ -17,7 +17,7 @@ from mm2slo_lab.broker_properties import NODE_ID, server_properties
 from mm2slo_lab.kafka_runtime import Runtime, resolved_version
 from mm2slo_lab.lab_data import DataAdmin
 from mm2slo_lab.lab_topology import ADMIN, APP, LabSecurity, LabTopology, ProcessError, User
-from mm2slo_lab.managed_process import HOST, ManagedProcess, ProcessHandle, accepts
+from mm2slo_lab.managed_process import HOST, LabProcess, ManagedProcess, ProcessHandle, accepts
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class BrokerPorts:
     controller: int
 
 
-class Broker:
+class Broker(LabProcess):
     """A cluster; it keeps its ports and data when it is restarted."""
 
     def __init__(
@@ -67,10 +67,6 @@ class Broker:
         if self._admin is None:
             self._admin = DataAdmin(self.librdkafka())
         return self._admin
-
-    @property
-    def running(self) -> bool:
-        return self.process.running
 
     def librdkafka(self, user: User = ADMIN) -> dict[str, str]:
         """Return the properties of a librdkafka client."""
@@ -123,22 +119,6 @@ class Broker:
     def wait_ready(self) -> float:
         """Wait until the broker serves its metadata; returns the seconds it took."""
         return self.process.wait_until(self._is_serving, "serving clients")
-
-    def stop(self) -> None:
-        """Stop the broker cleanly."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """Send SIGKILL."""
-        self.process.kill()
-
-    def pause(self) -> None:
-        """Send SIGSTOP: connections stay open without responses."""
-        self.process.pause()
-
-    def resume(self) -> None:
-        """Resume a paused broker."""
-        self.process.resume()
 
     @property
     def _properties_file(self) -> Path:

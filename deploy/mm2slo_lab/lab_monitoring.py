@@ -3,7 +3,6 @@
 Rules, routes and templates are passed as text. Raises LabError if a program is not installed.
 """
 
-import json
 import shutil
 import subprocess
 import urllib.parse
@@ -17,7 +16,13 @@ from typing import Any, Final, Self
 import yaml
 
 from mm2slo_lab.lab_topology import LabError
-from mm2slo_lab.managed_process import HOST, ManagedProcess, ProcessSpec, free_ports
+from mm2slo_lab.managed_process import (
+    HOST,
+    ManagedProcess,
+    ProcessSpec,
+    free_ports,
+    request_json,
+)
 
 _MS = 1000
 
@@ -50,10 +55,9 @@ class Prometheus:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the current instant vector."""
         parameters = urllib.parse.urlencode({"query": expression})
-        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v1/query?{parameters}")["data"][
-            "result"
-        ]
-        return found
+        answer = request_json(f"{self.url}/api/v1/query?{parameters}")
+        vector: list[dict[str, Any]] = answer["data"]["result"]
+        return vector
 
     def holds(self, expression: str) -> bool:
         """Whether the current instant vector has any series."""
@@ -61,16 +65,12 @@ class Prometheus:
 
     def alerts(self) -> list[dict[str, Any]]:
         """Return pending and firing alerts."""
-        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v1/alerts")["data"]["alerts"]
+        found: list[dict[str, Any]] = request_json(f"{self.url}/api/v1/alerts")["data"]["alerts"]
         return found
-
-    def firing(self) -> set[str]:
-        """Return the names of firing alerts."""
-        return {each["labels"]["alertname"] for each in self.alerts() if each["state"] == "firing"}
 
     def reload(self) -> None:
         """Reload the configuration and the rules."""
-        post_json(f"{self.url}/-/reload")
+        request_json(f"{self.url}/-/reload", "POST")
 
 
 @contextmanager
@@ -155,17 +155,13 @@ class Alertmanager:
     process: ManagedProcess
 
     @property
-    def config_file(self) -> Path:
-        return self.folder / "alertmanager.yml"
-
-    @property
     def listen(self) -> str:
         """Address for Prometheus, `host:port`."""
         return self.url.removeprefix("http://")
 
     def alerts(self) -> list[dict[str, Any]]:
         """Return all alerts with their status."""
-        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v2/alerts")
+        found: list[dict[str, Any]] = request_json(f"{self.url}/api/v2/alerts")
         return found
 
 
@@ -210,30 +206,24 @@ def alertmanager(
 _READY: Final = 60.0
 
 _NAMES: Final = {
-    "prometheus": ("prometheus",),
-    "promtool": ("promtool",),
     # Name in Debian's package.
     "alertmanager": ("prometheus-alertmanager", "alertmanager"),
-    "amtool": ("amtool",),
 }
 _PACKAGES: Final = {"prometheus": "prometheus", "promtool": "prometheus"}
 
 
 def is_installed(name: str) -> bool:
-    """Whether the program *name* is on PATH."""
-    return any(shutil.which(each) for each in _NAMES[name])
+    """Whether prometheus, promtool, alertmanager or amtool is on PATH."""
+    return any(map(shutil.which, _NAMES.get(name, (name,))))
 
 
-def find_program(name: str) -> str:
-    """Return the path of prometheus, promtool, alertmanager or amtool.
-
-    Raises LabError if it is not installed.
-    """
-    found = next((path for each in _NAMES[name] if (path := shutil.which(each))), None)
-    if found is None:
-        package = _PACKAGES.get(name, "prometheus-alertmanager")
-        raise LabError(f"{name} is not installed; on Debian: apt-get install {package}")
-    return found
+def find_program(name: str, consequence: str = "") -> str:
+    """Return the path of such a program. Raises LabError with *consequence* if it is missing."""
+    for each in _NAMES.get(name, (name,)):
+        if path := shutil.which(each):
+            return path
+    package = _PACKAGES.get(name, "prometheus-alertmanager")
+    raise LabError(f"{name} is not installed{consequence}; on Debian: apt-get install {package}")
 
 
 @contextmanager
@@ -252,23 +242,6 @@ def run_server(
         yield address, process
     finally:
         process.stop(10.0)
-
-
-def get_json(url: str) -> Any:
-    """Return the JSON at *url*."""
-    with urllib.request.urlopen(url, timeout=60) as reply:
-        return json.load(reply)
-
-
-def post_json(url: str, content: object = None) -> Any:
-    """Post *content* as JSON; returns the JSON response, or None if it is empty."""
-    body = b"" if content is None else json.dumps(content).encode()
-    request = urllib.request.Request(
-        url, data=body, headers={"Content-Type": "application/json"}, method="POST"
-    )
-    with urllib.request.urlopen(request, timeout=60) as reply:
-        response = reply.read()
-    return json.loads(response) if response.strip() else None
 
 
 def _is_ready(address: str) -> bool:

@@ -5,6 +5,7 @@ must find its port free. A port stays reserved for the process that was given it
 """
 
 import fcntl
+import json
 import os
 import random
 import signal
@@ -12,13 +13,14 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mm2slo_core.local_environment import cache_folder
 from mm2slo_lab import process_guard
@@ -234,6 +236,33 @@ class ManagedProcess:
         return True
 
 
+class LabProcess:
+    """A broker, MirrorMaker 2 or a Connect worker: one process that may be started again."""
+
+    process: ManagedProcess
+
+    @property
+    def running(self) -> bool:
+        """Whether the process exists, including a paused one."""
+        return self.process.running
+
+    def stop(self) -> None:
+        """Stop cleanly: MirrorMaker 2 flushes offsets, so that no record is replicated twice."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """Send SIGKILL: records since the last offset flush are replicated twice."""
+        self.process.kill()
+
+    def pause(self) -> None:
+        """Send SIGSTOP: connections stay open without responses."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """Send SIGCONT."""
+        self.process.resume()
+
+
 def _status(pid: int) -> tuple[str, int] | None:
     """Return the state letter and start time of *pid*; None if it does not exist."""
     try:
@@ -300,6 +329,17 @@ def accepts(port: int, timeout: float = 0.5) -> bool:
             return True
     except OSError:
         return False
+
+
+def request_json(url: str, method: str = "GET", content: object = None) -> Any:
+    """Send *content* as JSON; returns the JSON response, or None if it is empty."""
+    body = None if content is None else json.dumps(content).encode()
+    request = urllib.request.Request(
+        url, data=body, headers={"Content-Type": "application/json"}, method=method
+    )
+    with urllib.request.urlopen(request, timeout=60) as response:
+        text = response.read()
+    return json.loads(text) if text.strip() else None
 
 
 def wait_for(

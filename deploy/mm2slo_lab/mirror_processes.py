@@ -3,10 +3,10 @@
 It is ready once every flow has replicated a heartbeat to its target.
 """
 
-import json
+from __future__ import annotations
+
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,14 +15,50 @@ from mm2slo_core.topology import Flow
 from mm2slo_lab.broker import Broker
 from mm2slo_lab.kafka_runtime import Runtime
 from mm2slo_lab.lab_topology import LabTopology, ProcessError
-from mm2slo_lab.managed_process import HOST, ManagedProcess, ProcessHandle, accepts
+from mm2slo_lab.managed_process import (
+    HOST,
+    LabProcess,
+    ManagedProcess,
+    ProcessHandle,
+    accepts,
+    request_json,
+)
 from mm2slo_lab.mirror_properties import connectors, mirror_properties, worker_properties
 
 _DEDICATED_MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 
 
-class MirrorMaker:
-    """The process of MirrorMaker 2."""
+class MirrorProcess(LabProcess):
+    """A process that runs mirror connectors, configured by a properties file."""
+
+    def __init__(
+        self,
+        name: str,
+        main: str,
+        topology: LabTopology,
+        brokers: Mapping[str, Broker],
+        runtime: Runtime,
+        *,
+        outlives_parent: bool = False,
+        handle: ProcessHandle | None = None,
+    ) -> None:
+        self._topology = topology
+        self._brokers = brokers
+        self._file = runtime.root / f"{name}.properties"
+        spec = runtime.mirror.spec(name, topology.mm2_heap, main, str(self._file))
+        self.process = ManagedProcess(spec, outlives_parent=outlives_parent, handle=handle)
+
+    def wait_mirroring(self, probe: MirroringProbe | None = None) -> float:
+        """Wait until every flow has replicated a new record; returns the seconds it took."""
+        probe = probe or MirroringProbe(self._topology, self._brokers)
+        return self.process.wait_until(probe.is_replicating, "replicating all flows")
+
+    def _clients(self) -> dict[str, dict[str, str]]:
+        return {alias: broker.java() for alias, broker in self._brokers.items()}
+
+
+class MirrorMaker(MirrorProcess):
+    """MirrorMaker 2 in dedicated mode."""
 
     def __init__(
         self,
@@ -33,17 +69,11 @@ class MirrorMaker:
         outlives_parent: bool = False,
         handle: ProcessHandle | None = None,
     ) -> None:
-        self._topology = topology
-        self._brokers = brokers
-        self._file = runtime.root / "mm2.properties"
-        spec = runtime.mirror.spec("mm2", topology.mm2_heap, _DEDICATED_MAIN, str(self._file))
-        self.process = ManagedProcess(spec, outlives_parent=outlives_parent, handle=handle)
+        super().__init__(
+            "mm2", _DEDICATED_MAIN, topology, brokers, runtime,
+            outlives_parent=outlives_parent, handle=handle,
+        )  # fmt: skip
         self._overrides: dict[str, str] = {}
-
-    @property
-    def running(self) -> bool:
-        """Whether the process exists, including a paused one."""
-        return self.process.running
 
     def configure(self, overrides: Mapping[str, str]) -> None:
         """Override properties from the next start on; `{}` removes the overrides."""
@@ -54,35 +84,11 @@ class MirrorMaker:
 
         Waiting needs running clusters. Raises ProcessError with the last log lines.
         """
-        clients = {alias: broker.java() for alias, broker in self._brokers.items()}
-        properties = {**mirror_properties(self._topology, clients), **self._overrides}
+        properties = {**mirror_properties(self._topology, self._clients()), **self._overrides}
         self._file.write_text(dump_properties(properties), encoding="ascii")
         probe = MirroringProbe(self._topology, self._brokers) if wait else None
         self.process.start()
-        if probe is None:
-            return None
-        return self.process.wait_until(probe.is_replicating, "replicating all flows")
-
-    def wait_mirroring(self) -> float:
-        """Wait until every flow has replicated a new record; returns the seconds it took."""
-        probe = MirroringProbe(self._topology, self._brokers)
-        return self.process.wait_until(probe.is_replicating, "replicating all flows")
-
-    def stop(self) -> None:
-        """Stop cleanly: offsets are flushed, so that no record is replicated twice."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """Send SIGKILL: records since the last offset flush are replicated twice."""
-        self.process.kill()
-
-    def pause(self) -> None:
-        """Send SIGSTOP."""
-        self.process.pause()
-
-    def resume(self) -> None:
-        """Resume a paused process."""
-        self.process.resume()
+        return None if probe is None else self.wait_mirroring(probe)
 
     def restart(self, *, wait: bool = True) -> float | None:
         """Restart, which also restarts failed tasks (dedicated mode has no REST API for it)."""
@@ -93,7 +99,7 @@ class MirrorMaker:
 _CONNECT_MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 
 
-class ConnectWorker:
+class ConnectWorker(MirrorProcess):
     """The worker that runs all mirror connectors with the same target."""
 
     def __init__(
@@ -107,14 +113,12 @@ class ConnectWorker:
         outlives_parent: bool = False,
         handle: ProcessHandle | None = None,
     ) -> None:
+        super().__init__(
+            f"connect-{alias}", _CONNECT_MAIN, topology, brokers, runtime,
+            outlives_parent=outlives_parent, handle=handle,
+        )  # fmt: skip
         self.alias = alias
         self.rest_port = rest_port
-        self._topology = topology
-        self._brokers = brokers
-        self._file = runtime.root / f"connect-{alias}.properties"
-        name = f"connect-{alias}"
-        spec = runtime.mirror.spec(name, topology.mm2_heap, _CONNECT_MAIN, str(self._file))
-        self.process = ManagedProcess(spec, outlives_parent=outlives_parent, handle=handle)
 
     def start(self, *, wait: bool = True) -> None:
         """Start the worker; with *wait*, until its REST API responds and its connectors exist."""
@@ -127,23 +131,17 @@ class ConnectWorker:
     def wait_ready(self) -> None:
         """Wait for the REST API, then create or update the connectors."""
         self.process.wait_until(self._is_responding, "serving REST requests")
-        clients = {alias: broker.java() for alias, broker in self._brokers.items()}
         for pair in self._topology.pairs:
             if pair.target == self.alias:
-                for name, config in connectors(self._topology, pair, clients).items():
+                for name, config in connectors(self._topology, pair, self._clients()).items():
                     self.rest("PUT", f"/connectors/{_quote(name)}/config", config)
-
-    def wait_mirroring(self) -> float:
-        """Wait until every flow has replicated a new record; returns the seconds it took."""
-        probe = MirroringProbe(self._topology, self._brokers)
-        return self.process.wait_until(probe.is_replicating, "replicating all flows")
 
     def states(self) -> dict[str, str]:
         """Return states by task, for example `{"us->eu.MirrorSourceConnector-0": "RUNNING"}`."""
-        found = self.rest("GET", "/connectors?expand=status")
+        connectors = self.rest("GET", "/connectors?expand=status")
         return {
             f"{name}-{task['id']}": task["state"]
-            for name, entry in found.items()
+            for name, entry in connectors.items()
             for task in entry["status"]["tasks"]
         }
 
@@ -156,19 +154,12 @@ class ConnectWorker:
 
         Raises ProcessError with the message of the worker for an error status.
         """
-        request = urllib.request.Request(
-            f"http://{HOST}:{self.rest_port}{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )
+        url = f"http://{HOST}:{self.rest_port}{path}"
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
-                text = response.read()
+            return request_json(url, method, body)
         except urllib.error.HTTPError as error:
             message = error.read().decode(errors="replace")
             raise ProcessError(f"{method} {path}: HTTP {error.code}: {message}") from error
-        return json.loads(text) if text else None
 
     def _is_responding(self) -> bool:
         if not accepts(self.rest_port):

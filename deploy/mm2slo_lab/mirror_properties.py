@@ -147,13 +147,7 @@ def connectors(
         kinds = (HEARTBEAT,) if pair.reverse in topology.flows else ()
     properties = topology.mm2_properties
     given = {key: value for key, value in properties.items() if "->" not in key}
-    # Keys of a flow override all others, as in dedicated mode.
-    prefix = f"{pair.label}."
-    given |= {
-        key.removeprefix(prefix): value
-        for key, value in properties.items()
-        if key.startswith(prefix)
-    }
+    given |= _flow_properties(properties, pair)
     common = {
         "source.cluster.alias": pair.source,
         "target.cluster.alias": pair.target,
@@ -171,6 +165,13 @@ def connectors(
         }
         for kind in kinds
     }
+
+
+def _flow_properties(properties: Mapping[str, str], flow: Flow) -> dict[str, str]:
+    """Keys of a flow, which override all others (MirrorMakerConfig.connectorBaseConfig)."""
+    prefix = f"{flow.label}."
+    own = (key for key in properties if key.startswith(prefix))
+    return {key.removeprefix(prefix): properties[key] for key in own}
 
 
 def render_config(
@@ -204,11 +205,7 @@ def _flow(topology: LabTopology, flow: Flow) -> dict[str, Any]:
         **{f"{flow.target}.{key}": value for key, value in WORKER_SETTINGS.items()},
         **topology.mm2_properties,
     }
-    # Keys of a flow override all others (MirrorMakerConfig.connectorBaseConfig).
-    prefix = f"{flow.label}."
-    given |= {
-        key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)
-    }
+    given |= _flow_properties(given, flow)
     entry: dict[str, Any] = {
         "engine": "mirrormaker2",
         "policy": _policy(topology, given),

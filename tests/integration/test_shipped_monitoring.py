@@ -14,7 +14,8 @@ from mm2slo_alerts.alert_files import ALERTMANAGER, SLACK_TEMPLATE
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.config.service_config import ExporterConfig
 from mm2slo_core.objectives.objective import DAY, DEFAULT_WINDOW
-from mm2slo_lab.lab_monitoring import find_program, get_json, run_server
+from mm2slo_lab.lab_monitoring import find_program, run_server
+from mm2slo_lab.managed_process import request_json
 
 pytestmark = pytest.mark.xdist_group("monitoring")
 
@@ -85,8 +86,8 @@ def test_prometheus_retention_covers_longest_window_and_a_week(installed: Path) 
         ]
 
     with run_server("prometheus", installed, command) as (address, _):
-        duration = get_json(f"{address}/api/v1/status/runtimeinfo")["data"]["storageRetention"]
-        groups = get_json(f"{address}/api/v1/rules")["data"]["groups"]
+        duration = request_json(f"{address}/api/v1/status/runtimeinfo")["data"]["storageRetention"]
+        groups = request_json(f"{address}/api/v1/rules")["data"]["groups"]
     days = re.fullmatch(r"(?:(\d+)w)?(?:(\d+)d)?", duration)
     assert days is not None, duration
     retention = DAY * (7 * int(days[1] or 0) + int(days[2] or 0))
@@ -108,5 +109,5 @@ def test_alertmanager_starts_with_installed_files(installed: Path) -> None:
         ]
 
     with run_server("alertmanager", installed, command) as (address, _):
-        status = get_json(f"{address}/api/v2/status")
+        status = request_json(f"{address}/api/v2/status")
     assert "receiver: channel-default" in status["config"]["original"]

@@ -28,9 +28,9 @@ from mm2slo_core.audit.unit_outcome import Verdict
 from mm2slo_core.catalogue.service_metrics import Bound
 from mm2slo_dashboards.dashboard_files import build_dashboards
 from mm2slo_lab.lab_data import commit
-from mm2slo_lab.lab_monitoring import Prometheus, get_json
+from mm2slo_lab.lab_monitoring import Prometheus
 from mm2slo_lab.lab_topology import LabError
-from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.managed_process import request_json, wait_for
 from mm2slo_lab.running_lab import Lab
 
 _SETTINGS = {
@@ -279,7 +279,8 @@ class LabDashboards:
 
     def _ask(self, path: str, parameters: Mapping[str, str]) -> list[Found]:
         query = urllib.parse.urlencode(parameters)
-        found: list[Found] = get_json(f"{self.server.url}/api/v1/{path}?{query}")["data"]["result"]
+        answer = request_json(f"{self.server.url}/api/v1/{path}?{query}")
+        found: list[Found] = answer["data"]["result"]
         return found
 
 

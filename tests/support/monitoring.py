@@ -25,7 +25,8 @@ from mm2slo_alerts.slack_template import message_template
 from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
 from mm2slo_core.config.config_model import Config
 from mm2slo_lab import lab_monitoring
-from mm2slo_lab.lab_monitoring import Cadence, Prometheus, find_program, post_json
+from mm2slo_lab.lab_monitoring import Cadence, Prometheus, find_program
+from mm2slo_lab.managed_process import request_json
 
 DAY: Final = 86_400
 _AT_ONCE: Final = 2
@@ -119,7 +120,7 @@ class Alertmanager(lab_monitoring.Alertmanager):
 
     def post(self, *alerts: Mapping[str, Any]) -> None:
         """Post *alerts* (see `alert`) in one request, so that they are grouped."""
-        post_json(f"{self.url}/api/v2/alerts", alerts)
+        request_json(f"{self.url}/api/v2/alerts", "POST", alerts)
 
     def metric(self, name: str, **labels: str) -> float:
         """Sum of one of Alertmanager's metrics over series with *labels*."""

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from mm2slo_core.audit.unit_outcome import FAULTS, Verdict, count_latencies
 from mm2slo_core.catalogue.service_metrics import LatencyMeasure
-from mm2slo_core.reporting.json_values import Count, Figure, json_part
+from mm2slo_core.reporting.report_entry import Count, Figure, json_part
 from mm2slo_core.topology import Flow
 from mm2slo_report.flow_audit_figures import LatencyEstimate, flow_latency, percentiles
 from mm2slo_report.rendering.report_text import moment_text

@@ -18,8 +18,7 @@ from exporter_watch import Scrape
 from log_shipping import parse_log
 
 from mm2slo_lab.lab_data import Load, produce
-from mm2slo_lab.lab_monitoring import get_json, post_json
-from mm2slo_lab.managed_process import wait_for
+from mm2slo_lab.managed_process import request_json, wait_for
 from mm2slo_lab.running_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
@@ -80,7 +79,7 @@ def fire(stack: ComposeProcesses) -> None:
         "startsAt": now.isoformat(),
         "endsAt": (now + timedelta(minutes=5)).isoformat(),
     }
-    post_json(stack.url("alertmanager", 9093, "/api/v2/alerts"), [page])
+    request_json(stack.url("alertmanager", 9093, "/api/v2/alerts"), "POST", [page])
 
 
 def test_exporter_reports_flows_and_position_of_mounted_mm2_properties(
@@ -111,13 +110,13 @@ def test_prometheus_scrapes_every_job_and_loads_generated_rules(stack: ComposePr
     url = stack.url("prometheus", 9090, "/api/v1")
 
     def up() -> set[str]:
-        found = get_json(f"{url}/query?query=up==1")["data"]["result"]
+        found = request_json(f"{url}/query?query=up==1")["data"]["result"]
         return {each["metric"]["job"] for each in found}
 
     wait_for(lambda: up() == JOBS, "all jobs to be scraped", PATIENCE)
-    groups = get_json(f"{url}/rules")["data"]["groups"]
+    groups = request_json(f"{url}/rules")["data"]["groups"]
     assert {"mm2slo-burn", "mm2slo-causes-flow"} <= {group["name"] for group in groups}
-    managers = get_json(f"{url}/alertmanagers")["data"]["activeAlertmanagers"]
+    managers = request_json(f"{url}/alertmanagers")["data"]["activeAlertmanagers"]
     assert [each["url"] for each in managers] == [
         f"{stack.url('alertmanager', 9093, '')}/api/v2/alerts".replace("127.0.0.1", "localhost")
     ]
