@@ -11,6 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -59,7 +60,7 @@ def run(source: ConfigSource) -> None:
     """Ship until SIGINT or SIGTERM."""
     config, findings = load_source(source)
     settings = ship_settings(config)
-    section = logship_config(config)
+    section = settings.section
     log_output.configure_logging(section.log, "mm2slo-logship")
     log_to_file("mm2slo-logship")
     logging.getLogger("urllib3").setLevel(logging.ERROR)
@@ -75,7 +76,7 @@ def run(source: ConfigSource) -> None:
     shipper.start()
     try:
         _serve(metrics, section.listen)
-        logger.info("shipping to %s", ", ".join(settings.endpoints))
+        logger.info("shipping to %s", ", ".join(section.endpoints))
         while shipper.wait(1.0):
             pass
         logger.info("stopping")
@@ -88,10 +89,10 @@ def run(source: ConfigSource) -> None:
 def check(source: ConfigSource) -> None:
     """Check the token, TLS and each index with an event; exits with 1 if one fails."""
     settings = _settings(source)
-    token = HecTokenFile(settings.token_file)
+    token = HecTokenFile(Path(settings.section.token_file))
     problems = [advice] if (advice := token.advice()) else []
     event = {"message": "mm2slo logship check", "level": "INFO", "event_action": "logship_check"}
-    for url, each in itertools.product(settings.endpoints, _by_index(settings)):
+    for url, each in itertools.product(settings.section.endpoints, _by_index(settings)):
         start = envelope_start(
             host=each.host, source="mm2slo logship", sourcetype="repl:logship:json",
             index=each.index,
@@ -148,8 +149,8 @@ def replay(source: ConfigSource) -> None:
     """Send rejected events again; those that are rejected again are kept."""
     settings = _settings(source)
     letters = _dead_letters(settings)
-    token = HecTokenFile(settings.token_file)
-    client = HecClient(settings.endpoints[0], token, settings.connection, settings.version)
+    token = HecTokenFile(Path(settings.section.token_file))
+    client = HecClient(settings.section.endpoints[0], token, settings.connection, settings.version)
     sent = kept = 0
     for segment in letters.take():
         for letter in segment:
@@ -168,7 +169,7 @@ def replay(source: ConfigSource) -> None:
 @config_options()
 def offsets(source: ConfigSource) -> None:
     """Print up to where each file has been accepted."""
-    for each in Checkpoints(_settings(source).state_dir):
+    for each in Checkpoints(Path(_settings(source).section.state_dir)):
         state = "done" if each.is_done else f"{max(each.size - each.offset, 0)} bytes unsent"
         typer.echo(f"{each.path}: offset {each.offset}, {state}")
 
@@ -178,7 +179,8 @@ def _settings(source: ConfigSource) -> ShipSettings:
 
 
 def _dead_letters(settings: ShipSettings) -> DeadLetters:
-    return DeadLetters(settings.state_dir / "dead-letters", settings.max_dead_letter_bytes)
+    folder = Path(settings.section.state_dir) / "dead-letters"
+    return DeadLetters(folder, settings.section.max_dead_letter_bytes)
 
 
 def _by_index(settings: ShipSettings) -> list[Source]:
@@ -186,8 +188,7 @@ def _by_index(settings: ShipSettings) -> list[Source]:
 
 
 def _envelopes(source: Source, found: FoundFile) -> Iterator[bytes]:
-    content = open_content(found.path)
-    try:
+    with closing(open_content(found.path)) as content:
         checkpoint = FileCheckpoint(
             file_id=digest(str(found.path).encode()), path=str(found.path),
             pattern=found.pattern, device=0, inode=0, head_length=0, head_hash="",
@@ -200,8 +201,6 @@ def _envelopes(source: Source, found: FoundFile) -> Iterator[bytes]:
             yield from (item.body for item in items)
             if not items and file.position == position:
                 return
-    finally:
-        content.close()
 
 
 def _serve(metrics: ShipMetrics, listen: Listen) -> None:
@@ -216,20 +215,14 @@ def _serve(metrics: ShipMetrics, listen: Listen) -> None:
         ) from None
 
 
-def logship_config(config: Config) -> LogshipConfig:
-    """The section. Raises UserError if the file has none."""
-    if config.logship is None:
+def ship_settings(config: Config) -> ShipSettings:
+    """The settings of a shipper. Raises UserError without the section or a file of it."""
+    section = config.logship
+    if section is None:
         raise UserError(
             "the configuration has no section logship; expected endpoints, token_file and sources "
             "(see docs/logship.md)"
         )
-    return config.logship
-
-
-def ship_settings(config: Config) -> ShipSettings:
-    """The settings of a shipper. Raises UserError when a file cannot be read."""
-    section = logship_config(config)
-    token_file = Path(section.token_file)
     extra = [
         SecretPattern(
             each.name,
@@ -251,20 +244,14 @@ def ship_settings(config: Config) -> ShipSettings:
         env=section.env or "",
         flows=frozenset(flow.label for flow in config.flows),
         connector_flows=connectors,
-        redactor=Redactor(extra, [HecTokenFile(token_file).reveal()]),
+        redactor=Redactor(extra, [HecTokenFile(Path(section.token_file)).reveal()]),
     )
     return ShipSettings(
-        endpoints=section.endpoints,
-        token_file=token_file,
+        section=section,
         sources=tuple(_source(each, section, parsing) for each in section.sources),
-        state_dir=Path(section.state_dir),
         connection=_connection(section),
         version=version("mm2slo"),
         redactions=parsing.redactor.counts,
-        has_ack=section.acknowledge,
-        linger=section.linger,
-        max_dead_letter_bytes=section.max_dead_letter_bytes,
-        max_deleted_bytes=section.max_deleted_bytes,
     )
 
 

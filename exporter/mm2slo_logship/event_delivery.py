@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -35,14 +35,11 @@ _SMALL: Final = 256 * 1024
 """Splunk Cloud rejects larger bodies as invalid at event 0, which may be valid."""
 
 
-class Wait(Protocol):
-    """Waits while files are followed. Raises Stopping when the process shall end."""
-
-    def __call__(self, seconds: float) -> None: ...
-
-
 class Delivery:
-    """Delivers the batches of one *index*, in order; *accept* moves the checkpoints."""
+    """Delivers the batches of one *index*, in order; *accept* moves the checkpoints.
+
+    *wait* waits seconds while files are followed, and raises Stopping when the process shall end.
+    """
 
     def __init__(
         self,
@@ -54,8 +51,7 @@ class Delivery:
         index: str,
         has_ack: bool,
         accept: Callable[[EventBatch], None],
-        wait: Wait,
-        clock: Callable[[], float],
+        wait: Callable[[float], None],
     ) -> None:
         self._endpoints = endpoints
         self._token = token
@@ -65,7 +61,6 @@ class Delivery:
         self._has_ack = has_ack
         self._accept = accept
         self._wait = wait
-        self._clock = clock
         self._state = ""
         self.window = AckWindow()
 
@@ -96,7 +91,7 @@ class Delivery:
 
     def settle(self) -> None:
         """Move the checkpoints over what is indexed; send again what was not in time."""
-        now = self._clock()
+        now = time.monotonic()
         answer = self.window.poll(now)
         if answer is not None:
             logger.error("acknowledgement is off: %s; set logship.acknowledge: false", answer)
@@ -110,9 +105,9 @@ class Delivery:
             self.deliver(batch)
 
     def _send(self, client: HecClient, part: EventBatch) -> HecAnswer:
-        started = self._clock()
+        started = time.monotonic()
         answer = client.send(part.body)
-        self._metrics.request_duration.observe(self._clock() - started)
+        self._metrics.request_duration.observe(time.monotonic() - started)
         self._metrics.requests.labels(answer.status, answer.code_label).inc()
         if answer.is_ambiguous:
             self._metrics.possible_duplicates.inc(len(part.items))
@@ -128,7 +123,7 @@ class Delivery:
             logger.error("the token has no acknowledgement; set logship.acknowledge: false")
             self.window.disable()
         ack_id = answer.ack_id if self._has_ack else None
-        self.window.add(part, client, ack_id, self._clock())
+        self.window.add(part, client, ack_id, time.monotonic())
 
     def _split(self, part: EventBatch, client: HecClient, answer: HecAnswer) -> list[EventBatch]:
         """Splunk keeps the events before an invalid one, and drops it and all after it."""
@@ -160,7 +155,7 @@ class Delivery:
         self._metrics.dead_letters.labels(answer.code_label).inc()
         for item in invalid.items:
             self.until_written(partial(self._add_dead_letter, item.body, answer))
-        self.window.add(invalid, None, None, self._clock())
+        self.window.add(invalid, None, None, time.monotonic())
 
     def _add_dead_letter(self, envelope: bytes, answer: HecAnswer) -> None:
         dropped = self._dead_letters.add(envelope, str(answer))
@@ -193,8 +188,8 @@ class Delivery:
         """Send nothing for a minute, or until the token is another one."""
         held = self._metrics.hold.labels(self._index, answer.code_label)
         held.set(1)
-        until = self._clock() + _PROBE_INTERVAL
-        while self._clock() < until and not self._token.read_again():
+        until = time.monotonic() + _PROBE_INTERVAL
+        while time.monotonic() < until and not self._token.read_again():
             self._wait(_TOKEN_INTERVAL)
         held.set(0)
 
@@ -300,16 +295,15 @@ _LONGEST_DELAY: Final = 60.0
 class Endpoints:
     """Which endpoint gets the next request, and when."""
 
-    def __init__(self, clients: Sequence[HecClient], clock: Callable[[], float]) -> None:
+    def __init__(self, clients: Sequence[HecClient]) -> None:
         self._clients = list(clients)
-        self._clock = clock
         self._usable_at = [0.0 for _ in clients]
         self._turn = 0
         self._failures = 0
 
     def next(self) -> HecClient:
         """The next usable endpoint, or the one that is usable first."""
-        now = self._clock()
+        now = time.monotonic()
         order = [(self._turn + each) % len(self._clients) for each in range(len(self._clients))]
         chosen = min(order, key=lambda each: max(self._usable_at[each] - now, 0.0))
         self._turn = chosen + 1
@@ -317,7 +311,7 @@ class Endpoints:
 
     @property
     def is_one_usable(self) -> bool:
-        now = self._clock()
+        now = time.monotonic()
         return any(usable_at <= now for usable_at in self._usable_at)
 
     def succeeded(self, client: HecClient) -> None:
@@ -331,7 +325,7 @@ class Endpoints:
         once; and another endpoint need not wait.
         """
         left_out = _LEFT_OUT if answer.retry_after is None else answer.retry_after
-        self._usable_at[self._clients.index(client)] = self._clock() + left_out
+        self._usable_at[self._clients.index(client)] = time.monotonic() + left_out
         self._failures += 1
         if self.is_one_usable:
             return 0.0
@@ -345,8 +339,8 @@ class Endpoints:
 
 
 class ShipMetrics:
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        self.registry = registry or CollectorRegistry()
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
         self.events_read = self._counter(catalogue.LOGSHIP_EVENTS_READ_TOTAL)
         self.events_sent = self._counter(catalogue.LOGSHIP_EVENTS_SENT_TOTAL)
         self.dead_letters = self._counter(catalogue.LOGSHIP_DEAD_LETTERS_TOTAL)

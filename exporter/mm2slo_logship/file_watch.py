@@ -4,9 +4,9 @@ import logging
 import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from mm2slo_logship.log_files import (
     FileContent,
@@ -24,16 +24,8 @@ logger = logging.getLogger(__name__)
 _Inode = tuple[int, int]
 
 
-class LossReport(Protocol):
-    """Counts what can no longer be shipped, and says so in Splunk."""
-
-    def lost(self, path: Path, reason: str, size: int) -> None:
-        """*size* bytes of *path* are lost; 0 if that is not known."""
-        ...
-
-
 class FileWatch:
-    """Open files by device and inode.
+    """Open files by device and inode; *report_loss* gets path, reason and bytes (0: unknown).
 
     A renamed or deleted file stays open until it is read to its end and accepted.
     """
@@ -42,7 +34,7 @@ class FileWatch:
         self,
         sources: Sequence[Source],
         checkpoints: Checkpoints,
-        losses: LossReport,
+        report_loss: Callable[[Path, str, int], None],
         *,
         max_deleted_bytes: int,
         clock: Callable[[], float] = time.monotonic,
@@ -50,7 +42,7 @@ class FileWatch:
         self._sources = {pattern: each for each in sources for pattern in each.patterns}
         self._each_source = sources
         self._checkpoints = checkpoints
-        self._losses = losses
+        self._report_loss = report_loss
         self._max_deleted_bytes = max_deleted_bytes
         self._clock = clock
         self._finished: dict[_Inode, Path] = {}  # an inode may be used again, with another name
@@ -202,7 +194,7 @@ class FileWatch:
             self._checkpoints.put(new)
 
     def _after_truncation(self, old: FileCheckpoint, path: Path, line: bytes) -> FileCheckpoint:
-        self._losses.lost(path, "truncated", max(old.size - old.offset, 0))
+        self._report_loss(path, "truncated", max(old.size - old.offset, 0))
         self._checkpoints.remove(old.file_id)
         found = FoundFile(path, old.pattern)
         return first_checkpoint((old.device, old.inode), found, line, old.generation + 1)
@@ -217,7 +209,7 @@ class FileWatch:
             if (rotated := find_rotated(known)) is not None:
                 self._try_open(*rotated)
             if known.file_id not in self._open_ids():
-                self._losses.lost(Path(known.path), "deleted", max(known.size - known.offset, 0))
+                self._report_loss(Path(known.path), "deleted", max(known.size - known.offset, 0))
                 self._checkpoints.remove(known.file_id)
 
     def _limit_deleted(self) -> None:
@@ -227,7 +219,7 @@ class FileWatch:
             if total <= self._max_deleted_bytes:
                 return
             total -= file.unsent
-            self._losses.lost(file.path, "deleted", file.unsent)
+            self._report_loss(file.path, "deleted", file.unsent)
             self._close(key)
 
     def _close(self, key: _Inode) -> None:
@@ -254,18 +246,10 @@ def find_rotated(known: FileCheckpoint) -> tuple[tuple[int, int], FoundFile] | N
         try:
             status = path.stat()
             key = (status.st_dev, status.st_ino)
-            if (key == (known.device, known.inode) or path.suffix == ".gz") and _is_same(
-                path, known
-            ):
-                return key, FoundFile(path, known.pattern, is_rotated=True)
+            if key == (known.device, known.inode) or path.suffix == ".gz":
+                with closing(open_content(path)) as content:
+                    if has_head(content, known):
+                        return key, FoundFile(path, known.pattern, is_rotated=True)
         except (OSError, EOFError):
             continue  # another file, or one that cannot be read
     return None
-
-
-def _is_same(path: Path, known: FileCheckpoint) -> bool:
-    content = open_content(path)
-    try:
-        return has_head(content, known)
-    finally:
-        content.close()

@@ -79,24 +79,22 @@ class HecClient:
             packer = zlib.compressobj(1, wbits=_GZIP)
             body = packer.compress(body) + packer.flush()
             headers["Content-Encoding"] = "gzip"
-        return self._request("POST", f"{self._base}/event", body, headers)[0]
+        return self._request(f"{self._base}/event", body, headers)[0]
 
     def acknowledged(self, ids: Sequence[int]) -> tuple[frozenset[int], HecAnswer]:
         """Which of *ids* are indexed; each is reported once, later polls deny it."""
-        answer, body = self._request("POST", f"{self._base}/ack", orjson.dumps({"acks": ids}), {})
+        answer, body = self._request(f"{self._base}/ack", orjson.dumps({"acks": ids}), {})
         try:
             acks = orjson.loads(body)["acks"]
             return frozenset(int(each) for each, is_done in acks.items() if is_done is True), answer
         except (ValueError, LookupError, TypeError, AttributeError):
             return frozenset(), answer
 
-    def _request(
-        self, method: str, url: str, body: bytes, headers: dict[str, str]
-    ) -> tuple[HecAnswer, bytes]:
+    def _request(self, url: str, body: bytes, headers: dict[str, str]) -> tuple[HecAnswer, bytes]:
         authorization = {"Authorization": f"Splunk {self._token.reveal()}"}
         try:
             response = self._pool.request(
-                method, url, body=body, headers=self._headers | headers | authorization,
+                "POST", url, body=body, headers=self._headers | headers | authorization,
                 redirect=False,
             )  # fmt: skip
         except HTTPError as error:

@@ -59,7 +59,8 @@ class Parser:
                 self._append(line, suspect)
             elif text.strip():
                 events += self.flush()
-                self._start, self._has_header = line.start, is_record_header(text)
+                self._start = line.start
+                self._has_header = _HEADER_START.match(text) is not None
                 self._append(line, suspect)
         return events
 
@@ -79,7 +80,9 @@ class Parser:
     def _continues(self, text: bytes) -> bool:
         if not self._texts or len(self._texts) >= _MOST_LINES or self._size >= _MOST_BYTES:
             return False
-        return not is_record_header(text) if self._has_header else is_continuation(text)
+        if self._has_header:
+            return _HEADER_START.match(text) is None
+        return _CONTINUED.match(text) is not None
 
     def _append(self, line: Line, suspect: bool) -> None:
         self._texts.append(line.text)
@@ -234,7 +237,7 @@ def event_fields(
         fields |= {name: value for name, value in record.rest.items() if value not in ("", None)}
     fields["message"] = message
     if record.stack_trace:
-        _set_error(fields, record.stack_trace)
+        fields |= _error_fields(record.stack_trace)
     return time, fields
 
 
@@ -243,16 +246,6 @@ def _set_flow(fields: dict[str, object], flow: str) -> None:
     source, arrow, target = flow.partition("->")
     if arrow:
         fields["source_cluster"], fields["target_cluster"] = source, target
-
-
-def _set_error(fields: dict[str, object], trace: str) -> None:
-    error = summarise_stack_trace(trace)
-    if error.error_type:
-        fields["error.type"], fields["error.message"] = error.error_type, error.error_message
-    if error.cause_type:
-        fields["error.cause.type"] = error.cause_type
-        fields["error.cause.message"] = error.cause_message
-    fields["error.stack_trace"] = trace.rstrip()
 
 
 def cut_long_texts(fields: dict[str, object]) -> None:
@@ -389,6 +382,7 @@ _HEADER: Final = re.compile(
     r"(?:<(?P<thread>.*?)> )?(?P<context>\[[^\]|\n]+\|[^\]\n]+\] )?"
 )
 
+# The start of a record; all other lines continue it.
 _HEADER_START: Final = re.compile(
     rb"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3,9}\S*\] [A-Z]{4,5} "
 )
@@ -438,11 +432,6 @@ def record_from_document(document: dict[str, object]) -> LogRecord:
     )
 
 
-def is_record_header(line: bytes) -> bool:
-    """Whether a line of text starts a record of log4j's pattern."""
-    return _HEADER_START.match(line) is not None
-
-
 def record_from_text(text: str) -> LogRecord:
     """Read a record of Kafka's own log4j pattern, of the one in deploy/logging, or other text.
 
@@ -479,30 +468,19 @@ _CAUSE: Final = re.compile(rf"^Caused by: {_TYPE}(?:: (?P<message>.*))?$", re.MU
 _PYTHON: Final = re.compile(
     r"^(?P<type>[A-Za-z_]\w*(?:\.\w+)*)(?:: (?P<message>.*))?\s*\Z", re.MULTILINE
 )
+# A line that continues an event without a header, as frames of a trace do.
 _CONTINUED: Final = re.compile(rb"[ \t]|Caused by: |Suppressed: |at [\w.$]+\(")
 
 
-class ErrorSummary(NamedTuple):
-    """Type and message of an exception, and of its last cause; empty if unknown."""
+def _error_fields(trace: str) -> dict[str, object]:
+    """Type and message of the exception, and of its last cause, and the trace itself.
 
-    error_type: str = ""
-    error_message: str = ""
-    cause_type: str = ""
-    cause_message: str = ""
-
-
-def summarise_stack_trace(trace: str) -> ErrorSummary:
-    """Read the exception that *trace* starts with, or, for Python, ends with."""
-    if trace.startswith("Traceback "):
-        last = _PYTHON.search(trace)
-        return ErrorSummary(last["type"], last["message"] or "") if last else ErrorSummary()
-    first = _FIRST.match(trace)
-    if first is None:
-        return ErrorSummary()
-    causes: list[tuple[str, str]] = _CAUSE.findall(trace)
-    return ErrorSummary(first["type"], first["message"] or "", *(causes[-1] if causes else ()))
-
-
-def is_continuation(line: bytes) -> bool:
-    """Whether a line continues an event without a header, as frames of a trace do."""
-    return _CONTINUED.match(line) is not None
+    Java's traces start with the exception; Python's end with it.
+    """
+    fields: dict[str, object] = {}
+    is_python = trace.startswith("Traceback ")
+    if error := _PYTHON.search(trace) if is_python else _FIRST.match(trace):
+        fields |= {"error.type": error["type"], "error.message": error["message"] or ""}
+        if causes := [] if is_python else _CAUSE.findall(trace):
+            fields["error.cause.type"], fields["error.cause.message"] = causes[-1]
+    return fields | {"error.stack_trace": trace.rstrip()}

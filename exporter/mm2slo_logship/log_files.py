@@ -8,23 +8,13 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from mm2slo_logship.log_events import Line, ParsedEvent
+from mm2slo_logship.log_events import Parser
 from mm2slo_logship.ship_state import FileCheckpoint
-
-
-class EventParser(Protocol):
-    """Makes redacted events of the lines of one stream."""
-
-    def feed(self, lines: Sequence[Line]) -> list[ParsedEvent]: ...
-
-    def flush(self) -> list[ParsedEvent]:
-        """The event whose lines may not be complete, if any."""
-        ...
 
 
 class FoundFile(NamedTuple):
@@ -40,7 +30,7 @@ class Source:
     """Files of one kind, and the metadata of their events."""
 
     patterns: tuple[str, ...]
-    new_parser: Callable[[], EventParser]
+    new_parser: Callable[[], Parser]
     host: str
     sourcetype: str
     index: str | None = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mm2slo_core.config.logship_config import LogshipConfig
 from mm2slo_logship.event_delivery import Delivery, Endpoints, ShipMetrics
 from mm2slo_logship.file_watch import FileWatch
 from mm2slo_logship.hec_client import Connection, HecClient, HecTokenFile
@@ -45,15 +46,16 @@ class Shipper:
     def start(self) -> None:
         """Start a thread per index."""
         settings = self._settings
-        token = HecTokenFile(settings.token_file)
+        section = settings.section
+        token = HecTokenFile(Path(section.token_file))
         if advice := token.advice():
             logger.warning("%s", advice)
-        folder = self._stack.enter_context(locked_state(settings.state_dir))
+        folder = self._stack.enter_context(locked_state(Path(section.state_dir)))
         resources = Resources(
             settings=settings,
             checkpoints=Checkpoints(folder),
             token=token,
-            dead_letters=DeadLetters(folder / "dead-letters", settings.max_dead_letter_bytes),
+            dead_letters=DeadLetters(folder / "dead-letters", section.max_dead_letter_bytes),
             metrics=self._metrics,
             stop=self._stop,
         )
@@ -61,9 +63,9 @@ class Shipper:
             sources = [source for source in settings.sources if source.index == index]
             clients = [
                 HecClient(url, token, settings.connection, settings.version)
-                for url in settings.endpoints
+                for url in section.endpoints
             ]
-            lane = Lane(sources, Endpoints(clients, time.monotonic), resources)
+            lane = Lane(sources, Endpoints(clients), resources)
             self._lanes.append(lane)
             thread = threading.Thread(
                 target=self._run, args=(lane,), name=f"lane-{index or 'default'}", daemon=True
@@ -136,13 +138,16 @@ class Lane:
     def __init__(
         self, sources: Sequence[Source], endpoints: Endpoints, resources: Resources
     ) -> None:
-        settings = resources.settings
+        section = resources.settings.section
         self.index = sources[0].index
         self.watch = FileWatch(
-            sources, resources.checkpoints, self, max_deleted_bytes=settings.max_deleted_bytes
+            sources,
+            resources.checkpoints,
+            self._report_loss,
+            max_deleted_bytes=section.max_deleted_bytes,
         )
         self._resources = resources
-        self._batch = BatchBuilder(settings.linger)
+        self._batch = BatchBuilder(section.linger)
         self._refreshed_at = 0.0
         self._turn = 0
         self._oldest = 0.0  # when the oldest event was read that is not accepted
@@ -151,8 +156,8 @@ class Lane:
         )
         self.delivery = Delivery(
             endpoints, resources.token, resources.dead_letters, resources.metrics,
-            index=self.index or "default", has_ack=settings.has_ack,
-            accept=self._accept, wait=self._wait, clock=time.monotonic,
+            index=self.index or "default", has_ack=section.acknowledge,
+            accept=self._accept, wait=self._wait,
         )  # fmt: skip
 
     def run(self) -> None:
@@ -177,7 +182,7 @@ class Lane:
         """Seconds since the oldest event was read that is not accepted."""
         return time.monotonic() - self._oldest if self._oldest else 0.0
 
-    def lost(self, path: Path, reason: str, size: int) -> None:
+    def _report_loss(self, path: Path, reason: str, size: int) -> None:
         """Count a loss, and say so in Splunk."""
         if reason == "deleted" and not size:
             return
@@ -258,16 +263,13 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShipSettings:
-    """`redactions` are the counts of redacted secrets by pattern, which grow while it runs."""
+    """The section `logship:`, and what was opened for it.
 
-    endpoints: tuple[str, ...]
-    token_file: Path
+    `redactions` are the counts of redacted secrets by pattern, which grow while it runs.
+    """
+
+    section: LogshipConfig
     sources: tuple[Source, ...]
-    state_dir: Path
     connection: Connection
     version: str
     redactions: Mapping[str, int]
-    has_ack: bool = False
-    linger: float = 1.0
-    max_dead_letter_bytes: int = 100_000_000
-    max_deleted_bytes: int = 1 << 30

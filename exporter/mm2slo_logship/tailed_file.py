@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mm2slo_logship.hec_protocol import envelope, envelope_start
-from mm2slo_logship.log_events import Line, ParsedEvent
-from mm2slo_logship.log_files import HEAD, EventParser, FileContent, Source, digest, has_head
+from mm2slo_logship.log_events import Line, ParsedEvent, Parser
+from mm2slo_logship.log_files import HEAD, FileContent, Source, digest, has_head
 from mm2slo_logship.ship_state import FileCheckpoint
 
 ROTATION_GRACE: Final = 5.0
@@ -67,7 +68,7 @@ class TailedFile:
         self._is_drained = final and not block.lines
         if not events:
             return []
-        events.sort(key=_start)
+        events.sort(key=attrgetter("start"))
         return self._items(events, times, block.lines[0].start if block.is_cut else -1)
 
     def accept(self, end: int) -> None:
@@ -144,16 +145,12 @@ class TailedFile:
         return found
 
 
-def _start(event: ParsedEvent) -> int:
-    return event.start
-
-
 IDLE: Final = 2.0
 """Seconds without a new line after which an event of several lines is complete."""
 
 
 class EventStream:
-    def __init__(self, parser: EventParser) -> None:
+    def __init__(self, parser: Parser) -> None:
         self._parser = parser
         self._fed_at = 0.0
         self.open_start: int | None = None  # of the first line without an event

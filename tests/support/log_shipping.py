@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from mm2slo_core.config.logship_config import LogshipConfig, LogSource
 from mm2slo_logship.event_delivery import ShipMetrics
 from mm2slo_logship.file_watch import FileWatch
 from mm2slo_logship.hec_client import Connection
 from mm2slo_logship.log_events import Line, ParsedEvent, Parser, ParserSettings
-from mm2slo_logship.log_files import EventParser, Source
+from mm2slo_logship.log_files import Source
 from mm2slo_logship.ship_state import Checkpoints
 from mm2slo_logship.shipper import Shipper, ShipSettings
 
@@ -61,20 +62,23 @@ class LogWriter:
                 self._path.rename(self._path.with_name(f"mm2.log.{self._rotations:04d}"))
 
 
-def make_settings(folder: Path, urls: list[str], *sources: Source, **more: Any) -> ShipSettings:
+def make_settings(
+    folder: Path, urls: list[str], *sources: Source, has_ack: bool = False
+) -> ShipSettings:
     token = folder / "token"
     if not token.exists():
         token.write_text("token-1")
         token.chmod(0o600)
-    return ShipSettings(
+    section = LogshipConfig(
         endpoints=tuple(urls),
-        token_file=token,
-        sources=sources,
-        state_dir=folder / "state",
-        connection=Connection(),
-        version="0.1",
-        redactions={},
-        **{"linger": 0.05, **more},
+        token_file=str(token),
+        sources=(LogSource(paths=("unused",)),),
+        state_dir=str(folder / "state"),
+        linger=0.05,
+        acknowledge=has_ack,
+    )
+    return ShipSettings(
+        section=section, sources=sources, connection=Connection(), version="0.1", redactions={}
     )
 
 
@@ -104,16 +108,19 @@ class RecordedLosses:
         self.found.append((path.name, reason, size))
 
 
-class JsonLineParser:
+class JsonLineParser(Parser):
     """Each line is an event."""
 
+    def __init__(self) -> None:
+        super().__init__(ParserSettings())
+
     def feed(self, lines: Sequence[Line]) -> list[ParsedEvent]:
-        return [self._event(line) for line in lines if line.text]
+        return [self._line_event(line) for line in lines if line.text]
 
     def flush(self) -> list[ParsedEvent]:
         return []
 
-    def _event(self, line: Line) -> ParsedEvent:
+    def _line_event(self, line: Line) -> ParsedEvent:
         try:
             fields = json.loads(line.text)
             return ParsedEvent(fields.pop("time", None), fields, line.start, line.end)
@@ -124,7 +131,7 @@ class JsonLineParser:
 
 def make_source(
     *patterns: Path | str,
-    parser: Callable[[], EventParser] = JsonLineParser,
+    parser: Callable[[], Parser] = JsonLineParser,
     is_cri: bool = False,
     index: str | None = None,
 ) -> Source:
@@ -150,7 +157,7 @@ def make_watch(
     return FileWatch(
         [source],
         Checkpoints(state),
-        losses or RecordedLosses(),
+        (losses or RecordedLosses()).lost,
         max_deleted_bytes=max_deleted_bytes,
         clock=clock or StoppedClock(),
     )
@@ -184,10 +191,11 @@ class StoppedClock:
         return self.now
 
 
-class BracketParser:
+class BracketParser(Parser):
     """An event starts with a bracket and has all lines up to the next one."""
 
     def __init__(self) -> None:
+        super().__init__(ParserSettings())
         self._lines: list[Line] = []
 
     def feed(self, lines: Sequence[Line]) -> list[ParsedEvent]:
