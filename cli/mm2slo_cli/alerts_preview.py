@@ -32,6 +32,7 @@ from mm2slo_alerts.slack_template import message_template
 from mm2slo_cli import monitoring_tools
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
+from mm2slo_cli.option_values import parse_flow
 from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.config.config_document import suggest
 from mm2slo_core.config.config_model import Config
@@ -80,7 +81,7 @@ def preview(
     if alert is None:
         _list(console, rules)
         return
-    shown = _flow(flow) if flow else read.flows[0].flow if read else Flow("us", "eu")
+    shown = parse_flow(flow) if flow else read.flows[0].flow if read else Flow("us", "eu")
     alert_data = render_alert(_known_rule(alert, rules), shown)
     message = render_message(alert_data, alerting, state, datetime.now(UTC))
     if as_json:
@@ -147,13 +148,6 @@ def _known_rule(name: str, rules: Mapping[str, AlertRule]) -> AlertRule:
     close = suggest(name, rules)
     hint = f"did you mean {close!r}?" if close else "`mm2slo alerts preview` lists them"
     raise UserError(f"unknown alert {name!r}; {hint}")
-
-
-def _flow(text: str) -> Flow:
-    try:
-        return Flow.parse(text)
-    except ValueError as error:
-        raise UserError(str(error)) from None
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:

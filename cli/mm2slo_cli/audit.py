@@ -32,8 +32,9 @@ from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.main import new_app
+from mm2slo_cli.option_values import now_ms, parse_key_values
 from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, log_to_file
-from mm2slo_cli.terminal_progress import parse_key_values, show_steps
+from mm2slo_cli.terminal_progress import show_steps
 from mm2slo_core.audit.audit_conclusion import DuplicateLimit
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.config.config_model import Config
@@ -349,6 +350,6 @@ def open_ports(
             scope_reader=KafkaScopeReader(config, options.max_pending),
             engine=engine,
             store=store,
-            clock=lambda: time.time_ns() // 1_000_000,
+            clock=now_ms,
             progress=progress,
         )

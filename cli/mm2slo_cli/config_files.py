@@ -156,11 +156,12 @@ def stale_files(folder: Path, expected: Mapping[str, str], command: str) -> tupl
     return tuple(
         f"{folder / name} is outdated; run: {command}"
         for name, text in expected.items()
-        if _read(folder / name) != text
+        if read_if_readable(folder / name) != text
     )
 
 
-def _read(path: Path) -> str | None:
+def read_if_readable(path: Path) -> str | None:
+    """The text of a file; None if it is missing, not readable or not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -9,7 +9,6 @@ import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,21 +40,11 @@ from mm2slo_core.quantity_text import (
     percent_text,
 )
 from mm2slo_core.topology import Flow
-from mm2slo_dashboards import dashboard_files as dashboards
+from mm2slo_dashboards.dashboard_files import generate_files
 
 ALERTS: Final = "alerts/generated"
 DASHBOARDS: Final = "dashboards/generated"
 RUNBOOKS: Final = "docs/runbooks"
-
-
-@cache
-def _alert_files() -> Mapping[str, str]:
-    return generated()
-
-
-@cache
-def _dashboard_files() -> Mapping[str, str]:
-    return dashboards.generate_files()
 
 
 def render_configuration() -> str:
@@ -107,32 +96,31 @@ def render_lint() -> str:
     return _LINT_INTRO + "".join(rows)
 
 
-PAGES: Final[Mapping[str, Callable[[], str]]] = {
-    "docs/configuration.md": render_configuration,
-    "docs/lint.md": render_lint,
-    "docs/metrics.md": render_metrics,
-    "docs/permissions.md": render_permissions,
-    "docs/rules.md": render_rules,
-    "docs/alerts.md": lambda: alerts_page.render(alert_groups(), DEFAULT_THRESHOLDS),
-    f"{RUNBOOKS}/README.md": lambda: _runbook_index(Path(RUNBOOKS)),
-    **{f"{ALERTS}/{name}": partial(_alert_files().__getitem__, name) for name in _alert_files()},
-    **{
-        f"{DASHBOARDS}/{name}": partial(_dashboard_files().__getitem__, name)
-        for name in _dashboard_files()
-    },
-}
+def rendered_files() -> dict[str, str]:
+    """The text of each generated file, by its path."""
+    return {
+        "docs/configuration.md": render_configuration(),
+        "docs/lint.md": render_lint(),
+        "docs/metrics.md": render_metrics(),
+        "docs/permissions.md": render_permissions(),
+        "docs/rules.md": render_rules(),
+        "docs/alerts.md": alerts_page.render(alert_groups(), DEFAULT_THRESHOLDS),
+        f"{RUNBOOKS}/README.md": _runbook_index(Path(RUNBOOKS)),
+        **{f"{ALERTS}/{name}": text for name, text in generated().items()},
+        **{f"{DASHBOARDS}/{name}": text for name, text in generate_files().items()},
+    }
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write or check all files; returns the exit code."""
-    stale = [name for name, render in PAGES.items() if not _is_current(Path(name), render())]
-    if "--check" not in arguments:
-        for name in stale:
-            Path(name).write_text(PAGES[name](), encoding="utf-8")
-        return 0
-    for name in stale:
-        sys.stderr.write(f"{name} is outdated; run: python -m mm2slo_cli.docs\n")
-    return 1 if stale else 0
+    is_check = "--check" in arguments
+    stale = [each for each in rendered_files().items() if not _is_current(Path(each[0]), each[1])]
+    for name, text in stale:
+        if is_check:
+            sys.stderr.write(f"{name} is outdated; run: python -m mm2slo_cli.docs\n")
+        else:
+            Path(name).write_text(text, encoding="utf-8")
+    return int(is_check and bool(stale))
 
 
 def _runbook_index(folder: Path) -> str:
@@ -313,8 +301,6 @@ def _shown(value: object) -> str:
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
-
-METRICS_PAGE: Final = "docs/metrics.md"
 
 _METRICS_INTRO: Final = """\
 # Metrics
@@ -523,6 +509,3 @@ need `--connect`. The exit code is 2 with errors, 1 with warnings, otherwise 0.
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-
-if __name__ == "__main__":
-    Path(METRICS_PAGE).write_text(render_metrics(), encoding="utf-8")

@@ -8,9 +8,8 @@ import json
 import os
 import secrets
 import textwrap
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -29,7 +28,7 @@ from mm2slo_cli.exclusion_effects import (
     silence_obstacle,
 )
 from mm2slo_cli.main import new_app
-from mm2slo_cli.time_options import format_time, parse_time
+from mm2slo_cli.option_values import format_time, now_ms, parse_time
 from mm2slo_core.catalogue.promql import duration
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.objectives.exclusion import (
@@ -130,7 +129,7 @@ def add(  # noqa: PLR0913 - one parameter per option
     alertmanager_url: AlertmanagerUrl = None,
     store: StoreUrl = None,
 ) -> None:
-    now = _now()
+    now = now_ms()
     loaded = read_config(source)
     new = new_exclusion(
         flow_patterns(loaded, flow),
@@ -169,7 +168,7 @@ def show(
     store: StoreUrl = None,
 ) -> None:
     """List planned maintenance, by default what is running or planned."""
-    now = _now()
+    now = now_ms()
     loaded = read_config(source)
     wanted = None if flow is None else loaded.select([flow])[0].flow
     with _opened(loaded, store) as results:
@@ -201,7 +200,7 @@ def remove(
     with _opened(loaded, store) as results:
         who = _who(by)
         removed = results.remove_exclusion(exclusion_id, who=who)
-        now = removed.removed_at or _now()
+        now = removed.removed_at or now_ms()
         typer.echo(block(removed, now))
         with _reported_steps() as steps:
             expire_silence(removed, targets, now, steps)
@@ -222,7 +221,7 @@ def write(
     targets = _targets(loaded, rules_file, reload_url, None)
     refuse_missing_folder(targets.rules_file)
     with _opened(loaded, store) as results, _reported_steps() as steps:
-        apply_exclusions(results, targets, _now(), steps, hint=_HINT)
+        apply_exclusions(results, targets, now_ms(), steps, hint=_HINT)
 
 
 @contextmanager
@@ -250,10 +249,8 @@ def _targets(
     )
 
 
-@contextmanager
-def _opened(loaded: Config, store: str | None) -> Iterator[Store]:
-    with Store.open(store or loaded.audit.store.reveal(), clock=_now) as results:
-        yield results
+def _opened(loaded: Config, store: str | None) -> AbstractContextManager[Store]:
+    return Store.open(store or loaded.audit.store.reveal(), clock=now_ms)
 
 
 def _who(by: str | None) -> str:
@@ -263,10 +260,6 @@ def _who(by: str | None) -> str:
         return os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # a container whose user has no name
         raise UserError("this user has no name; give one with --by NAME") from None
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def flow_patterns(config: Config, wanted: Sequence[str]) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from urllib.request import Request, urlopen
 
 from mm2slo_alerts.alert_rules import Group, RecordingRule
 from mm2slo_alerts.recording_rules import maintenance_groups, maintenance_text
-from mm2slo_cli.time_options import format_time
+from mm2slo_cli.config_files import read_if_readable
+from mm2slo_cli.option_values import format_time
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.field_types import escape_credentials
 from mm2slo_core.objectives.exclusion import Exclusion, matching_flows
@@ -32,18 +33,15 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_store.store import Store
 
 _TIMEOUT_S: Final = 10.0
-
-
 _MAX_SHOWN: Final = 300
 
 
 class HttpStatusError(UserError):
-    """The server responded with an error status; `body` is the whole response."""
+    """The server responded with an error status."""
 
-    def __init__(self, text: str, status: int, body: str = "") -> None:
+    def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
         self.status = status
-        self.body = body
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class MonitoringApi:
             message = error.read().decode(errors="replace")
             brief = " ".join(message.split())[:_MAX_SHOWN]
             text = f"{self} returned HTTP {error.code}: {brief}".strip()
-            raise HttpStatusError(text, error.code, message) from None
+            raise HttpStatusError(text, error.code) from None
         except (URLError, OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error
             why = str(reason) or type(reason).__name__
@@ -257,7 +255,7 @@ def write_rules(
     while True:
         found = maintenance_groups(exclusions(), flows, now, window=window)
         content = maintenance_text(found)
-        if _content(path) == content:
+        if read_if_readable(path) == content:
             return WrittenRules(found, changed)
         _replace(path, content)
         changed = True
@@ -315,13 +313,6 @@ def reload(server: MonitoringApi, expected: Iterable[Group]) -> str | None:
 def _moments(expression: str) -> tuple[float, ...]:
     """The times in an expression, which Prometheus reformats."""
     return tuple(float(each) for each in re.findall(r"(?:>=|<) ([\d.e+]+)", expression))
-
-
-def _content(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):  # replaced, or writing it fails
-        return None
 
 
 def _replace(path: Path, content: str) -> None:

@@ -9,16 +9,15 @@ from rich.console import Console
 from rich.table import Table
 
 from mm2slo_cli.main import new_app
+from mm2slo_cli.option_values import parse_flow, parse_key_values
 from mm2slo_cli.terminal_progress import (
     count_progress,
     kafka_errors_as_user_errors,
-    parse_key_values,
     running_broker,
     show_steps,
 )
 from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.topology import Flow
-from mm2slo_core.user_errors import UserError
 from mm2slo_lab import lab_faults, running_lab
 from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import DEFAULT_VERSION, LabEngine, LabSecurity, LabTopology
@@ -125,10 +124,7 @@ def produce_records(
 def _flows(labels: list[str] | None, aliases: tuple[str, ...]) -> tuple[Flow, ...]:
     """Parse the flows; the default is both directions between the first two clusters."""
     if labels:
-        try:
-            return tuple(Flow.parse(label) for label in labels)
-        except ValueError as error:
-            raise UserError(str(error)) from None
+        return tuple(map(parse_flow, labels))
     if len(aliases) == 1:
         return ()
     flow = Flow(aliases[0], aliases[1])
@@ -318,7 +314,7 @@ def foreign_record(
     partition: _Partition = 0,
 ) -> None:
     """Produce to a target topic, as only MirrorMaker 2 should."""
-    found = _parse_flow(flow)
+    found = parse_flow(flow)
     with kafka_errors_as_user_errors(found.target, "producing a foreign record"):
         delivered = lab_faults.foreign_records(
             running_lab.attach_persistent_lab(), found, topic, count, partition
@@ -332,7 +328,7 @@ def foreign_record(
 @fault_app.command("fail-task")
 def fail_task(flow: _FlowLabel, topic: _Topic, partition: _Partition = 0) -> None:
     """Make the task of one partition fail."""
-    found = _parse_flow(flow)
+    found = parse_flow(flow)
     with (
         kafka_errors_as_user_errors(found.target, "failing a task"),
         show_steps(Console(), "waiting for a task to fail"),
@@ -346,7 +342,7 @@ def fail_task(flow: _FlowLabel, topic: _Topic, partition: _Partition = 0) -> Non
 @fault_app.command("repair-task")
 def repair_task(flow: _FlowLabel, topic: _Topic) -> None:
     """Undo fail-task and restart MirrorMaker 2."""
-    found = _parse_flow(flow)
+    found = parse_flow(flow)
     with (
         running_lab.open_lab_for_update() as lab,
         kafka_errors_as_user_errors(found.target, "repairing a task"),
@@ -354,13 +350,6 @@ def repair_task(flow: _FlowLabel, topic: _Topic) -> None:
     ):
         lab_faults.repair_mirror_task(lab, found, topic)
     _print(f"all tasks of {found} are running")
-
-
-def _parse_flow(label: str) -> Flow:
-    try:
-        return Flow.parse(label)
-    except ValueError as error:
-        raise UserError(str(error)) from None
 
 
 def _print(line: str) -> None:

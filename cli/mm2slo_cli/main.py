@@ -222,89 +222,45 @@ def demo(
     )
 
 
-@app.command("audit", context_settings=PASS_THROUGH)
-def audit(context: typer.Context) -> None:
-    """Compare source and target records: loss, duplicates, order, affinity and latency."""
-    _sub_command("audit", context)
+def _add_app(name: str, summary: str, *, hidden: bool = False) -> None:
+    """Add the app `<name>_app` of the module `mm2slo_cli.<name>`."""
+
+    def command(context: typer.Context) -> None:
+        sub_app: typer.Typer = getattr(_load(f"mm2slo_cli.{name}"), f"{name}_app")
+        if name == "logship" and _lacks_command(context.args):
+            context.args.insert(0, "run")
+        _run_sub_app(sub_app, name, context)
+
+    add = app.command(
+        name.replace("_", "-"), help=summary, hidden=hidden, context_settings=PASS_THROUGH
+    )
+    add(command)
 
 
-@app.command("plan", context_settings=PASS_THROUGH)
-def plan(context: typer.Context) -> None:
-    """Size a flow from stated rates: tasks, workers, clients, network, catch-up, retention."""
-    _sub_command("plan", context)
+_add_app(
+    "audit", "Compare source and target records: loss, duplicates, order, affinity and latency."
+)
+_add_app(
+    "plan", "Size a flow from stated rates: tasks, workers, clients, network, catch-up, retention."
+)
+_add_app("lint", "Find mistakes and risks in MirrorMaker 2's configuration.")
+_add_app(
+    "render", "Write MirrorMaker 2's configuration in another form, or the ACLs that it needs."
+)
+_add_app("diff", "Show what changes when one configuration of MirrorMaker 2 replaces another.")
+_add_app("alerts", "Generate and test Prometheus rules and the Alertmanager configuration.")
+_add_app("dashboards", "Generate Grafana dashboards and their provisioning files.")
+_add_app("exclude", "Exclude planned maintenance from error budgets.")
+_add_app("slo", "Print the effective objectives, including defaults.")
+_add_app("report", "Report on objectives: web page, API, and Slack digest.")
+_add_app("logship", "Ship log files to Splunk.")
+_add_app("lab", "Run Kafka clusters and MirrorMaker 2 on this machine, for experiments and tests.")
+_add_app("compose_demo", "Run a service of docker-compose.yml.", hidden=True)
 
 
-@app.command("lint", context_settings=PASS_THROUGH)
-def lint(context: typer.Context) -> None:
-    """Find mistakes and risks in MirrorMaker 2's configuration."""
-    _sub_command("lint", context)
-
-
-@app.command("render", context_settings=PASS_THROUGH)
-def render(context: typer.Context) -> None:
-    """Write MirrorMaker 2's configuration in another form, or the ACLs that it needs."""
-    _sub_command("render", context)
-
-
-@app.command("diff", context_settings=PASS_THROUGH)
-def diff(context: typer.Context) -> None:
-    """Show what changes when one configuration of MirrorMaker 2 replaces another."""
-    _sub_command("diff", context)
-
-
-@app.command("alerts", context_settings=PASS_THROUGH)
-def alerts(context: typer.Context) -> None:
-    """Generate and test Prometheus rules and the Alertmanager configuration."""
-    _sub_command("alerts", context)
-
-
-@app.command("dashboards", context_settings=PASS_THROUGH)
-def dashboards(context: typer.Context) -> None:
-    """Generate Grafana dashboards and their provisioning files."""
-    _sub_command("dashboards", context)
-
-
-@app.command("exclude", context_settings=PASS_THROUGH)
-def exclude(context: typer.Context) -> None:
-    """Exclude planned maintenance from error budgets."""
-    _sub_command("exclude", context)
-
-
-@app.command("slo", context_settings=PASS_THROUGH)
-def slo(context: typer.Context) -> None:
-    """Print the effective objectives, including defaults."""
-    _sub_command("slo", context)
-
-
-@app.command("report", context_settings=PASS_THROUGH)
-def report(context: typer.Context) -> None:
-    """Report on objectives: web page, API, and Slack digest."""
-    _sub_command("report", context)
-
-
-@app.command("logship", context_settings=PASS_THROUGH)
-def logship(context: typer.Context) -> None:
-    """Ship log files to Splunk."""
-    if context.args[:1] != ["--help"] and not any(each[:1] != "-" for each in context.args[:1]):
-        context.args.insert(0, "run")
-    _sub_command("logship", context)
-
-
-@app.command("lab", context_settings=PASS_THROUGH)
-def lab(context: typer.Context) -> None:
-    """Run Kafka clusters and MirrorMaker 2 on this machine, for experiments and tests."""
-    _sub_command("lab", context)
-
-
-@app.command("compose-demo", hidden=True, context_settings=PASS_THROUGH)
-def compose_demo(context: typer.Context) -> None:
-    """Run a service of docker-compose.yml."""
-    _sub_command("compose_demo", context)
-
-
-def _sub_command(name: str, context: typer.Context) -> None:
-    sub_app: typer.Typer = getattr(_load(f"mm2slo_cli.{name}"), f"{name}_app")
-    _run_sub_app(sub_app, name, context)
+def _lacks_command(arguments: list[str]) -> bool:
+    first = next(iter(arguments), "-")
+    return first != "--help" and first.startswith("-")
 
 
 def run_nested(command: str, name: str, context: typer.Context) -> None:

@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
@@ -31,12 +30,13 @@ from mm2slo_cli.exclusion_effects import (
     silence_obstacle,
 )
 from mm2slo_cli.main import paused_gc
+from mm2slo_cli.option_values import now_ms
 from mm2slo_cli.report_sources import (
     create_reporter,
     create_source,
     exporter_urls,
-    now_ms,
     open_store,
+    optional_path,
 )
 from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, log_to_file
 from mm2slo_core.config.config_model import Config
@@ -153,10 +153,9 @@ def run_recorder(loaded: Config, results: Store) -> Iterator[Recorder]:
         from mm2slo_report.recording.recorder_history import RecorderLease
 
     settings = loaded.report.recorder
+    token_file, ca_file = optional_path(settings.token_file), optional_path(settings.ca_file)
     targets = [
-        ScrapeTarget.at(
-            each, token_file=_path(settings.token_file), ca_file=_path(settings.ca_file)
-        )
+        ScrapeTarget.at(each, token_file=token_file, ca_file=ca_file)
         for each in exporter_urls(loaded)
     ]
     holder = f"{socket.gethostname()}, {loaded.report.listen}"
@@ -191,7 +190,9 @@ def _app(
         from mm2slo_report.web.report_service import ReportService
 
     report = loaded.report
-    fetch = MetricsFetcher(_path(report.recorder.token_file), _path(report.recorder.ca_file))
+    fetch = MetricsFetcher(
+        optional_path(report.recorder.token_file), optional_path(report.recorder.ca_file)
+    )
     service = ReportService(
         create_reporter(loaded, results, source),
         results,
@@ -202,10 +203,6 @@ def _app(
         missing_rules=rules,
     )
     return create_app(service)
-
-
-def _path(name: str | None) -> Path | None:
-    return None if name is None else Path(name)
 
 
 _HINT: Final = "set alerting.links.prometheus"

@@ -8,8 +8,8 @@ import typer
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
-from mm2slo_cli.report_sources import create_reporter, now_ms, open_store
-from mm2slo_cli.time_options import format_time
+from mm2slo_cli.option_values import format_time, now_ms
+from mm2slo_cli.report_sources import create_reporter, open_store
 from mm2slo_core.config.config_document import suggest
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.user_errors import UserError

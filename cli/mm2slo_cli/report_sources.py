@@ -1,29 +1,20 @@
 """Opens what reports are made from: objectives, history, the results store."""
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from mm2slo_cli.option_values import now_ms
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.service_config import PrometheusConfig
 from mm2slo_report.prometheus_source import PrometheusSource
 from mm2slo_report.reporter import Reporter, StoreFacts
 from mm2slo_report.sli_source import SliSource
 from mm2slo_store.store import Store
 
 
-def now_ms() -> int:
-    """Return the current time in epoch ms."""
-    return time.time_ns() // 1_000_000
-
-
-@contextmanager
-def open_store(loaded: Config, store: str | None = None) -> Iterator[Store]:
+def open_store(loaded: Config, store: str | None = None) -> AbstractContextManager[Store]:
     """Open the results store of the configuration, or *store*. Raises UserError."""
-    with Store.open(store or loaded.audit.store.reveal(), clock=now_ms) as results:
-        yield results
+    return Store.open(store or loaded.audit.store.reveal(), clock=now_ms)
 
 
 def create_reporter(loaded: Config, results: Store, source: SliSource | None = None) -> Reporter:
@@ -40,19 +31,18 @@ def create_reporter(loaded: Config, results: Store, source: SliSource | None = N
 def create_source(loaded: Config, results: Store) -> SliSource:
     """Create the source of history: Prometheus if configured, else the recorder's history."""
     named = loaded.report.prometheus
-    if named is not None:
-        return _prometheus(named)
-    from mm2slo_report.recording.recorder_history import RecorderSource
+    if named is None:
+        from mm2slo_report.recording.recorder_history import RecorderSource
 
-    return RecorderSource(results)
-
-
-def _prometheus(named: PrometheusConfig) -> PrometheusSource:
+        return RecorderSource(results)
     from mm2slo_report.http_session import Server
     from mm2slo_report.prometheus_api import PrometheusClient
-    from mm2slo_report.prometheus_source import PrometheusSource
 
-    server = Server(url=named.url, token_file=_path(named.token_file), ca_file=_path(named.ca_file))
+    server = Server(
+        url=named.url,
+        token_file=optional_path(named.token_file),
+        ca_file=optional_path(named.ca_file),
+    )
     return PrometheusSource(PrometheusClient(server, timeout=named.timeout), clock=now_ms)
 
 
@@ -61,5 +51,5 @@ def exporter_urls(loaded: Config) -> tuple[str, ...]:
     return loaded.report.recorder.exporters or (f"http://{loaded.exporter.listen.local}",)
 
 
-def _path(name: str | None) -> Path | None:
+def optional_path(name: str | None) -> Path | None:
     return None if name is None else Path(name)

@@ -1,4 +1,4 @@
-"""Progress on the terminal, KEY=VALUE options, and Kafka errors as messages."""
+"""Progress on the terminal, and Kafka errors as messages."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,14 +57,3 @@ def running_broker(lab: Lab, alias: str) -> Broker:
             f"{alias} is not running: start it with `mm2slo lab fault start-cluster {alias}`"
         )
     return broker
-
-
-def parse_key_values(given: list[str] | None) -> dict[str, str]:
-    """Parse KEY=VALUE options. Raises UserError for one without `=`."""
-    found: dict[str, str] = {}
-    for text in given or []:
-        key, sign, value = text.partition("=")
-        if not sign or not key:
-            raise UserError(f"{text!r} is not KEY=VALUE, for example tasks.max=4")
-        found[key] = value
-    return found

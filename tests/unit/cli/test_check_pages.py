@@ -26,7 +26,7 @@ def test_docs_check_reports_outdated_page_and_writing_updates_it(
 ) -> None:
     (tmp_path / "docs").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(docs, "PAGES", {"docs/a.md": lambda: "a\n"})
+    monkeypatch.setattr(docs, "rendered_files", lambda: {"docs/a.md": "a\n"})
     assert docs.main(["--check"]) == 1
     assert capsys.readouterr().err == ("docs/a.md is outdated; run: python -m mm2slo_cli.docs\n")
     assert docs.main([]) == 0

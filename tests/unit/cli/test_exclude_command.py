@@ -39,7 +39,7 @@ class Command:
         self.at(NOW)
 
     def at(self, now: int) -> None:
-        self._patch.setattr(exclude, "_now", lambda: now)
+        self._patch.setattr(exclude, "now_ms", lambda: now)
 
     def __call__(self, command: str, *arguments: str) -> int:
         # Options follow the command in any order.

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mm2slo_cli.lab import lab_app
-from mm2slo_cli.terminal_progress import parse_key_values
+from mm2slo_cli.option_values import parse_key_values
 from mm2slo_core.user_errors import UserError
 
 RUN = CliRunner()

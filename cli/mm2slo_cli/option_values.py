@@ -1,16 +1,23 @@
-"""Parses and formats times of command line options."""
+"""Values of command line options: times, flows and KEY=VALUE pairs."""
 
 import re
+import time
 from datetime import UTC, datetime
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mm2slo_core.objectives.exclusion import MAX_TIMESTAMP_MS
+from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
 _EXAMPLE: Final = "2026-12-01T02:00Z"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _IN_ZONE: Final = re.compile(r"(?P<clock>\S.*?)\s+(?P<zone>[A-Za-z]\w*(?:/[\w+-]+)*)\s*")
+
+
+def now_ms() -> int:
+    """Return the current time in epoch ms."""
+    return time.time_ns() // 1_000_000
 
 
 def parse_time(option: str, text: str, now: int) -> int:
@@ -78,3 +85,22 @@ def _in_zone(option: str, text: str, read: datetime, zone: ZoneInfo) -> datetime
     exists = first.astimezone(UTC).astimezone(zone).replace(tzinfo=None) == read
     why = "is ambiguous" if exists else "does not exist"
     raise UserError(f"{option} {text!r} {why} because clocks change: use an offset such as +01:00")
+
+
+def parse_key_values(given: list[str] | None) -> dict[str, str]:
+    """Parse KEY=VALUE options. Raises UserError for one without `=`."""
+    found: dict[str, str] = {}
+    for text in given or []:
+        key, sign, value = text.partition("=")
+        if not sign or not key:
+            raise UserError(f"{text!r} is not KEY=VALUE, for example tasks.max=4")
+        found[key] = value
+    return found
+
+
+def parse_flow(label: str) -> Flow:
+    """Parse `us->eu`. Raises UserError."""
+    try:
+        return Flow.parse(label)
+    except ValueError as error:
+        raise UserError(str(error)) from None

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mm2slo_cli.time_options import format_time, parse_time
+from mm2slo_cli.option_values import format_time, parse_time
 from mm2slo_core.user_errors import UserError
 
 NOW = 1_795_000_000_123
