@@ -173,7 +173,8 @@ def show_slack_message(console: Console, message: Mapping[str, Any]) -> None:
     [attachment] = message["attachments"]
     lines = [f"[bold]{escape(unescaped(attachment['title']))}[/bold]"]
     lines += [_markup(line) for line in attachment["text"].split("\n")]
-    lines += [f"[reverse] {each['text']} [/reverse] {each['url']}" for each in _buttons(attachment)]
+    buttons = attachment.get("actions", ())
+    lines += [f"[reverse] {each['text']} [/reverse] {each['url']}" for each in buttons]
     if attachment["footer"]:
         lines.append(f"[dim]{escape(unescaped(attachment['footer']))}[/dim]")
     table = Table.grid(padding=(0, 1))
@@ -184,10 +185,6 @@ def show_slack_message(console: Console, message: Mapping[str, Any]) -> None:
         for row in text.wrap(console, MESSAGE_WIDTH - 2, overflow="fold"):
             table.add_row("▌", row)
     console.print(table)
-
-
-def _buttons(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(attachment.get("actions", ()))
 
 
 def _markup(line: str) -> str:

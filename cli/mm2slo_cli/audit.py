@@ -310,7 +310,7 @@ def run_audit(
                 else:
                     _follow(config, options, ports, output)
                 # Cleanup must not be interrupted.
-                interrupts.disable()
+                interrupts.enabled = False
             output.publish(report)
         except Interrupted as signal:
             if output.pause is not None:

@@ -63,7 +63,7 @@ def _print_table(console: Console, name: str, config: Config) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    table = _table("Flow", "Engine", "Policy", "Topics", "Groups", "Canary")
+    table = wide_table("Flow", "Engine", "Policy", "Topics", "Groups", "Canary")
     for flow in config.flows:
         table.add_row(*_row(config, flow))
     # No markup: rich would read [a-z] of a regular expression as a style.
@@ -91,7 +91,7 @@ def _print_writes(console: Console, config: Config) -> None:
     if not writes:
         console.print("The exporter writes nothing to the clusters.", highlight=False)
         return
-    table = _table("Writes to", "Topic or group", "What", "Flows")
+    table = wide_table("Writes to", "Topic or group", "What", "Flows")
     for each in writes:
         name = f"group {each.name}" if each.kind == "group" else each.name
         table.add_row(each.cluster, name, each.purpose, _listed(each.flows))
@@ -106,7 +106,8 @@ def _timeline_size(config: Config) -> str | None:
     return timeline_estimate(1_000, 200, exporter) if exporter.writes_timeline else None
 
 
-def _table(*headings: str) -> Table:
+def wide_table(*headings: str) -> Table:
+    """A table whose long cells continue in the next line."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in headings:
         table.add_column(heading, overflow="fold")

@@ -7,11 +7,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from mm2slo_audit.scope.flow_topic_reader import commits_in_transactions, read_connectors
+from mm2slo_cli.check import wide_table
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.cluster_writes import timeline_estimate
@@ -139,9 +138,7 @@ def _principal_pair(text: str) -> tuple[str, str]:
 
 def _print_table(results: Sequence[CheckResult], counts: Mapping[CheckState, int]) -> None:
     console = Console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("Where", "State", "Finding and remedy"):
-        table.add_column(heading, overflow="fold")
+    table = wide_table("Where", "State", "Finding and remedy")
     for each in results:
         remedy = f"\n-> {each.remedy}" if each.remedy else ""
         table.add_row(each.where, each.state, each.finding + remedy)

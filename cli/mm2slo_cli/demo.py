@@ -210,7 +210,7 @@ def _show_and_audit(
         if not audited or signal_received.number != signal.SIGINT:
             raise
         code = signal_received.exit_code
-        interrupts.enable()
+        interrupts.enabled = True
     if audited:
         sys.stderr.write("auditing the traffic of the demo; press Ctrl-C to skip\n")
         audit_traffic(environment)

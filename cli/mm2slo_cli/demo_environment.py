@@ -225,6 +225,6 @@ def _wait(
 
 def prepare_shutdown(interrupts: SignalInterrupts, progress: Console) -> None:
     """Ignore further signals and print that the demo is shutting down."""
-    interrupts.disable()
+    interrupts.enabled = False
     if progress.is_terminal:
         progress.print("shutting down ...", style="dim")

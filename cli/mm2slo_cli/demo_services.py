@@ -17,7 +17,6 @@ from mm2slo_alerts.alert_rules import Scale
 from mm2slo_alerts.message_preview import unescaped
 from mm2slo_cli.demo_environment import DemoEnvironment
 from mm2slo_core.config.alerting_config import SlackChannel
-from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.logship_config import LogshipConfig
 from mm2slo_core.config.service_config import Listen
 from mm2slo_lab.lab_monitoring import (
@@ -62,7 +61,10 @@ def run_alert_stack(environment: DemoEnvironment) -> Iterator[AlertStack]:
     with SlackStub() as slack:
         secret = folder / "slack-webhook-url"
         secret.write_text(slack.url, encoding="utf-8")
-        files = generated(_to_slack(environment.config, str(secret)), SCALE)
+        channel = SlackChannel(name="demo", webhook_url_file=str(secret))
+        config = environment.config
+        alerting = config.alerting.model_copy(update={"slack": (channel,)})
+        files = generated(config.model_copy(update={"alerting": alerting}), SCALE)
         rules = {
             name.rpartition("/")[2]: text
             for name, text in files.items()
@@ -86,12 +88,6 @@ def run_alert_stack(environment: DemoEnvironment) -> Iterator[AlertStack]:
             yield AlertStack(server, slack)
 
 
-def _to_slack(config: Config, secret: str) -> Config:
-    channel = SlackChannel(name="demo", webhook_url_file=secret)
-    alerting = config.alerting.model_copy(update={"slack": (channel,)})
-    return config.model_copy(update={"alerting": alerting})
-
-
 # Shorter than in production (15 s and 30 s), since the demo is interactive.
 _INTERVAL: Final = 5.0
 _CACHE_SECONDS: Final = 2.0
@@ -109,19 +105,14 @@ def _run_service(environment: DemoEnvironment) -> Iterator[str]:
     folder = environment.lab.runtime.root / "report"
     folder.mkdir(exist_ok=True)
     store = f"sqlite:///{folder / 'results.db'}"
-    loaded = _demo_config(environment.config, environment.url)
+    section = environment.config.report
+    recorder = section.recorder.model_copy(
+        update={"exporters": (environment.url,), "interval": _INTERVAL}
+    )
+    changes = {"listen": Listen("127.0.0.1", 0), "recorder": recorder}
+    loaded = environment.config.model_copy(update={"report": section.model_copy(update=changes)})
     with open_server(loaded, store, cache_seconds=_CACHE_SECONDS) as server:
         yield f"{server.url}/"
-
-
-def _demo_config(config: Config, exporter: str) -> Config:
-    recorder = config.report.recorder.model_copy(
-        update={"exporters": (exporter,), "interval": _INTERVAL}
-    )
-    report = config.report.model_copy(
-        update={"listen": Listen("127.0.0.1", 0), "recorder": recorder}
-    )
-    return config.model_copy(update={"report": report})
 
 
 _KEPT: Final = 1_000

@@ -48,13 +48,11 @@ RUNBOOKS: Final = "docs/runbooks"
 
 
 def render_configuration() -> str:
-    """Render the page."""
     sections = [_section(title, model) for title, model in _sections((), Config)]
     return "\n".join([_CONFIGURATION_HEAD, *sections])
 
 
 def render_metrics() -> str:
-    """Render the page."""
     sections = [_METRICS_INTRO]
     for title, metrics in (*GROUPS.items(), *REPORT_GROUPS.items(), *LOGSHIP_GROUPS.items()):
         rows = "\n".join(map(_metric_row, metrics))
@@ -64,7 +62,6 @@ def render_metrics() -> str:
 
 
 def render_rules() -> str:
-    """Render the page."""
     recorded = recording_rules.recording_groups(default_objective_rules())
     alerts = alert_groups()
     return "\n".join(
@@ -78,7 +75,6 @@ def render_rules() -> str:
 
 
 def render_permissions() -> str:
-    """Render the page."""
     exporter = f"## Exporter\n\n{_PERMISSIONS_HEAD}{_rows('exporter')}{_READ_ONLY}"
     writes = f"{_WRITES_HEAD}{''.join(map(_permission_row, _WRITES))}{_HEARTBEAT_MONITORS}"
     audit = f"## Audit\n\n{_PERMISSIONS_HEAD}{_rows('audit')}"
@@ -87,7 +83,6 @@ def render_permissions() -> str:
 
 
 def render_lint() -> str:
-    """Render the page."""
     rows = (
         f"| `{each.name}` | {each.severity} | {'clusters' if each.connect else 'files'}"
         f" | {each.why} | {each.action} |\n".replace("}|", "}\\|")

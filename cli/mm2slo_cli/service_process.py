@@ -38,21 +38,15 @@ class Interrupted(KeyboardInterrupt):
 
 
 class SignalInterrupts:
-    """Raises `Interrupted` at the first signal; later signals are ignored until `enable`."""
+    """Raises `Interrupted` at the first signal; later ones are ignored until it is `enabled`."""
 
     def __init__(self) -> None:
-        self._enabled = True
-
-    def enable(self) -> None:
-        self._enabled = True
-
-    def disable(self) -> None:
-        self._enabled = False
+        self.enabled = True
 
     def _on_signal(self, number: int, _frame: object) -> None:
-        if self._enabled:
+        if self.enabled:
             # A second Ctrl-C must not interrupt the cleanup.
-            self._enabled = False
+            self.enabled = False
             raise Interrupted(number)
 
 

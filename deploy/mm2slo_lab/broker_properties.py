@@ -88,30 +88,20 @@ def server_properties(
 def _secured(security: LabSecurity, tls: BrokerTlsFiles | None) -> dict[str, str]:
     if security is LabSecurity.PLAINTEXT:
         return {}
-    secured = {
+    mechanism = _MECHANISMS[security]
+    # PLAIN has its users here, SCRAM has them in the cluster's metadata.
+    is_plain = security is LabSecurity.SASL_PLAINTEXT
+    users = "".join(f' user_{u.name}="{u.password}"' for u in (ADMIN, APP) if is_plain)
+    return {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         # The controller listener has no SASL: its only client is this process.
         "super.users": f"User:{ADMIN.name};User:ANONYMOUS",
         "allow.everyone.if.no.acl.found": "false",
-    }
-    if security is LabSecurity.SASL_PLAINTEXT:
-        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-        return {
-            **secured,
-            "sasl.enabled.mechanisms": "PLAIN",
-            "sasl.mechanism.inter.broker.protocol": "PLAIN",
-            "listener.name.client.plain.sasl.jaas.config": (
-                f'{module} required username="{ADMIN.name}" password="{ADMIN.password}"'
-                f' user_{ADMIN.name}="{ADMIN.password}" user_{APP.name}="{APP.password}";'
-            ),
-        }
-    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
-    return {
-        **secured,
-        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
-        "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
-        "listener.name.client.scram-sha-512.sasl.jaas.config": (
-            f'{module} required username="{ADMIN.name}" password="{ADMIN.password}";'
+        "sasl.enabled.mechanisms": mechanism,
+        "sasl.mechanism.inter.broker.protocol": mechanism,
+        f"listener.name.client.{mechanism.lower()}.sasl.jaas.config": (
+            f'{_MODULES[security]} required username="{ADMIN.name}"'
+            f' password="{ADMIN.password}"{users};'
         ),
         **_tls(tls),
     }

@@ -22,8 +22,7 @@ from mm2slo_core.local_environment import cache_folder, java_major
 from mm2slo_core.user_errors import MissingExtraError
 from mm2slo_lab.lab_topology import (
     Artifact,
-    JarsUnavailableError,
-    JavaMissingError,
+    LabError,
     artifacts,
     mirror_version,
     release_line,
@@ -98,7 +97,7 @@ def jar_paths(version: str, progress: Progress | None = None) -> tuple[Path, ...
     """Return the jars of a Kafka *version* (`4.4.x` or exact), downloading them if necessary.
 
     A download takes a minute or two; *progress* gets a line per step.
-    Raises JavaMissingError, or JarsUnavailableError when the download fails.
+    Raises LabError without a usable Java, or when the download fails.
     """
     report_step = progress or (lambda _line: None)
     line = release_line(version)
@@ -137,9 +136,7 @@ def _version_of(jars: tuple[Path, ...]) -> str:
         match = _CLIENTS.match(path.name)
         if match is not None:
             return match["version"]
-    raise JarsUnavailableError(
-        f"kafka-clients is missing in {len(jars)} downloaded jars: try again"
-    )
+    raise LabError(f"kafka-clients is missing in {len(jars)} downloaded jars: try again")
 
 
 @contextmanager
@@ -173,7 +170,7 @@ def _download(java: str, version: str, report_step: Progress) -> Path:
 def fetch_jars(java: str, modules: Iterable[Artifact], staging: Path) -> Path:
     """Download *modules* with their dependencies to a folder in *staging*, without a cache.
 
-    Raises JarsUnavailableError.
+    Raises LabError.
     """
     modules = tuple(modules)
     command, target = _ivy_command(java, modules, staging, staging / "ivy")
@@ -206,7 +203,7 @@ def _ivy_jar() -> Path:
         raise MissingExtraError(module="pyspark", extra="lab")
     found = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
     if not found:
-        raise JarsUnavailableError(
+        raise LabError(
             f"jars/ivy-*.jar not found next to {spec.origin}: "
             "reinstall pyspark (pip install '.[lab]' in a checkout of mm2slo)"
         )
@@ -219,7 +216,7 @@ def _run_ivy(command: tuple[str, ...], what: str, report_step: Progress) -> None
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         if process.stdout is None:  # pragma: no cover - stdout=PIPE always gives one
-            raise JarsUnavailableError("Ivy's output could not be read")
+            raise LabError("Ivy's output could not be read")
         for count, line in enumerate(process.stdout):
             match = _DOWNLOADING.match(line)
             if match is not None:
@@ -228,7 +225,7 @@ def _run_ivy(command: tuple[str, ...], what: str, report_step: Progress) -> None
                 reasons.append(line.strip())
     if process.returncode != 0:
         last = "; ".join(reasons[-3:]) or "no reason given"
-        raise JarsUnavailableError(
+        raise LabError(
             f"Ivy could not download {what} (exit status {process.returncode}): {last}."
             " Check the network and try again; for a mirror, set MM2SLO_IVY_SETTINGS to"
             " an Ivy settings file"
@@ -291,18 +288,18 @@ _INSTALL = "install Java 17 or newer (Debian and Ubuntu: apt-get install openjdk
 def find_java(minimum: int) -> str:
     """Return the path of `java` in JAVA_HOME or on PATH.
 
-    Raises JavaMissingError when it is missing or older than *minimum*.
+    Raises LabError when it is missing or older than *minimum*.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not Path(java).is_file():
         where = f"JAVA_HOME ({home})" if home else "PATH"
-        raise JavaMissingError(f"java not found in {where}: {_INSTALL}")
+        raise LabError(f"java not found in {where}: {_INSTALL}")
     result = subprocess.run(
         [java, "-version"], capture_output=True, text=True, timeout=30, check=False
     )
     major = java_major(result.stderr)
     if major is None or major < minimum:
         found = "an unknown version" if major is None else f"version {major}"
-        raise JavaMissingError(f"{java} is {found}, this Kafka requires {minimum}: {_INSTALL}")
+        raise LabError(f"{java} is {found}, this Kafka requires {minimum}: {_INSTALL}")
     return java

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
@@ -229,6 +229,7 @@ def read_records(
 
 
 _ADMIN_TIMEOUT = 60.0
+_Acl = TypeVar("_Acl", AclBinding, AclBindingFilter)
 
 # Timestamps of ListOffsets (KIP-79).
 _LATEST = -1
@@ -368,13 +369,13 @@ class DataAdmin:
 
         Both are names of Kafka's ResourceType and AclOperation; the name `*` means all.
         """
-        _wait_all(self._client.create_acls([_acl(user, resource, name, operation)]))
-        allowed = _acl_filter(user, resource, name, operation)
+        _wait_all(self._client.create_acls([_acl(AclBinding, user, resource, name, operation)]))
+        allowed = _acl(AclBindingFilter, user, resource, name, operation)
         _await(lambda: self._is_bound(allowed), f"permission of {user} for {name}")
 
     def revoke(self, user: str, resource: str, name: str, operation: str) -> int:
         """Undo `grant`; returns the number of removed bindings."""
-        allowed = _acl_filter(user, resource, name, operation)
+        allowed = _acl(AclBindingFilter, user, resource, name, operation)
         answers = self._client.delete_acls([allowed])
         removed = sum(len(future.result(_ADMIN_TIMEOUT)) for future in answers.values())
         _await(lambda: not self._is_bound(allowed), f"removed permission of {user} for {name}")
@@ -430,25 +431,13 @@ def _offsets_of(found: list[TopicPartition]) -> dict[int, int]:
     return {each.partition: each.offset for each in found}
 
 
-def _acl(user: str, resource: str, name: str, operation: str) -> AclBinding:
-    return AclBinding(
+def _acl(kind: type[_Acl], user: str, resource: str, name: str, operation: str) -> _Acl:
+    return kind(
         ResourceType[resource],
         name,
         ResourcePatternType.LITERAL,
         f"User:{user}",
         "*",
-        AclOperation[operation],
-        AclPermissionType.ALLOW,
-    )
-
-
-def _acl_filter(user: str, resource: str, name: str, operation: str) -> AclBindingFilter:
-    return AclBindingFilter(
-        ResourceType[resource],
-        name,
-        ResourcePatternType.LITERAL,
-        f"User:{user}",
-        None,  # type: ignore[arg-type]  # None means any host; missing in the stub
         AclOperation[operation],
         AclPermissionType.ALLOW,
     )

@@ -3,12 +3,8 @@
 A version is `4.4.x` (newest patch) or exact, `4.4.0`. Errors of the lab:
 
 UserError                 (mm2slo_core) reported to the user as one message
-└ LabError                base of the errors below
-  ├── JavaMissingError      no usable Java
-  ├── JarsUnavailableError  Kafka's jars could not be downloaded
-  ├── ProcessError          a process did not start, exited early, or did not become ready
-  ├── LabRunningError       a persistent lab is already running
-  └── NoLabError            no persistent lab is running
+└ LabError                Java, Kafka's jars, a free port or a lab is missing, or in the way
+  └── ProcessError          a process did not start, exited early, or did not become ready
 """
 
 from collections.abc import Mapping
@@ -228,24 +224,8 @@ def artifacts(version: str) -> tuple[Artifact, ...]:
 
 
 class LabError(UserError):
-    """Base class of errors of the lab."""
-
-
-class JavaMissingError(LabError):
-    """No usable Java was found."""
-
-
-class JarsUnavailableError(LabError):
-    """Kafka's jars could not be downloaded."""
+    """The lab cannot do what was asked."""
 
 
 class ProcessError(LabError):
     """A process did not start, exited early, or did not become ready in time."""
-
-
-class LabRunningError(LabError):
-    """A persistent lab is already running."""
-
-
-class NoLabError(LabError):
-    """No persistent lab is running."""

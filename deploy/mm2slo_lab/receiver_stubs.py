@@ -5,7 +5,7 @@ import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -44,9 +44,9 @@ class SlackStub:
         self._page = page
         self._on_message = on_message
         self._messages: list[dict[str, Any]] = []
-        self._arrived = threading.Condition()
+        self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(listen, _slack_handler(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._running = ExitStack()
 
     @property
     def url(self) -> str:
@@ -55,34 +55,38 @@ class SlackStub:
     @property
     def messages(self) -> list[dict[str, Any]]:
         """Messages so far, as sent by Alertmanager."""
-        with self._arrived:
+        with self._lock:
             return list(self._messages)
-
-    def wait(self, count: int, timeout: float) -> bool:
-        """Wait for *count* messages; False after *timeout* seconds."""
-        with self._arrived:
-            return self._arrived.wait_for(lambda: len(self._messages) >= count, timeout)
 
     def receive(self, body: bytes) -> None:
         """Keep the message *body*. Raises ValueError or LookupError if it is not Alertmanager's."""
         message = json.loads(body)
-        with self._arrived:
+        with self._lock:
             self._on_message(message)
             self._messages.append(message)
-            self._arrived.notify_all()
 
     def render(self) -> str | None:
         """Return the page; None without one."""
         return None if self._page is None else self._page(self.messages)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._running.enter_context(_serving(self._server))
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._running.close()
+
+
+@contextmanager
+def _serving(server: ThreadingHTTPServer) -> Iterator[None]:
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    with server:
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def _slack_handler(stub: SlackStub) -> type[StubHandler]:
@@ -123,18 +127,14 @@ def hec_stub(
 
     With *certificate*, which contains the key, it uses TLS. *page* is the answer to `GET /`.
     """
-    with ThreadingHTTPServer(listen, _hec_handler(f"Splunk {token}", on_event, page)) as server:
-        if certificate is not None:
-            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-            context.load_cert_chain(certificate)
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    if certificate is not None:
+        context.load_cert_chain(certificate)
+    server = ThreadingHTTPServer(listen, _hec_handler(f"Splunk {token}", on_event, page))
+    if certificate is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with _serving(server):
+        yield server.server_port
 
 
 def _hec_handler(

@@ -21,9 +21,7 @@ from mm2slo_lab.lab_topology import (
     ADMIN,
     LabEngine,
     LabError,
-    LabRunningError,
     LabTopology,
-    NoLabError,
     User,
     mirror_version,
 )
@@ -277,14 +275,14 @@ def _choose_ports(topology: LabTopology) -> dict[str, int]:
 def start_persistent_lab(topology: LabTopology, progress: Progress | None = None) -> Lab:
     """Start a lab that outlives this program, and write its mm2slo.yaml.
 
-    Removes the remains of a dead lab. Raises LabRunningError when one is running.
+    Removes the remains of a dead lab. Raises LabError when one is running.
     """
     with _exclusive():
         file = _state_file()
         if file.exists():
             running = [name for name, process in _attach().processes.items() if process.running]
             if running:
-                raise LabRunningError(
+                raise LabError(
                     f"a lab is already running ({', '.join(running)}): show it with"
                     " `mm2slo lab status`, stop it with `mm2slo lab down`"
                 )
@@ -311,7 +309,7 @@ def lab_config_file(lab: Lab) -> Path:
 
 
 def attach_persistent_lab() -> Lab:
-    """Return the running lab. Raises NoLabError."""
+    """Return the running lab. Raises LabError."""
     return _attach()
 
 
@@ -329,7 +327,7 @@ def open_lab_for_update() -> Iterator[Lab]:
 def stop_persistent_lab() -> tuple[str, ...]:
     """Stop the lab and delete its data; returns the names of processes that were running.
 
-    Raises NoLabError.
+    Raises LabError.
     """
     with _exclusive():
         lab = _attach()
@@ -343,7 +341,7 @@ def _attach() -> Lab:
     try:
         text = _state_file().read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise NoLabError("no lab is running: start one with `mm2slo lab up`") from None
+        raise LabError("no lab is running: start one with `mm2slo lab up`") from None
     return Lab.attach(LabState.parse(text))
 
 
@@ -364,7 +362,7 @@ def _exclusive() -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LabRunningError(
+            raise LabError(
                 "another `mm2slo lab` command is running: wait for it to finish"
             ) from None
         yield

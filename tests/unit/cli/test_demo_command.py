@@ -86,7 +86,7 @@ def test_interrupts_raise_at_first_signal_only(number: signal.Signals) -> None:
 
 def test_disabled_interrupts_ignore_signals() -> None:
     with interrupt_on_signals() as interrupts:
-        interrupts.disable()
+        interrupts.enabled = False
         os.kill(os.getpid(), signal.SIGINT)
 
 

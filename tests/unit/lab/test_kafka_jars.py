@@ -13,8 +13,6 @@ from mm2slo_lab import kafka_runtime
 from mm2slo_lab.lab_topology import (
     LINES,
     Artifact,
-    JarsUnavailableError,
-    JavaMissingError,
     LabError,
     artifacts,
     mirror_version,
@@ -165,7 +163,7 @@ def test_jar_paths_without_java_raises_with_install_hint(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nonexistent")
 
-    with pytest.raises(JavaMissingError, match="apt-get install openjdk-17-jre-headless"):
+    with pytest.raises(LabError, match="apt-get install openjdk-17-jre-headless"):
         kafka_runtime.jar_paths("4.1.x")
     assert not cache.exists()
 
@@ -175,7 +173,7 @@ def test_find_java_too_old_raises_with_versions(
 ) -> None:
     fake_java(tmp_path, monkeypatch, "exit 0")
 
-    with pytest.raises(JavaMissingError, match=r"version 17, this Kafka requires 21"):
+    with pytest.raises(LabError, match=r"version 17, this Kafka requires 21"):
         kafka_runtime.find_java(21)
 
 
@@ -184,7 +182,7 @@ def test_failed_download_raises_with_reason_and_leaves_no_folder(
 ) -> None:
     fake_java(tmp_path, monkeypatch, "echo first; echo 'WARN: unknown host repository'; exit 1")
 
-    with pytest.raises(JarsUnavailableError, match=r"exit status 1.*unknown host repository"):
+    with pytest.raises(LabError, match=r"exit status 1.*unknown host repository"):
         kafka_runtime.jar_paths("4.1.x")
     assert not list(cache.glob("kafka-*"))
 
