@@ -350,7 +350,10 @@ def silence(server: MonitoringApi, exclusion: Exclusion, flows: Sequence[Flow]) 
     command when Alertmanager rejects the request or is unreachable.
     """
     try:
-        return _create(server, _body(exclusion, flows))
+        response = server.call("POST", "/api/v2/silences", _body(exclusion, flows))
+        if not isinstance(response, dict) or "silenceID" not in response:
+            raise UserError(f"{server} returned an unexpected response: check the URL")
+        return str(response["silenceID"])
     except UserError as error:
         raise UserError(
             f"no silence was created: {error}; create it later with: "
@@ -374,13 +377,6 @@ def end_silence(server: MonitoringApi, silence_id: str) -> bool:
             return False
         raise
     return True
-
-
-def _create(server: MonitoringApi, body: dict[str, object]) -> str:
-    response = server.call("POST", "/api/v2/silences", body)
-    if not isinstance(response, dict) or "silenceID" not in response:
-        raise UserError(f"{server} returned an unexpected response: check the URL")
-    return str(response["silenceID"])
 
 
 def amtool_line(server: MonitoringApi, exclusion: Exclusion, flows: Sequence[Flow]) -> str:

@@ -1,6 +1,8 @@
 """`mm2slo lab`: Kafka clusters and MirrorMaker 2 on this machine, and faults in them."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -13,12 +15,13 @@ from mm2slo_cli.option_values import parse_flow, parse_key_values
 from mm2slo_cli.terminal_progress import (
     count_progress,
     kafka_errors_as_user_errors,
-    running_broker,
     show_steps,
 )
 from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
 from mm2slo_lab import lab_faults, running_lab
+from mm2slo_lab.broker import Broker
 from mm2slo_lab.lab_data import Load, produce
 from mm2slo_lab.lab_topology import DEFAULT_VERSION, LabEngine, LabSecurity, LabTopology
 from mm2slo_lab.managed_process import HOST, ManagedProcess
@@ -108,10 +111,9 @@ def produce_records(
     ] = None,
 ) -> None:
     """Produce records to a topic of the lab."""
-    broker = running_broker(running_lab.attach_persistent_lab(), cluster)
     console = Console()
     load = Load(count, value_size=value_size, rate=rate)
-    with kafka_errors_as_user_errors(cluster, f"producing to {topic}"):
+    with _running_broker(cluster, f"producing to {topic}") as broker:
         if not broker.admin.partition_count(topic):
             broker.admin.create_topic(topic, partitions)
         with count_progress(console, f"producing to {topic}", count) as progress:
@@ -119,6 +121,21 @@ def produce_records(
     ends = ", ".join(f"{part}: {end}" for part, end in sorted(delivered.next_offsets.items()))
     sent = plural(delivered.count, "record")
     console.print(f"produced {sent} to {topic} on {cluster}; end offsets {ends}")
+
+
+@contextmanager
+def _running_broker(alias: str, operation: str) -> Iterator[Broker]:
+    """A cluster of the lab, for *operation*.
+
+    Raises UserError when it is not running, where Kafka would time out, and for its errors.
+    """
+    broker = running_lab.attach_persistent_lab().cluster(alias)
+    if not broker.running or broker.process.paused:
+        raise UserError(
+            f"{alias} is not running: start it with `mm2slo lab fault start-cluster {alias}`"
+        )
+    with kafka_errors_as_user_errors(alias, operation):
+        yield broker
 
 
 def _flows(labels: list[str] | None, aliases: tuple[str, ...]) -> tuple[Flow, ...]:
@@ -261,8 +278,7 @@ def delete_records(
     partition: _Partition = 0,
 ) -> None:
     """Delete the records before an offset, as retention would."""
-    broker = running_broker(running_lab.attach_persistent_lab(), cluster)
-    with kafka_errors_as_user_errors(cluster, f"deleting records of {topic}"):
+    with _running_broker(cluster, f"deleting records of {topic}") as broker:
         starts = broker.admin.delete_records(topic, {partition: before})
     _print(f"{topic}-{partition} on {cluster} now starts at offset {starts[partition]}")
 
@@ -274,9 +290,8 @@ def shrink_retention(
     retention_ms: Annotated[int, typer.Option(min=1, help="New retention.ms.")],
 ) -> None:
     """Shorten the retention of a topic; brokers check it every second, per segment."""
-    broker = running_broker(running_lab.attach_persistent_lab(), cluster)
     configs = {"retention.ms": str(retention_ms), "segment.ms": str(retention_ms)}
-    with kafka_errors_as_user_errors(cluster, f"configuring {topic}"):
+    with _running_broker(cluster, f"configuring {topic}") as broker:
         broker.admin.set_topic_configs(topic, configs)
     _print(f"set the retention of {topic} on {cluster} to {retention_ms} ms")
 
@@ -288,8 +303,7 @@ def add_partitions(
     total: Annotated[int, typer.Option("--to", min=2, help="New partition count.")],
 ) -> None:
     """Add partitions to a topic."""
-    broker = running_broker(running_lab.attach_persistent_lab(), cluster)
-    with kafka_errors_as_user_errors(cluster, f"adding partitions to {topic}"):
+    with _running_broker(cluster, f"adding partitions to {topic}") as broker:
         broker.admin.add_partitions(topic, total)
     _print(f"{topic} on {cluster} now has {total} partitions")
 
@@ -297,9 +311,8 @@ def add_partitions(
 @fault_app.command("recreate-topic")
 def recreate_topic(cluster: _Cluster, topic: _Topic) -> None:
     """Delete and re-create a topic; it is empty and has a new topic id."""
-    broker = running_broker(running_lab.attach_persistent_lab(), cluster)
     with (
-        kafka_errors_as_user_errors(cluster, f"re-creating {topic}"),
+        _running_broker(cluster, f"re-creating {topic}") as broker,
         show_steps(Console(), f"re-creating {topic}"),
     ):
         broker.admin.recreate_topic(topic)

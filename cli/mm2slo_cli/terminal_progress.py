@@ -8,8 +8,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import KafkaOperationError, translated
-from mm2slo_lab.broker import Broker
-from mm2slo_lab.running_lab import Lab
 
 
 @contextmanager
@@ -47,13 +45,3 @@ def kafka_errors_as_user_errors(alias: str, operation: str) -> Iterator[None]:
             yield
     except KafkaOperationError as problem:
         raise UserError(str(problem)) from None
-
-
-def running_broker(lab: Lab, alias: str) -> Broker:
-    """Return a cluster. Raises UserError when it is not running, where Kafka would time out."""
-    broker = lab.cluster(alias)
-    if not broker.running or broker.process.paused:
-        raise UserError(
-            f"{alias} is not running: start it with `mm2slo lab fault start-cluster {alias}`"
-        )
-    return broker

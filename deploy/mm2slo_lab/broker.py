@@ -70,20 +70,15 @@ class Broker(LabProcess):
 
     def librdkafka(self, user: User = ADMIN) -> dict[str, str]:
         """Return the properties of a librdkafka client."""
-        security = self._topology.security
-        return broker_properties.librdkafka(self.bootstrap_servers, security, self.ca_file, user)
+        return broker_properties.librdkafka(*self._access, user)
 
     def java(self, user: User = ADMIN) -> dict[str, str]:
         """Return the properties of a Java client."""
-        return broker_properties.java(
-            self.bootstrap_servers, self._topology.security, self.ca_file, user
-        )
+        return broker_properties.java(*self._access, user)
 
     def yaml(self, user: User = ADMIN) -> dict[str, Any]:
         """Return the cluster's entry in mm2slo.yaml."""
-        return broker_properties.mm2slo(
-            self.bootstrap_servers, self._topology.security, self.ca_file, user
-        )
+        return broker_properties.mm2slo(*self._access, user)
 
     def format(self) -> None:
         """Write the properties file, and format the log directory for a new cluster."""
@@ -119,6 +114,10 @@ class Broker(LabProcess):
     def wait_ready(self) -> float:
         """Wait until the broker serves its metadata; returns the seconds it took."""
         return self.process.wait_until(self._is_serving, "serving clients")
+
+    @property
+    def _access(self) -> tuple[str, LabSecurity, Path | None]:
+        return self.bootstrap_servers, self._topology.security, self.ca_file
 
     @property
     def _properties_file(self) -> Path:

@@ -211,13 +211,13 @@ class ManagedProcess:
             time.sleep(_POLL)
         return time.monotonic() - start
 
-    def tail(self, lines: int = _TAIL) -> str:
+    def tail(self) -> str:
         """Return the last lines of the log."""
         try:
             text = self.spec.log_file.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             return f"(log not readable: {error})"
-        return f"Last lines of {self.spec.log_file}:\n" + "\n".join(text.splitlines()[-lines:])
+        return f"Last lines of {self.spec.log_file}:\n" + "\n".join(text.splitlines()[-_TAIL:])
 
     def _require_running(self) -> None:
         if not self.running:

@@ -82,13 +82,9 @@ def mirror_properties(
 def _switches(topology: LabTopology, pair: Flow) -> dict[str, str]:
     beats = pair in topology.flows or pair.reverse in topology.flows
     return {
-        f"{pair.label}.enabled": _java(flag=pair in topology.flows),
-        f"{pair.label}.emit.heartbeats.enabled": _java(flag=beats),
+        f"{pair.label}.enabled": str(pair in topology.flows).lower(),
+        f"{pair.label}.emit.heartbeats.enabled": str(beats).lower(),
     }
-
-
-def _java(*, flag: bool) -> str:
-    return "true" if flag else "false"
 
 
 OFFSETS_TOPIC = "connect-offsets"

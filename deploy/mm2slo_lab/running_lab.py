@@ -280,7 +280,11 @@ def start_persistent_lab(topology: LabTopology, progress: Progress | None = None
     with _exclusive():
         file = _state_file()
         if file.exists():
-            running = [name for name, process in _attach().processes.items() if process.running]
+            running = [
+                name
+                for name, process in attach_persistent_lab().processes.items()
+                if process.running
+            ]
             if running:
                 raise LabError(
                     f"a lab is already running ({', '.join(running)}): show it with"
@@ -308,16 +312,11 @@ def lab_config_file(lab: Lab) -> Path:
     return lab.runtime.root / "mm2slo.yaml"
 
 
-def attach_persistent_lab() -> Lab:
-    """Return the running lab. Raises LabError."""
-    return _attach()
-
-
 @contextmanager
 def open_lab_for_update() -> Iterator[Lab]:
     """Open the running lab to start and stop processes; saves its state afterwards."""
     with _exclusive():
-        lab = _attach()
+        lab = attach_persistent_lab()
         try:
             yield lab
         finally:
@@ -327,17 +326,18 @@ def open_lab_for_update() -> Iterator[Lab]:
 def stop_persistent_lab() -> tuple[str, ...]:
     """Stop the lab and delete its data; returns the names of processes that were running.
 
-    Raises LabError.
+    Raises LabError if there is none.
     """
     with _exclusive():
-        lab = _attach()
+        lab = attach_persistent_lab()
         ran = tuple(name for name, process in lab.processes.items() if process.running)
         lab.close()
         _delete_state()
         return ran
 
 
-def _attach() -> Lab:
+def attach_persistent_lab() -> Lab:
+    """Return the lab that `mm2slo lab up` has started. Raises LabError if there is no state."""
     try:
         text = _state_file().read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -5,7 +5,6 @@ without their packages.
 """
 
 import re
-from collections import defaultdict
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -182,15 +181,6 @@ EVENT_ACTIONS: Final = (
 )
 
 
-def _by_logger() -> dict[str, tuple[EventAction, ...]]:
-    grouped = defaultdict(list)
-    for action in EVENT_ACTIONS:
-        for logger in action.loggers.split():
-            grouped[logger].append(action)
-    return {logger: tuple(actions) for logger, actions in grouped.items()}
-
-
-_BY_LOGGER: Final = _by_logger()
 _TEXTS: Final = frozenset(("topic", "group", "reason", "job", "node", "address"))
 
 
@@ -210,4 +200,5 @@ def classify(logger: str, message: str, *, has_error: bool) -> tuple[str, dict[s
 
 @lru_cache(maxsize=4096)
 def _actions_of(logger: str) -> tuple[EventAction, ...]:
-    return _BY_LOGGER.get(logger.rpartition(".")[2].partition("$")[0], ())
+    name = logger.rpartition(".")[2].partition("$")[0]
+    return tuple(each for each in EVENT_ACTIONS if name in each.loggers.split())
