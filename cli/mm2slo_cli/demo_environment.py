@@ -162,18 +162,17 @@ def wait_for_final_figures(
     end = time.monotonic() + deadline
     report_step("waiting for the first figures")
     figures = _wait(environment, end, lambda figures: not figures.missing)
-    if figures.missing:
-        return FinalFigures(figures, figures.missing)
-    report_step("waiting until everything is replicated")
-    stability = StabilityCheck(environment.traffic.finish())
-    figures = _wait(
-        environment, end, lambda figures: not figures.missing and stability.is_stable(figures)
-    )
-    if figures.missing:
-        return FinalFigures(figures, figures.missing)
-    return FinalFigures(
-        figures, () if stability.is_stable(figures) else ("the figures are still changing",)
-    )
+    missing = figures.missing
+    if not missing:
+        report_step("waiting until everything is replicated")
+        stability = StabilityCheck(environment.traffic.finish())
+        figures = _wait(
+            environment, end, lambda figures: not figures.missing and stability.is_stable(figures)
+        )
+        missing = figures.missing
+        if not missing and not stability.is_stable(figures):
+            missing = ("the figures are still changing",)
+    return FinalFigures(figures, missing)
 
 
 class StabilityCheck:
@@ -195,6 +194,7 @@ class StabilityCheck:
     def is_stable(self, figures: DemoFigures) -> bool:
         """Add the newest figures; True once they have not changed for three seconds."""
         now = self._clock()
+        # Not the whole reports: their times and latencies change with every round.
         flows = figures.to_json()["flows"]
         snapshot = [(flow["topics"], flow["groups"]) for flow in flows]
         if not self._is_replicated(figures) or snapshot != self._before:

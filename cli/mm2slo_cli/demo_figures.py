@@ -263,6 +263,7 @@ def quantile(share: float, counts: tuple[int, ...]) -> float | None:
     *counts* are per bucket, with at least one observation. Above the last bound the result is None,
     where PromQL returns that bound.
     """
+    # Observations count as evenly spread within a bucket, as in Prometheus (promql/quantile.go).
     rank = share * sum(counts)
     below, lower = 0, 0.0
     for upper, count in zip(LATENCY_BUCKETS, counts, strict=False):

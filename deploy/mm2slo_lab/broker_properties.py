@@ -34,6 +34,7 @@ _BASE = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
+    # Each start of a Connect worker's group would wait 3 s for further members (KIP-134).
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     # No records of the controller while nothing changes: a fifth of an idle broker's CPU.

@@ -136,6 +136,8 @@ def commit(
     """Commit *offsets* for *group* without reading; the group must have no members."""
     consumer = Consumer({**CONSUMER_SETTINGS, **properties, "group.id": group})
     try:
+        # It never subscribes, so it commits with the generation -1, which brokers accept only for a
+        # group without members.
         consumer.commit(offsets=_positions(topic, offsets), asynchronous=False)
     finally:
         consumer.close()
@@ -354,6 +356,7 @@ class DataAdmin:
 
     def group_offsets(self, group: str) -> dict[tuple[str, int], int]:
         """The committed offsets of *group*, by topic and partition."""
+        # `committed` takes partitions, and returns -1001 (OFFSET_INVALID) for one without a commit.
         topics = self._client.list_topics(timeout=_ADMIN_TIMEOUT).topics
         every = [
             TopicPartition(name, number)

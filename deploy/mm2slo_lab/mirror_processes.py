@@ -147,6 +147,7 @@ class ConnectWorker(MirrorProcess):
 
     def restart_connector(self, name: str) -> None:
         """Restart a connector and its tasks."""
+        # Without includeTasks, Connect restarts only the connector and no task (KIP-745).
         self.rest("POST", f"/connectors/{_quote(name)}/restart?includeTasks=true")
 
     def rest(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:
@@ -182,6 +183,8 @@ class MirroringProbe:
     def __init__(self, topology: LabTopology, brokers: Mapping[str, Broker]) -> None:
         self._topology = topology
         self._brokers = brokers
+        # Heartbeats, since they always flow: the connector of the reverse pair writes one a second
+        # to the source, and IdentityReplicationPolicy, too, copies them under the alias.
         self._waiting = {flow: self._heartbeats_on_target(flow) for flow in topology.flows}
 
     def is_replicating(self) -> bool:

@@ -166,6 +166,7 @@ class Lab:
         for broker in self._brokers.values():
             broker.format()
             broker.start(wait=False)
+        # Saved before anything is awaited: a start that is killed leaves processes to find.
         on_change(self.state)
         for broker in self._brokers.values():
             broker.wait_ready()
@@ -233,6 +234,11 @@ class Lab:
         return found
 
     @property
+    def running(self) -> tuple[str, ...]:
+        """Names of the processes that are running."""
+        return tuple(name for name, process in self.processes.items() if process.running)
+
+    @property
     def state(self) -> LabState:
         """State that another command needs to attach."""
         handles = {
@@ -280,12 +286,7 @@ def start_persistent_lab(topology: LabTopology, progress: Progress | None = None
     with _exclusive():
         file = _state_file()
         if file.exists():
-            running = [
-                name
-                for name, process in attach_persistent_lab().processes.items()
-                if process.running
-            ]
-            if running:
+            if running := attach_persistent_lab().running:
                 raise LabError(
                     f"a lab is already running ({', '.join(running)}): show it with"
                     " `mm2slo lab status`, stop it with `mm2slo lab down`"
@@ -330,7 +331,7 @@ def stop_persistent_lab() -> tuple[str, ...]:
     """
     with _exclusive():
         lab = attach_persistent_lab()
-        ran = tuple(name for name, process in lab.processes.items() if process.running)
+        ran = lab.running
         lab.close()
         _delete_state()
         return ran

@@ -149,7 +149,7 @@ class Delivery:
             self._bury(part, answer)
             return []
         first, second = part.split(len(part.items) // 2)
-        return [second, first]  # the last is sent next
+        return [second, first]  # the last is sent next: events stay in order
 
     def _bury(self, invalid: EventBatch, answer: HecAnswer) -> None:
         self._metrics.dead_letters.labels(answer.code_label).inc()
