@@ -8,7 +8,8 @@ from __future__ import annotations
 import urllib.error
 import urllib.parse
 from collections.abc import Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from mm2slo_core.file_syntax import dump_properties
 from mm2slo_core.topology import Flow
@@ -25,27 +26,26 @@ from mm2slo_lab.managed_process import (
 )
 from mm2slo_lab.mirror_properties import connectors, mirror_properties, worker_properties
 
-_DEDICATED_MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
-
 
 class MirrorProcess(LabProcess):
     """A process that runs mirror connectors, configured by a properties file."""
 
+    main: ClassVar[str]
+
     def __init__(
         self,
         name: str,
-        main: str,
         topology: LabTopology,
         brokers: Mapping[str, Broker],
         runtime: Runtime,
         *,
-        outlives_parent: bool = False,
-        handle: ProcessHandle | None = None,
+        outlives_parent: bool,
+        handle: ProcessHandle | None,
     ) -> None:
         self._topology = topology
         self._brokers = brokers
         self._file = runtime.root / f"{name}.properties"
-        spec = runtime.mirror.spec(name, topology.mm2_heap, main, str(self._file))
+        spec = runtime.mirror.spec(name, topology.mm2_heap, self.main, str(self._file))
         self.process = ManagedProcess(spec, outlives_parent=outlives_parent, handle=handle)
 
     def wait_mirroring(self, probe: MirroringProbe | None = None) -> float:
@@ -60,20 +60,8 @@ class MirrorProcess(LabProcess):
 class MirrorMaker(MirrorProcess):
     """MirrorMaker 2 in dedicated mode."""
 
-    def __init__(
-        self,
-        topology: LabTopology,
-        brokers: Mapping[str, Broker],
-        runtime: Runtime,
-        *,
-        outlives_parent: bool = False,
-        handle: ProcessHandle | None = None,
-    ) -> None:
-        super().__init__(
-            "mm2", _DEDICATED_MAIN, topology, brokers, runtime,
-            outlives_parent=outlives_parent, handle=handle,
-        )  # fmt: skip
-        self._overrides: dict[str, str] = {}
+    main = "org.apache.kafka.connect.mirror.MirrorMaker"
+    _overrides: Mapping[str, str] = MappingProxyType({})
 
     def configure(self, overrides: Mapping[str, str]) -> None:
         """Override properties from the next start on; `{}` removes the overrides."""
@@ -96,11 +84,10 @@ class MirrorMaker(MirrorProcess):
         return self.start(wait=wait)
 
 
-_CONNECT_MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
-
-
 class ConnectWorker(MirrorProcess):
     """The worker that runs all mirror connectors with the same target."""
+
+    main = "org.apache.kafka.connect.cli.ConnectDistributed"
 
     def __init__(
         self,
@@ -114,7 +101,7 @@ class ConnectWorker(MirrorProcess):
         handle: ProcessHandle | None = None,
     ) -> None:
         super().__init__(
-            f"connect-{alias}", _CONNECT_MAIN, topology, brokers, runtime,
+            f"connect-{alias}", topology, brokers, runtime,
             outlives_parent=outlives_parent, handle=handle,
         )  # fmt: skip
         self.alias = alias

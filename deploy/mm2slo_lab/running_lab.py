@@ -102,6 +102,7 @@ class Lab:
             for alias in topology.clusters
         }
         self._mm2 = MirrorMaker(
+            "mm2",
             topology,
             self._brokers,
             runtime,
