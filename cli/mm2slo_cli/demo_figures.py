@@ -197,7 +197,7 @@ def _sum(figures: Iterable[int | None]) -> int | None:
 
 
 def spaced(label: str) -> str:
-    """Return a label value as words."""
+    """Return a label value with spaces."""
     return label.replace("_", " ")
 
 
@@ -233,10 +233,10 @@ class ActivityMeter:
         start = next(earlier, self._reports[0])
         if start.at >= now.at:
             return None
-        seconds, end, begin = now.at - start.at, now.totals, start.totals
+        seconds, before, after = now.at - start.at, start.totals, now.totals
         return RecentThroughput(
-            (end.source_records_total - begin.source_records_total) / seconds,
-            (end.replicated_records_total - begin.replicated_records_total) / seconds,
+            (after.source_records_total - before.source_records_total) / seconds,
+            (after.replicated_records_total - before.replicated_records_total) / seconds,
         )
 
 

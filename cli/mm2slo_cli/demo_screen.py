@@ -293,9 +293,9 @@ _ROWS: Final[dict[str, Callable[[FlowFigures], Text]]] = {
 
 @contextmanager
 def single_keys() -> Iterator[Callable[[float], str]]:
-    """Read keys without Enter: yields a function that waits seconds for a key, else returns "".
+    """Read keys without Enter: yields a function from a timeout in seconds to the key, or "".
 
-    There are none if standard input is not a terminal. Ctrl-C is still a signal.
+    It never returns a key if standard input is not a terminal. Ctrl-C is still a signal.
     """
     if sys.stdin is None or not sys.stdin.isatty():
         yield _no_key

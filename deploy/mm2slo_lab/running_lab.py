@@ -328,7 +328,7 @@ def open_lab_for_update() -> Iterator[Lab]:
 def stop_persistent_lab() -> tuple[str, ...]:
     """Stop the lab and delete its data; returns the names of processes that were running.
 
-    Raises LabError if there is none.
+    Raises LabError if no lab is running.
     """
     with _exclusive():
         lab = attach_persistent_lab()
