@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from mm2slo_core.config.config_document import Path, did_you_mean, suggest
-from mm2slo_core.config.config_section import Section, SectionFinding
+from mm2slo_core.config.config_section import Example, Section, SectionFinding
 from mm2slo_core.config.field_types import (
     Address,
     ChannelName,
@@ -156,8 +156,27 @@ class SloConfig(Section):
     """Owner, and value of the `owner` label."""
     channel: Name | None = None
     """Name of a Slack channel or webhook in `alerting`; null: the first one."""
-    objectives: tuple[ObjectiveConfig, ...] = ()
-    """Objectives that differ from the defaults."""
+    objectives: tuple[ObjectiveConfig, ...] = Field(
+        default=(),
+        examples=[
+            Example(
+                {"sli": "availability", "tier": None, "target": "99.9%", "max_severity": "page"},
+                "the defaults; with carrier: topic also uniqueness, order, affinity: each 99.9%, ticket",
+            ),
+            Example(
+                {"sli": "latency", "tier": "10s", "target": "99%", "max_severity": "ticket"},
+                "the smallest of latency_tiers",
+            ),
+            Example(
+                {"sli": "latency", "tier": "60s", "target": "99.9%", "max_severity": "page"},
+                "the largest; 99.5% in between",
+            ),
+            Example({"sli": "data_freshness", "target": "99.5%", "max_severity": "page"}),
+            Example({"sli": "completeness", "target": "99.99%", "max_severity": "ticket"}),
+            Example({"sli": "checkpoint_freshness", "target": "99%", "max_severity": "ticket"}),
+        ],
+    )
+    """Objectives that differ from the defaults; the first match applies."""
 
     def rules(
         self, flows: Mapping[Flow, Sequence[PublishedIndicator]]
@@ -265,8 +284,8 @@ class SeveritiesConfig(Section):
 class PrometheusRuleConfig(Section):
     """The resource `PrometheusRule`."""
 
-    labels: Mapping[Name, Name] = {}
-    """Labels of its metadata, such as `release`, by which the operator selects rules."""
+    labels: Mapping[Name, Name] = Field(default={}, examples=[{"release": "monitoring"}])
+    """Labels of its metadata, by which the operator selects rules."""
 
 
 class MaintenanceConfig(Section):
@@ -308,17 +327,36 @@ class AlertingConfig(Section):
     """The receivers of alerts, and the links in their messages."""
 
     links: LinksConfig = LinksConfig()
-    """Base URLs of the links in messages."""
-    slack: tuple[SlackChannel, ...] = ()
+    """Base URLs of the links in messages; null omits the link."""
+    slack: tuple[SlackChannel, ...] = Field(
+        default=(),
+        examples=[
+            {
+                "name": "mm2-alerts",
+                "webhook_url_file": "/run/secrets/slack-url",
+                "webhook_secret": {"name": "mm2slo-slack", "key": "mm2-alerts"},
+            }
+        ],
+    )
     """Slack channels; the first one is the default channel."""
-    webhooks: tuple[Webhook, ...] = ()
+    webhooks: tuple[Webhook, ...] = Field(
+        default=(), examples=[{"name": "on-call", "url": "http://127.0.0.1:9080/alerts"}]
+    )
     """Other receivers; the first one is the default without Slack."""
-    receivers: tuple[Receiver, ...] = ()
+    receivers: tuple[Receiver, ...] = Field(
+        default=(),
+        examples=[
+            {
+                "name": "pager",
+                "pagerduty_configs": [{"routing_key_file": "/run/secrets/pagerduty"}],
+            }
+        ],
+    )
     """Receivers in Alertmanager's own format that `slo.channel` refers to by name."""
     severities: SeveritiesConfig = SeveritiesConfig(page="page", ticket="ticket")
     """Values of the label `severity`, such as `{page: critical, ticket: warning}`."""
-    labels: Mapping[Name, Name] = {}
-    """Labels of every alert, such as `team`."""
+    labels: Mapping[Name, Name] = Field(default={}, examples=[{"team": "data"}])
+    """Labels of every alert."""
     namespace: Name | None = None
     """Kubernetes namespace of the generated resources, and label of every alert: the operator adds
     a matcher for it to `AlertmanagerConfig`."""

@@ -228,7 +228,7 @@ class OAuth(Section):
     scope: _Text | None = None
     """Scope to request; default: none."""
     audience: _Text | None = None
-    """Audience to request; default: none. Not supported by the audit."""
+    """Audience to request, not supported by the audit; default: none."""
     ca_file: _Text | None = None
     """CA certificates of the token endpoint (PEM); default: those of the system."""
     ca: _Text | None = Field(default=None, repr=False)

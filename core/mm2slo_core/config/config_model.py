@@ -12,13 +12,14 @@ from mm2slo_core.config.config_document import suggest
 from mm2slo_core.config.config_section import Section
 from mm2slo_core.config.field_types import Alias, KafkaVersionText, Text
 from mm2slo_core.config.flow_config import (
+    CLUSTER_EXAMPLES,
     AuditConfig,
     CanaryCarrier,
     ClusterConfig,
     FlowConfig,
     PolicyKind,
 )
-from mm2slo_core.config.logship_config import LogshipConfig
+from mm2slo_core.config.logship_config import LOGSHIP_EXAMPLES, LogshipConfig
 from mm2slo_core.config.service_config import ExporterConfig, ReportConfig
 from mm2slo_core.indicators.canary_rules import AVAILABILITY, CanaryRules
 from mm2slo_core.indicators.sli_counters import ALL, Sli, SliKey
@@ -44,7 +45,7 @@ Files = tuple[Text, ...]
 class MirrorFilesConfig(Section):
     """MirrorMaker 2's own configuration: `clusters` and `flows` below those of this file."""
 
-    properties: Files = ()
+    properties: Files = Field(default=(), examples=[["mm2.properties"]])
     """Properties files of dedicated mode."""
     strimzi: Files = ()
     """`KafkaMirrorMaker2` resources of Strimzi or IBM Event Streams."""
@@ -54,9 +55,9 @@ class MirrorFilesConfig(Section):
     """Properties file of the Connect workers, for `connect`."""
     secrets: Text | None = None
     """Folder of Kubernetes secrets, with files `<secret>/<key>`."""
-    paths: Mapping[Text, Text] = Field(default_factory=dict)
+    paths: Mapping[Text, Text] = Field(default={}, examples=[{"/opt/kafka/tls": "./tls"}])
     """Where files and folders of MirrorMaker 2's machine are on this one."""
-    kafka_version: KafkaVersionText | None = None
+    kafka_version: KafkaVersionText | None = Field(default=None, examples=["3.9"])
     """MirrorMaker 2's Kafka version, for its defaults; null: as in its files, or the newest."""
 
 
@@ -65,9 +66,11 @@ class Config(Section):
 
     mm2: MirrorFilesConfig = MirrorFilesConfig()
     """MirrorMaker 2's own configuration."""
-    clusters: Annotated[Mapping[Alias, ClusterConfig], Field(min_length=1)]
+    clusters: Annotated[
+        Mapping[Alias, ClusterConfig], Field(min_length=1, examples=CLUSTER_EXAMPLES)
+    ]
     """Kafka clusters by MirrorMaker 2 alias; optional with `mm2`."""
-    flows: Annotated[tuple[FlowConfig, ...], Field(min_length=1)]
+    flows: Annotated[tuple[FlowConfig, ...], Field(min_length=1, examples=[{"flow": "us->eu"}])]
     """Replication flows between the clusters; optional with `mm2`."""
     exporter: ExporterConfig = ExporterConfig()
     """The exporter."""
@@ -80,7 +83,7 @@ class Config(Section):
     """The receivers of alerts."""
     report: ReportConfig = ReportConfig()
     """The report service."""
-    logship: LogshipConfig | None = None
+    logship: LogshipConfig | None = Field(default=None, examples=LOGSHIP_EXAMPLES)
     """Shipping of log files to Splunk; null: none."""
 
     @property

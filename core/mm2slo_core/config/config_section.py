@@ -36,6 +36,13 @@ class SectionFinding(NamedTuple):
     next_step: str | None = None
 
 
+class Example(NamedTuple):
+    """An entry of a list or mapping in docs/reference-config.yaml, by the keys of the file."""
+
+    value: Mapping[str, Any]
+    comment: str = ""
+
+
 class Section(BaseModel):
     """A section of the configuration: frozen, without unknown keys."""
 

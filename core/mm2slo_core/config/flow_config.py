@@ -20,7 +20,7 @@ from pydantic import (
 from mm2slo_core.audit.audit_conclusion import MAX_DUPLICATE_RATIO
 from mm2slo_core.audit.fingerprint import HEADER, Identity
 from mm2slo_core.config.client_security import Security, librdkafka_properties
-from mm2slo_core.config.config_section import Section, SectionFinding
+from mm2slo_core.config.config_section import Example, Section, SectionFinding
 from mm2slo_core.config.field_types import (
     Flag,
     KafkaVersionText,
@@ -263,7 +263,7 @@ class FlowAuditConfig(Section):
     max_pending: Duration = 300.0
     """Age from which an unreplicated record is overdue, which is a fault."""
     identity: IdentityConfig = IdentityConfig()
-    """What identifies the copy of a record."""
+    """What must arrive unchanged; disable what the flow changes."""
 
 
 _MATCH_ALL: Final = frozenset({".*", ".+"})
@@ -278,7 +278,7 @@ class FlowConfig(Section):
     """The flow as `source->target`, by cluster aliases."""
     engine: Engine = Engine.MIRRORMAKER2
     """The replication engine."""
-    kafka_version: KafkaVersionText | None = None
+    kafka_version: KafkaVersionText | None = Field(default=None, examples=["3.7.0"])
     """MirrorMaker 2's Kafka version; before 3.7.1, a restart forgets offset syncs; null: newer."""
     settings: SettingsSource = SettingsSource.OBSERVED
     """`observed`: settings that the exporter finds in running connectors override configured ones
@@ -315,11 +315,11 @@ class FlowConfig(Section):
     config_properties_exclude: Patterns = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
     """`config.properties.exclude`: topic settings that are allowed to differ."""
     connect: ConnectConfig = ConnectConfig()
-    """Names on Kafka Connect."""
+    """Names on Kafka Connect; null: those of dedicated mode."""
     canary: CanaryConfig = CanaryConfig()
     """Records that mm2slo sends through the flow."""
     freshness: Annotated[tuple[FreshnessConfig, ...], Field(min_length=1)] = (FreshnessConfig(),)
-    """Classes of the data freshness SLI; the last one must match all topics."""
+    """Classes of the data freshness SLI: the first match applies, the last one must match all."""
     slice: SlowInterval = 15.0
     """Length of one time slice of the data freshness SLI."""
     stall_after: SlowInterval = 30.0
@@ -428,6 +428,60 @@ _OWN_PROPERTIES: Final = frozenset(
 )  # fmt: skip
 
 
+CLUSTER_EXAMPLES: Final = [
+    Example({
+        "us": {"bootstrap_servers": "127.0.0.1:19092", "security": {"protocol": "PLAINTEXT"}}
+    }, "MirrorMaker 2's alias of the cluster"),
+    Example({
+        "eu": {
+            "bootstrap_servers": "eu-1:9093,eu-2:9093",
+            "security": {
+                "protocol": "SASL_SSL",
+                "sasl": {
+                    "mechanism": "SCRAM-SHA-512",
+                    "username": "app",
+                    "password": "${env:EU_PASSWORD}",
+                },
+                "tls": {
+                    "ca_file": "/etc/mm2slo/ca.pem",
+                    "certificate_file": "/etc/mm2slo/client.pem",
+                    "key_file": "/etc/mm2slo/client-key.pem",
+                    "key_password": "${file:/run/secrets/key_password}",
+                },
+            },
+            "client": {"socket.keepalive.enable": True},
+        }
+    }, "SCRAM over TLS with a client certificate"),
+    Example({
+        "ap": {
+            "bootstrap_servers": ["ap-1:9093", "ap-2:9093"],
+            "security": {
+                "protocol": "SASL_SSL",
+                "sasl": {
+                    "mechanism": "OAUTHBEARER",
+                    "oauth": {
+                        "token_endpoint": "https://login.example.com/token",
+                        "client_id": "mm2slo",
+                        "client_secret": "${env:AP_CLIENT_SECRET}",
+                    },
+                },
+            },
+        }
+    }, "a token from an identity provider"),
+    Example({
+        "sa": {
+            "bootstrap_servers": "b-1.sa.kafka.sa-east-1.amazonaws.com:9098",
+            "security": {
+                "protocol": "SASL_SSL",
+                "sasl": {
+                    "mechanism": "AWS_MSK_IAM", "aws_region": "sa-east-1", "aws_role_arn": None
+                },
+            },
+        }
+    }, "Amazon MSK with IAM; needs the extra msk"),
+]  # fmt: skip
+
+
 class ClusterConfig(Section):
     """One Kafka cluster, by its MirrorMaker 2 alias."""
 
@@ -460,8 +514,6 @@ class ClusterConfig(Section):
             **{name: value.reveal() for name, value in self.client.items()},
         }
 
-
-_DEFAULT_STORE: Final = Secret("sqlite:///mm2slo.db")
 
 _SPARK_OWNED: Final = {
     "spark.master": "audit.spark.master",
@@ -504,7 +556,10 @@ class SparkConfig(Section):
 class AuditConfig(Section):
     """The audit: where it runs, what it reads, and where it stores its results."""
 
-    store: Secret = _DEFAULT_STORE
+    store: Secret = Field(
+        default=Secret("sqlite:///mm2slo.db"),
+        examples=["postgresql+psycopg://user:${env:PASSWORD}@host/database"],
+    )
     """Results store: an SQLAlchemy URL for SQLite or PostgreSQL."""
     directory: Text = "mm2slo-audit"
     """Folder for record detail (Parquet); any path that Spark can write."""

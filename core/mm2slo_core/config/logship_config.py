@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
@@ -61,6 +61,15 @@ class LogSource(Section):
     """IANA time zone of times without one."""
 
 
+LOGSHIP_EXAMPLES: Final = [
+    {
+        "endpoints": ["https://splunk.example:8088"],
+        "token_file": "/run/secrets/splunk-hec-token",
+        "sources": [{"paths": ["/var/log/kafka/mm2*.log"]}],
+    }
+]
+
+
 class LogshipConfig(Section):
     """Shipping of log files to the HTTP Event Collector of Splunk."""
 
@@ -82,7 +91,16 @@ class LogshipConfig(Section):
     """Whether events count as sent only when they are indexed; the token must have `useACK`."""
     linger: Duration = 1.0
     """Time for which events are collected before they are sent."""
-    redact: tuple[Redaction, ...] = ()
+    redact: tuple[Redaction, ...] = Field(
+        default=(),
+        examples=[
+            {
+                "name": "internal-key",
+                "regex": "internal-key-[0-9a-f]{16}",
+                "literals": ["internal-key"],
+            }
+        ],
+    )
     """Additional secrets to redact."""
     max_dead_letter_bytes: Annotated[Whole, Field(ge=1_000_000)] = 100_000_000
     """Limit of the rejected events on disk; the oldest are deleted above it."""
@@ -93,7 +111,7 @@ class LogshipConfig(Section):
     server_hostname: Text | None = None
     """Name in Splunk's certificate, if it is not that of the URL."""
     client: TlsFiles | None = None
-    """Client certificate; null: none."""
+    """Client certificate, as `report.tls`; null: none."""
     proxy: Address | None = None
     """HTTP proxy; variables such as HTTPS_PROXY have no effect."""
     insecure_skip_verify: Flag = False

@@ -127,7 +127,7 @@ class ExporterConfig(Section):
     listen: Annotated[
         Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
     ] = Listen("127.0.0.1", 9469)
-    """Listen address of `/metrics`."""
+    """Listen address of `/metrics`; `:9469` for every interface, `[::1]:9469` for IPv6."""
     web_config_file: Text | None = None
     """Prometheus web configuration file: TLS and authentication."""
     instance: Text | None = None
@@ -164,9 +164,9 @@ class ExporterConfig(Section):
     """Replication factor of the topics that the exporter creates on targets; null: the broker
     default."""
     state: StateConfig = StateConfig()
-    """Losses and verdicts that survive restarts."""
+    """Losses and verdicts that survive restarts, in a compacted topic on the target."""
     timeline: TimelineConfig = TimelineConfig()
-    """The watermark timeline."""
+    """The watermark timeline: end offsets over time, in a topic on the target."""
     log: LogConfig = LogConfig()
     """Logging of the exporter."""
 
@@ -255,12 +255,17 @@ class ReportConfig(Section):
         Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
     ] = Listen("127.0.0.1", 9470)
     """Listen address of the API and the page."""
-    tls: TlsFiles | None = None
+    tls: TlsFiles | None = Field(
+        default=None,
+        examples=[
+            {"cert_file": "/etc/mm2slo/report.pem", "key_file": "/etc/mm2slo/report-key.pem"}
+        ],
+    )
     """Certificate and key; null: plain HTTP."""
     tokens_file: FilePath | None = None
     """File with one line `<SHA-256 of a token, hex> <read or write> <name>` per token, or
-    `read:us->eu` for some flows only. Changes take effect within a second. Null: everyone may read
-    and no one may write, on loopback only."""
+    `read:us->eu` for some flows only; null: everyone may read and no one may write, on loopback
+    only. Changes take effect within a second."""
     hosts: tuple[Text, ...] = ()
     """Accepted host names, in addition to loopback names, that of `listen` and that of
     `alerting.links.report`."""
@@ -268,7 +273,9 @@ class ReportConfig(Section):
     """IANA time zone of days, months and quarters."""
     reports_per_minute: Annotated[Whole, Field(ge=1)] = 60
     """Limit of computed responses per client; cached responses do not count."""
-    prometheus: PrometheusConfig | None = None
+    prometheus: PrometheusConfig | None = Field(
+        default=None, examples=[{"url": "http://127.0.0.1:9090"}]
+    )
     """The source of history; null: the embedded history."""
     recorder: RecorderConfig = RecorderConfig()
     """The embedded history."""

@@ -5,17 +5,28 @@ from pathlib import Path
 import pytest
 
 from mm2slo_cli import docs
-from mm2slo_cli.docs import render_configuration
+from mm2slo_cli.config_pages import render_configuration
 
 ROOT = Path(__file__).parents[3]
 
 
-def test_configuration_page_is_up_to_date() -> None:
-    assert (ROOT / "docs/configuration.md").read_text(encoding="utf-8") == render_configuration()
+@pytest.mark.parametrize("name", ["docs/configuration.md", "docs/reference-config.yaml"])
+def test_page_about_configuration_is_up_to_date(name: str) -> None:
+    assert (ROOT / name).read_text(encoding="utf-8") == docs.PAGES[name]()
+
+
+def test_reference_file_has_an_option_with_choices_default_unit_and_description_on_its_line() -> (
+    None
+):
+    page = docs.PAGES["docs/reference-config.yaml"]()
+    assert "    slice: 15s  # Length of one time slice of the data freshness SLI\n" in page
+    assert "    level: info  # debug | info | warning | error. Minimum level\n" in page
+    assert "    conf: {}  # Additional Spark properties, passed through unchanged\n" in page
+    assert max(map(len, page.splitlines())) <= 100
 
 
 def test_configuration_page_contains_every_section_and_its_options() -> None:
-    page = docs.render_configuration()
+    page = render_configuration()
     for heading in ("`flows[].canary`", "`clusters.<alias>.security.sasl.oauth`", "`exporter.log`"):
         assert f"## {heading}\n" in page
     assert "| `interval` | duration, at least 100ms | `1s` | Time between two canaries. |" in page
