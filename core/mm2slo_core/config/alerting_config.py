@@ -161,7 +161,7 @@ class SloConfig(Section):
         examples=[
             Example(
                 {"sli": "availability", "tier": None, "target": "99.9%", "max_severity": "page"},
-                "the defaults; with carrier: topic also uniqueness, order, affinity: each 99.9%, ticket",
+                "the defaults; with carrier: topic also uniqueness, order, affinity: 99.9%, ticket",
             ),
             Example(
                 {"sli": "latency", "tier": "10s", "target": "99%", "max_severity": "ticket"},
