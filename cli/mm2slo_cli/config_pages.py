@@ -348,17 +348,17 @@ def _usual(info: FieldInfo) -> Any:
 def _comment(info: FieldInfo, *, is_top: bool) -> str:
     """The choices, the first sentence of the description, and a default that is not the value."""
     model, suffix = _section_of(info.annotation)
-    is_example = info.examples and not info.is_required()
+    examples = [] if info.is_required() else info.examples or []
     text = info.description or ""
-    if is_top and model and not (suffix or is_example):
+    if is_top and model and not (suffix or examples):
         text = _summary(model)
     text = " ".join(text.split()).partition(". ")[0].removesuffix(".")
     if " | " in (choices := _type_name(info.annotation).replace("`", "").replace(", ", " | ")):
         return f"{choices}. {text}"
-    if not is_example:
+    if not examples:
         return text
     if model is None:
-        return f"{text}; for example {_yaml(info.examples[0])}"
+        return f"{text}; for example {_yaml(examples[0])}"
     return f"{text}; none by default" if suffix else text.replace("null:", "null, the default:")
 
 

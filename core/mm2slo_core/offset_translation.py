@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple, Protocol
-
-from mm2slo_core.records.mirror_records import OffsetSync
-from mm2slo_core.topology import TopicPartition
 
 
 class PositionQuality(StrEnum):
@@ -138,13 +135,7 @@ def estimate_position(
     return Position(known, quality)
 
 
-SLOTS = 64
-_LAST = SLOTS - 1
 _KEEPS_HISTORY = (3, 7, 1)  # KAFKA-15905
-
-# Distances between neighbours that invariants B (with b = a + 1) and C of `OffsetSyncStore` allow.
-_FARTHEST = tuple(1 << slot for slot in range(SLOTS))
-_CLOSEST = tuple(1 << max(slot - 2, 0) for slot in range(SLOTS))
 
 
 def keeps_offset_syncs(version: str) -> bool:
@@ -157,132 +148,12 @@ def keeps_offset_syncs(version: str) -> bool:
 
 
 class Untranslated(StrEnum):
-    """Why an offset has no translation; Kafka returns empty for the first two, -1 for the last."""
+    """Why MirrorMaker 2 does not translate an offset (Kafka's `OffsetSyncStore`)."""
 
-    NOT_READ_YET = "not_read_yet"
-    """The offset syncs topic has not been read to its end yet."""
     NO_SYNC = "no_sync"
     """No sync of the partition is known."""
     BEHIND_OLDEST_SYNC = "behind_oldest_sync"
     """The offset is below all syncs that are kept."""
-
-
-class SyncPoint(NamedTuple):
-    """The offsets of one source record and its copy."""
-
-    upstream: int
-    downstream: int
-
-
-class OffsetSyncStore:
-    """Syncs of all partitions of one flow, kept and translated as MirrorMaker 2 does.
-
-    Algorithm: Kafka's class of the same name (4.1; variable spacing since KAFKA-15202, history kept
-    over a restart since KAFKA-15905). It predicts the next checkpoint; a failover would use the
-    newest checkpoint. `SyncRuns` is a more precise map.
-
-    For each source partition 64 slots hold syncs, newest first, with growing distances. Invariants,
-    with Kafka's letters, up(n) for the upstream offset of slot n, and slots a < b that hold
-    different syncs:
-    A. Slot 0 holds the newest sync.
-    B. up(a) <= up(b) + 2^b - 2^a: slots are not too far apart.
-    C. up(a) >= up(b) + 2^max(a-2, 0): nor too close, so that 64 slots reach far back.
-    D. Slot 63 holds the oldest sync that may be used for translation.
-
-    A sync whose upstream offset is below slot 0 clears all slots (the source was replayed). C does
-    not hold for two syncs of the same upstream offset, which Kafka keeps side by side.
-
-    *latest_only* is MirrorMaker 2 after a restart without checkpoints (and any version before
-    3.7.1): of the syncs in the topic at the start, it uses only the newest per partition.
-    """
-
-    def __init__(self, *, latest_only: bool = False) -> None:
-        self._latest_only = latest_only
-        self._read_to_end = False
-        self._slots: dict[TopicPartition, list[SyncPoint]] = {}
-
-    def add(self, sync: OffsetSync) -> None:
-        """Add the next record of the offset syncs topic, in the order of the topic."""
-        # A new object each time: Kafka compares syncs by identity, and so do the slots.
-        point = SyncPoint(sync.upstream_offset, sync.downstream_offset)
-        slots = self._slots.get(sync.topic_partition)
-        if slots is None:
-            self._slots[sync.topic_partition] = [point] * SLOTS
-        elif point.upstream < slots[0].upstream or (self._latest_only and not self._read_to_end):
-            slots[:] = [point] * SLOTS
-        else:
-            _insert(slots, point)
-
-    def remove(self, partition: TopicPartition) -> None:
-        """Drop *partition* of a deleted topic; Kafka's store keeps it."""
-        self._slots.pop(partition, None)
-
-    def finish_initial_read(self) -> None:
-        """Enable translation: the topic has been read to its end once."""
-        self._read_to_end = True
-
-    def translate_downstream(
-        self, partition: TopicPartition, upstream_offset: int
-    ) -> int | Untranslated:
-        """Translate a committed offset of a source *partition* to the target.
-
-        The result is the nearest sync at or below it, plus one unless they are equal.
-        """
-        if not self._read_to_end:
-            return Untranslated.NOT_READ_YET
-        slots = self._slots.get(partition)
-        if slots is None:
-            return Untranslated.NO_SYNC
-        for point in slots:
-            if point.upstream <= upstream_offset:
-                # At most one beyond the sync, however far the commit is: records in between may be
-                # missing on the target, and a checkpoint must never skip one (KAFKA-12468).
-                return point.downstream + (point.upstream != upstream_offset)
-        return Untranslated.BEHIND_OLDEST_SYNC
-
-    def slots(self, partition: TopicPartition) -> Sequence[SyncPoint]:
-        """Return the 64 slots of *partition*, newest first; empty without a sync."""
-        return tuple(self._slots.get(partition, ()))
-
-
-def _insert(slots: list[SyncPoint], newest: SyncPoint) -> None:
-    """Put *newest* into slot 0 (A) and shift older syncs as far as B and C require.
-
-    Kafka's `updateExistingSyncs`: the oldest sync is the last to be dropped, which keeps D.
-    """
-    before = slots.copy()
-    slots[0] = carried = newest
-    reading = 0
-    for slot in range(1, SLOTS):
-        nearer = slots[slot - 1]
-        if _near_enough(nearer, slots[slot], slot - 1):
-            return
-        # The oldest earlier sync that keeps B and C on both sides moves here; repeated ones and
-        # those too close are skipped. Without one, the last that moved is repeated.
-        searching = True
-        while searching:
-            old = before[reading]
-            far = _far_enough(nearer, old, slot - 1)
-            fits = (
-                far
-                and _near_enough(nearer, old, slot - 1)
-                and (slot == _LAST or _far_enough(old, slots[slot + 1], slot))
-            )
-            if fits:
-                carried = old
-            passed = not far or (reading < _LAST and old is before[reading + 1])
-            if fits or passed:
-                reading += 1
-            searching = passed and reading < slot
-        slots[slot] = carried
-
-
-def _near_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
-    return newer is older or newer.upstream <= older.upstream + _FARTHEST[slot]
-
-
-def _far_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
-    return newer is older or newer.upstream >= older.upstream + _CLOSEST[slot]
 
 
 _ONE_EPOCH = (0,)
@@ -293,10 +164,6 @@ class Bounds(NamedTuple):
 
     lower: int
     upper: int | None
-
-    @property
-    def exact(self) -> bool:
-        return self.lower == self.upper
 
 
 class Failover(NamedTuple):
@@ -443,8 +310,8 @@ class SyncRuns:
     def reaches(self, upstream_offset: int) -> bool:
         """Return whether MirrorMaker 2 can translate *upstream_offset*: a sync at or below it.
 
-        Syncs before the source offsets last went back do not count: `OffsetSyncStore` drops them.
-        It also thins its syncs, but never drops the oldest.
+        Kafka's `OffsetSyncStore` keeps 64 syncs of a partition at growing distances and never drops
+        the oldest one (its invariant D), but drops all when the source offsets go back.
         """
         if not self._ups:
             return False

@@ -1,16 +1,13 @@
-"""OffsetSyncStore against Kafka's, for thousands of random sequences of syncs."""
+"""The model of OffsetSyncStore in the tests against Kafka's, for thousands of random sequences."""
 
 import random
 import struct
 from typing import Any, NamedTuple
 
 import pytest
-from offset_sync_slots import violated_invariants
+from offset_sync_slots import OffsetSyncStore, violated_invariants
 
-from mm2slo_core.offset_translation import (
-    OffsetSyncStore,
-    Untranslated,
-)
+from mm2slo_core.offset_translation import Untranslated
 from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
 

@@ -16,10 +16,8 @@ from mm2slo_core.mm2_config.flow_settings import RunningConnectors
 from mm2slo_core.offset_translation import (
     Failover,
     Head,
-    OffsetSyncStore,
     SyncRuns,
     TransactionalCommits,
-    Untranslated,
 )
 from mm2slo_core.records.connect_records import (
     ConnectState,
@@ -293,8 +291,7 @@ class OffsetSyncs:
     def checkpoint_task_started(self, at: float) -> None:
         """Forget as MirrorMaker 2 before Kafka 3.7.1 does."""
         if self._restarted is not None:
-            newest = (OffsetSync(key, s.upstream, s.downstream) for key, s in self.newest.items())
-            self._restarted.restart(at, newest)
+            self._restarted.restart(at, self.newest)
 
     @property
     def restarted_at(self) -> float | None:
@@ -348,32 +345,38 @@ class _RestartedTranslation:
 
     def __init__(self) -> None:
         self.restarted_at: float | None = None
-        self._store = OffsetSyncStore(latest_only=True)
+        # The upstream offsets of the oldest sync that is used and of the newest one: Kafka's store
+        # keeps 64 syncs of a partition, and the oldest is the last one that it drops.
+        self._used: dict[TopicPartition, tuple[int, int]] = {}
+        self._is_running = False
 
     def clear(self) -> None:
         """Drop all syncs: the topic is read from its start again."""
-        self._store = OffsetSyncStore(latest_only=True)
+        self._used.clear()
+        self._is_running = False
 
-    def restart(self, at: float, newest: Iterable[OffsetSync]) -> None:
+    def restart(self, at: float, newest: Mapping[TopicPartition, NewestSync]) -> None:
         """Restart with the *newest* sync of each partition, unless a later restart is known."""
-        if self.restarted_at is not None and at <= self.restarted_at:
-            return
-        self.restarted_at = at
-        self.clear()
-        for sync in newest:
-            self._store.add(sync)
+        if self.restarted_at is None or at > self.restarted_at:
+            self.restarted_at = at
+            self._is_running = False
+            self._used = {key: (sync.upstream, sync.upstream) for key, sync in newest.items()}
 
     def add(self, sync: OffsetSync, at: float) -> None:
         """Add a sync that was sent at *at*; the restart before it must be known."""
         if self.restarted_at is not None and at > self.restarted_at:
-            self._store.finish_initial_read()
-        self._store.add(sync)
+            self._is_running = True
+        partition, upstream, _ = sync
+        oldest, last = self._used.get(partition, (upstream, upstream))
+        # Source offsets that go back clear Kafka's store.
+        is_first = upstream < last or not self._is_running
+        self._used[partition] = (upstream if is_first else oldest, upstream)
 
     def remove(self, partition: TopicPartition) -> None:
-        self._store.remove(partition)
+        self._used.pop(partition, None)
 
     def reaches(self, partition: TopicPartition, upstream_offset: int) -> bool:
         """Whether a sync at or below *upstream_offset* is used; only after a restart."""
-        self._store.finish_initial_read()
-        translated = self._store.translate_downstream(partition, upstream_offset)
-        return not isinstance(translated, Untranslated)
+        self._is_running = True
+        used = self._used.get(partition)
+        return used is not None and used[0] <= upstream_offset

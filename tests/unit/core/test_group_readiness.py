@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from offset_sync_slots import OffsetSyncStore
 
 from mm2slo_core.indicators.group_readiness import (
     Blocked,
@@ -14,7 +15,7 @@ from mm2slo_core.indicators.group_readiness import (
     ReadinessLimits,
     evaluate_group,
 )
-from mm2slo_core.offset_translation import OffsetSyncStore, SyncRuns, Untranslated
+from mm2slo_core.offset_translation import SyncRuns, Untranslated
 from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
 

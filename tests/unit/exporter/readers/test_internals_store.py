@@ -4,6 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offset_sync_slots import OffsetSyncStore
 
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint
 from mm2slo_core.offset_translation import Bounds
@@ -232,6 +235,22 @@ def test_offset_syncs_are_kept_without_running_checkpoint_task(
     store.take(STATUS, *known, at_ms=7_000)
     store.take(SYNCS, sync(100, 100), sync(200, 200), at_ms=6_000)
     assert store.reaches(99, 100) == [False, True]
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=90), st.integers(0, 90))
+def test_restart_before_3_7_1_translates_the_offsets_that_kafka_does(
+    upstreams: list[int], before: int
+) -> None:
+    store, kafka = Store(forgetful=MARKS), OffsetSyncStore(latest_only=True)
+    store.take(STATUS, status(MARKS, "RUNNING", 0), at_ms=7_000)
+    for number, upstream in enumerate(upstreams):
+        if number == before:
+            kafka.finish_initial_read()
+        store.take(SYNCS, sync(upstream, number), at_ms=6_000 if number < before else 8_000)
+        kafka.add(OffsetSync(ORDERS, upstream, number))
+    kafka.finish_initial_read()
+    translated = [kafka.translate_downstream(ORDERS, offset) for offset in range(402)]
+    assert store.reaches(*range(402)) == [isinstance(each, int) for each in translated]
 
 
 def test_offset_syncs_that_are_read_again_or_removed_are_forgotten() -> None:
