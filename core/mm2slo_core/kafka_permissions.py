@@ -184,14 +184,6 @@ class AclGrant(NamedTuple):
     pattern: AclPattern
     operation: Operation
 
-    def implies(self, other: AclGrant) -> bool:
-        """Whether a principal with this grant has *other* as well."""
-        return (
-            (self.cluster, self.kind) == (other.cluster, other.kind)
-            and self.pattern.covers(other.pattern)
-            and self.operation in granted_by(other.operation)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class FlowResources:
@@ -228,16 +220,6 @@ class FlowResources:
                 for place, cluster in (("source", self.flow.source), ("target", self.flow.target)):
                     if row.place in {place, "both"} and (found := self._patterns(row, cluster)):
                         yield row, cluster, found
-
-    def grants(self, *components: Component) -> tuple[AclGrant, ...]:
-        """What the principal of *components* must be allowed; no grant is implied by another."""
-        found = {
-            AclGrant(cluster, row.role.kind, pattern, operation)
-            for row, cluster, patterns in self.required(*components)
-            for pattern in patterns
-            for operation in row.operations
-        }
-        return tuple(sorted(g for g in found if not any(o.implies(g) for o in found - {g})))
 
     def _patterns(self, row: RequiredPermission, cluster: str) -> tuple[AclPattern, ...]:
         if row.role is Role.GROUPS:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from acl_grants import least_grants
 from transactional_traffic import consume_and_commit
 
 from mm2slo_cli.check_connect import diagnose
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 
 FLOW, POLICY, TOPIC, GROUP = Flow("us", "eu"), DefaultPolicy(), "orders", "shop"
 OWN_TOPICS = tuple(f"mm2slo.{own}.internal" for own in ("state", "watermarks", "arrivals"))
-GRANTS = FlowResources(
+RESOURCES = FlowResources(
     FLOW,
     POLICY,
     (TOPIC,),
@@ -32,7 +33,8 @@ GRANTS = FlowResources(
     state_topic=OWN_TOPICS[0],
     timeline_topic=OWN_TOPICS[1],
     arrivals_topic=OWN_TOPICS[2],
-).grants("exporter", "audit")
+)
+GRANTS = least_grants(RESOURCES, "exporter", "audit")
 
 
 def arguments(grant: AclGrant) -> tuple[str, str, str]:

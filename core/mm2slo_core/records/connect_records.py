@@ -18,7 +18,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -40,10 +40,6 @@ _FENCING_PREFIX = "tasks-fencing-"
 
 SAFE_SETTINGS = frozenset(
     {
-        "name",
-        "connector.class",
-        "tasks.max",
-        "enabled",
         "source.cluster.alias",
         "target.cluster.alias",
         "topics",
@@ -55,36 +51,18 @@ SAFE_SETTINGS = frozenset(
         "replication.policy.class",
         "replication.policy.separator",
         "replication.policy.internal.topic.separator.enabled",
-        "replication.factor",
         "offset-syncs.topic.location",
-        "offset.lag.max",
         "offsets.storage.topic",
-        "exactly.once.support",
-        "exactly.once.source.support",
-        "transaction.boundary",
-        "errors.tolerance",
         "emit.heartbeats.enabled",
         "emit.heartbeats.interval.seconds",
-        "emit.checkpoints.enabled",
         "emit.checkpoints.interval.seconds",
-        "emit.offset-syncs.enabled",
         "sync.group.offsets.enabled",
-        "sync.group.offsets.interval.seconds",
-        "sync.topic.configs.enabled",
-        "sync.topic.configs.interval.seconds",
-        "sync.topic.acls.enabled",
-        "sync.topic.acls.interval.seconds",
-        "refresh.topics.enabled",
-        "refresh.topics.interval.seconds",
-        "refresh.groups.enabled",
-        "refresh.groups.interval.seconds",
         "heartbeats.replication.enabled",
         "consumer.isolation.level",
         "source.consumer.isolation.level",
-        "transforms",
     }
 )
-"""Settings that are decoded; none is a credential."""
+"""The settings that are read, beside those of transforms; none is a credential."""
 
 
 class ConnectorKey(NamedTuple):
@@ -104,15 +82,11 @@ class ConnectorConfig:
 
 @dataclass(frozen=True, slots=True)
 class TaskAssignment:
-    """Source partitions (MirrorSourceConnector) or groups (MirrorCheckpointConnector) of a task.
-
-    Both are empty for other connectors.
-    """
+    """Source partitions of a task of MirrorSourceConnector; none for other connectors."""
 
     connector: str
     task: int
     partitions: tuple[TopicPartition, ...]
-    groups: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +129,6 @@ def decode_config(
         config_key.connector,
         config_key.task,
         tuple(_partition(name) for name in _entries(properties.get("task.assigned.partitions"))),
-        tuple(_entries(properties.get("task.assigned.groups"))),
     )
 
 
@@ -201,18 +174,11 @@ class ConnectState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
-    """State of a connector, or of one of its tasks, on the worker *worker_id*.
-
-    *generation* is the group generation of the writer; *trace* is the stack trace of a failure,
-    omitted from the repr because it may contain secrets.
-    """
+    """State of a connector, or of one of its tasks; the trace of a failure is not read."""
 
     connector: str
     task: int | None
     state: ConnectState
-    worker_id: str
-    generation: int
-    trace: str | None = field(default=None, repr=False)
 
 
 def decode_status(
@@ -230,18 +196,9 @@ def decode_status(
         return None
     if value is None:
         return Tombstone(status_key)
-    status = decode_object(_STATUS_KIND, value)
-    state = _state(status)
-    worker = get_field(_STATUS_KIND, status, "worker_id", str)
-    generation = get_field(_STATUS_KIND, status, "generation", int)
-    trace = None if status.get("trace") is None else get_field(_STATUS_KIND, status, "trace", str)
-    return ConnectorStatus(*status_key, state, worker, generation, trace)
-
-
-def _state(status: dict[str, Any]) -> ConnectState:
-    name = get_field(_STATUS_KIND, status, "state", str)
+    name = get_field(_STATUS_KIND, decode_object(_STATUS_KIND, value), "state", str)
     try:
-        return ConnectState(name)
+        return ConnectorStatus(*status_key, ConnectState(name))
     except ValueError:
         raise unexpected_shape(_STATUS_KIND, f"unknown state {name[:40]!r}") from None
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
+from acl_grants import least_grants
 
 from mm2slo_core.kafka_permissions import REQUIRED_PERMISSIONS, Component, FlowResources, Operation
 from mm2slo_core.replication_policy import (
@@ -34,7 +35,7 @@ def resources(
 def lines(made: FlowResources, *components: Component) -> list[str]:
     """Grants as `cluster kind name operations`; a prefix ends in `*`."""
     grouped: dict[str, list[str]] = {}
-    for cluster, kind, (name, prefixed), operation in made.grants(*components):
+    for cluster, kind, (name, prefixed), operation in least_grants(made, *components):
         grouped.setdefault(f"{cluster} {kind} {name}{'*' * prefixed}", []).append(operation)
     return [f"{resource} {'+'.join(operations)}" for resource, operations in grouped.items()]
 
