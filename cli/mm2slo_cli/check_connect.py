@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import typer
 from rich.console import Console
@@ -53,7 +53,7 @@ def run(
     counterparts = dict(map(_principal_pair, principals))
     clusters: dict[str, ClusterInspection] = {}
     results: list[CheckResult] = []
-    for alias in sorted(config.graph.clusters):
+    for alias in sorted({alias for flow in config.flows for alias in astuple(flow.flow)}):
         try:
             properties = config.clusters[alias].librdkafka_properties()
             clusters[alias] = ClusterInspection(alias, properties)

@@ -89,9 +89,6 @@ class Redactor:
 
     def redact_document(self, document: dict[str, object]) -> dict[str, object]:
         """Return *document* without secrets, in names, in values and in fields named as secrets."""
-        return self._redact_mapping(document)
-
-    def _redact_mapping(self, document: dict[str, object]) -> dict[str, object]:
         named = str(document.get("name"))  # of `value`, as in the environment of a container
         return {
             self.redact(name): self._redact_field(named if name == "value" else name, value)
@@ -110,7 +107,7 @@ class Redactor:
         if isinstance(value, str):
             return self.redact(value)
         if isinstance(value, dict):
-            return self._redact_mapping(value)
+            return self.redact_document(value)
         if isinstance(value, list):
             return [self._redact_value(each) for each in value]
         return value

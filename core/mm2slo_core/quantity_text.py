@@ -155,14 +155,6 @@ def decimal_text(share: float) -> str:
     return f"{Decimal(repr(share)):f}"
 
 
-def shorthand(seconds: float) -> str:
-    """`28d`, `90m`. Raises ValueError unless *seconds* is a whole number of minutes."""
-    for unit in ("d", "h", "m"):
-        if seconds > 0 and seconds % _SHORTHAND_UNITS[unit] == 0:
-            return f"{int(seconds // _SHORTHAND_UNITS[unit])}{unit}"
-    raise ValueError(f"duration is {seconds!r} s; expected whole minutes")
-
-
 def parse_shorthand(text: object) -> float | None:
     """Seconds of `5m`, `1h`, `28d` or `4w`; None for anything else."""
     match = _SHORTHAND.fullmatch(text) if isinstance(text, str) else None

@@ -3,8 +3,7 @@
 Formulas: `DefaultReplicationPolicy`, `IdentityReplicationPolicy` and `ReplicationPolicy` of Kafka
 4.1; KIP-690 and KIP-949 (separators of internal topics), KIP-1074 (internal topics).
 
-A policy knows only names: for it, `orders.v1` comes from a cluster `orders`. Use `lineage` with the
-configured aliases to get real clusters.
+A policy knows only names: for it, `orders.v1` comes from a cluster `orders`.
 """
 
 from collections.abc import Collection
@@ -163,28 +162,6 @@ def _is_renamed(topic: str) -> bool:
 
 
 ReplicationPolicy: TypeAlias = DefaultPolicy | IdentityPolicy
-
-
-class Lineage(NamedTuple):
-    """The original name of a topic, and the clusters it was replicated from, newest first."""
-
-    original_topic: str
-    hops: tuple[str, ...]
-
-
-def lineage(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> Lineage:
-    """Trace *topic* back as long as its name starts with one of the known *aliases*.
-
-    `B.A.foo` is ("foo", ("B", "A")); `orders.v1` is local unless a cluster has the alias `orders`.
-    """
-    hops: list[str] = []
-    while (source := policy.topic_source(topic)) is not None and source in aliases:
-        upstream = policy.upstream_topic(topic)
-        hops.append(source)
-        if upstream is None or upstream == topic:
-            break
-        topic = upstream
-    return Lineage(topic, tuple(hops))
 
 
 class OffsetSyncsLocation(StrEnum):

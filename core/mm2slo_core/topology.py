@@ -1,10 +1,10 @@
-"""Partitions, flows between clusters, and the graph of flows."""
+"""Partitions, and flows between clusters."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -90,37 +90,15 @@ def slug_collisions(flows: Iterable[Flow]) -> Mapping[str, tuple[Flow, ...]]:
     return {slug: tuple(sorted(found)) for slug, found in by_slug.items() if len(found) > 1}
 
 
-@dataclass(frozen=True, slots=True)
-class FlowGraph:
-    """All flows of one configuration."""
-
-    flows: frozenset[Flow]
-
-    @property
-    def clusters(self) -> frozenset[str]:
-        """The aliases of all flows."""
-        return frozenset(alias for flow in self.flows for alias in (flow.source, flow.target))
-
-    @property
-    def active_active(self) -> frozenset[Flow]:
-        """Flows whose reverse is also configured."""
-        return frozenset(flow for flow in self.flows if flow.reverse in self.flows)
-
-    def sources_into(self, target: str) -> tuple[str, ...]:
-        """Return the sorted aliases that replicate to *target*; more than one is a fan-in."""
-        return tuple(sorted(flow.source for flow in self.flows if flow.target == target))
-
-    def hops(self, source: str, target: str) -> int | None:
-        """Return the fewest flows from *source* to *target*; None without a path."""
-        reached, frontier, distance = {source}, {source}, 0
-        while frontier:
-            if target in frontier:
-                return distance
-            frontier = {
-                flow.target
-                for flow in self.flows
-                if flow.source in frontier and flow.target not in reached
-            }
-            reached |= frontier
-            distance += 1
-        return None
+def hops(flows: Collection[Flow], source: str, target: str) -> int | None:
+    """Return the fewest of *flows* from *source* to *target*; None without a path."""
+    reached, frontier, distance = {source}, {source}, 0
+    while frontier:
+        if target in frontier:
+            return distance
+        frontier = {
+            flow.target for flow in flows if flow.source in frontier and flow.target not in reached
+        }
+        reached |= frontier
+        distance += 1
+    return None

@@ -17,7 +17,6 @@ from mm2slo_audit.scope.flow_topic_reader import use_running_settings
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
-from mm2slo_core.replication_policy import lineage
 from mm2slo_core.topic_filters import TopicFilter
 from mm2slo_core.topic_selection import replication_policy
 from mm2slo_core.user_errors import UserError
@@ -189,8 +188,9 @@ def _sources_missing(
         policy = replication_policy(flow)
         source, target = listings[flow.flow.source], listings[flow.flow.target]
         for topic in sorted(target.counts):
-            hops = lineage(policy, topic, (flow.flow.source,)).hops
-            original = policy.upstream_topic(topic) if hops else None
+            # A policy takes any first part of a name for an alias, as that of `orders.v1`.
+            is_copy = policy.topic_source(topic) == flow.flow.source
+            original = policy.upstream_topic(topic) if is_copy else None
             if original is None or original in source.counts or policy.is_internal_topic(topic):
                 continue
             if any(plan_units([flow], {flow.flow.source: [original]})):

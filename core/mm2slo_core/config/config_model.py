@@ -36,7 +36,7 @@ from mm2slo_core.objectives.objective import (
     threshold,
 )
 from mm2slo_core.quantity_text import format_duration, percent_text
-from mm2slo_core.topology import Flow, FlowGraph
+from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
 Files = tuple[Text, ...]
@@ -85,10 +85,6 @@ class Config(Section):
     """The report service."""
     logship: LogshipConfig | None = Field(default=None, examples=LOGSHIP_EXAMPLES)
     """Shipping of log files to Splunk; null: none."""
-
-    @property
-    def graph(self) -> FlowGraph:
-        return FlowGraph(frozenset(flow.flow for flow in self.flows))
 
     def select(self, labels: Iterable[str]) -> tuple[FlowConfig, ...]:
         """The flows with *labels*, in file order; all flows if *labels* is empty.
@@ -199,7 +195,7 @@ def _notices(config: Config) -> Iterator[str]:
                 f"{flow.label}: {', '.join(feeders)} may write to the same topics under the "
                 "identity policy; if they do, positions are as old as the last offset commit"
             )
-        if flow in identity and config.graph.active_active & {flow.flow}:
+        if flow in identity and any(other.flow == flow.flow.reverse for other in config.flows):
             yield (
                 f"{flow.label}: the identity policy does not prevent replication cycles; both "
                 "flows must not replicate the same topic"

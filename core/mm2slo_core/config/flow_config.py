@@ -44,11 +44,16 @@ from mm2slo_core.quantity_text import (
     format_duration,
 )
 from mm2slo_core.replication_policy import OffsetSyncsLocation
-from mm2slo_core.topic_filters import DEFAULT_GROUPS_EXCLUDE
+from mm2slo_core.topic_filters import (
+    DEFAULT_GROUPS,
+    DEFAULT_GROUPS_EXCLUDE,
+    DEFAULT_TOPICS,
+    default_topics_exclude,
+)
 from mm2slo_core.topology import Flow
 
 # Kafka's DefaultTopicFilter and DefaultConfigPropertyFilter (4.3).
-DEFAULT_TOPICS_EXCLUDE: Final = (r"mm2.*\.internal", r".*\.replica", r"__.*")
+DEFAULT_TOPICS_EXCLUDE: Final = default_topics_exclude()
 
 DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
     r"follower\.replication\.throttled\.replicas",
@@ -285,11 +290,11 @@ class FlowConfig(Section):
     (`isolation`, `exactly_once`, `transforms`, `checkpoint_interval`, `heartbeat_interval`,
     `emit_heartbeats`);
     `configured`: they are ignored."""
-    topics: Patterns = (".*",)
+    topics: Patterns = DEFAULT_TOPICS
     """MirrorMaker 2's `topics`."""
     topics_exclude: Patterns = DEFAULT_TOPICS_EXCLUDE
     """MirrorMaker 2's `topics.exclude`; takes precedence over `topics`."""
-    groups: Patterns = (".*",)
+    groups: Patterns = DEFAULT_GROUPS
     """MirrorMaker 2's `groups`."""
     groups_exclude: Patterns = DEFAULT_GROUPS_EXCLUDE
     """MirrorMaker 2's `groups.exclude`; takes precedence over `groups`."""

@@ -19,7 +19,7 @@ from mm2slo_core.objectives.objective import (
     slo_id,
     slugify,
 )
-from mm2slo_core.quantity_text import percent_text, shorthand
+from mm2slo_core.quantity_text import format_duration, percent_text
 
 Document = dict[str, Any]
 _SERVICE: Final = "Service"
@@ -47,7 +47,7 @@ def _documents(objective: Objective) -> Iterator[Document]:
     yield service
     name = slo_id(objective.flow, objective.key)
     sli_name = shorten_id(f"{name}-sli")
-    title, window = _title(objective), shorthand(objective.window)
+    title, window = _title(objective), format_duration(objective.window)
     labels = _labels(objective)
     yield _document(
         _SLI,
@@ -91,7 +91,7 @@ def _service(objective: Objective) -> Document:
 def _alert_documents(objective: Objective, pair: WindowPair) -> Iterator[Document]:
     name = _policy_name(objective, pair)
     target = shorten_id(slugify(objective.channel) or _DEFAULT_TARGET)
-    title = f"burn rate of window pair {pair.name}, {shorthand(objective.window)} objective"
+    title = f"burn rate of window pair {pair.name}, {format_duration(objective.window)} objective"
     yield _document(
         _POLICY,
         name,
@@ -115,8 +115,8 @@ def _alert_documents(objective: Objective, pair: WindowPair) -> Iterator[Documen
                 "op": "gt",
                 # Without binary rounding errors.
                 "threshold": float(f"{pair.factor(objective.window):.12g}"),
-                "lookbackWindow": shorthand(pair.long),
-                "alertAfter": shorthand(pair.hold),
+                "lookbackWindow": format_duration(pair.long),
+                "alertAfter": format_duration(pair.hold),
             },
         },
     )
@@ -163,7 +163,7 @@ def _annotations(objective: Objective) -> dict[str, str]:
 
 def _policy_name(objective: Objective, pair: WindowPair) -> str:
     """One policy for each pair, window and channel."""
-    parts = ("burn", pair.name, shorthand(objective.window), slugify(objective.channel))
+    parts = ("burn", pair.name, format_duration(objective.window), slugify(objective.channel))
     return shorten_id("-".join(part for part in parts if part))
 
 
@@ -186,7 +186,7 @@ def _entry(objective: Objective) -> dict[str, Any]:
         "sli": objective.key.sli.value,
         "tier": None if objective.key.tier == ALL else objective.key.tier,
         "target": percent_text(objective.target),
-        "window": shorthand(objective.window),
+        "window": format_duration(objective.window),
         "max_severity": objective.max_severity.value,
         "owner": objective.owner or None,
         "channel": objective.channel or None,

@@ -10,7 +10,7 @@ from typing import Final
 from mm2slo_core.catalogue.prometheus_series import WINDOW_SECONDS
 from mm2slo_core.objectives.exclusion import Exclusion, Span, excluded_from_reports
 from mm2slo_core.objectives.objective import Objective
-from mm2slo_core.quantity_text import parse_shorthand, shorthand
+from mm2slo_core.quantity_text import format_duration, parse_shorthand
 from mm2slo_core.reporting.report_entry import ReportWindow, WindowKind
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, whole_minute
 from mm2slo_core.topology import Flow
@@ -147,7 +147,7 @@ def rolling_window(seconds: float, as_of: int) -> ReportWindow:
     end = whole_minute(as_of)
     return ReportWindow(
         kind=WindowKind.ROLLING,
-        name=shorthand(seconds),
+        name=format_duration(seconds),
         start=end - round(seconds * 1000),
         end=end,
         seconds=seconds,
@@ -166,7 +166,7 @@ def parse_period(text: str, as_of: int, zone: tzinfo) -> ReportWindow:
             raise ValueError(f"period {text!r} is longer than 366d; expected {ACCEPTED}")
         if over := seconds % _STEP_SECONDS:
             near = [at for at in (seconds - over, seconds - over + _STEP_SECONDS) if at]
-            expected = " or ".join(map(shorthand, near))
+            expected = " or ".join(map(format_duration, near))
             raise ValueError(f"period {text!r} is no multiple of 5m; expected {expected}")
         return rolling_window(seconds, as_of)
     dates = _dates(text)

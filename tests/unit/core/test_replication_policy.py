@@ -8,10 +8,8 @@ from mm2slo_core.replication_policy import (
     DefaultPolicy,
     IdentityPolicy,
     KafkaVersion,
-    Lineage,
     OffsetSyncsLocation,
     internal_topics,
-    lineage,
 )
 from mm2slo_core.topology import Flow
 
@@ -159,25 +157,6 @@ def test_identity_policy_detects_cycles_only_of_heartbeats() -> None:
     assert not policy.is_cycle("B.foo", "B", "A")
     assert policy.is_cycle("B.heartbeats", "B", "A")
     assert not policy.is_cycle("A.heartbeats", "B", "A")
-
-
-@pytest.mark.parametrize(
-    ("topic", "expected"),
-    [
-        ("B.A.foo", Lineage("foo", ("B", "A"))),
-        ("orders.v1", Lineage("orders.v1", ())),
-        ("A.orders.v1", Lineage("orders.v1", ("A",))),
-        ("A.unknown.foo", Lineage("unknown.foo", ("A",))),
-        ("foo", Lineage("foo", ())),
-    ],
-)
-def test_lineage_counts_only_known_aliases(topic: str, expected: Lineage) -> None:
-    assert lineage(DefaultPolicy(), topic, {"A", "B"}) == expected
-
-
-def test_lineage_with_identity_policy_has_at_most_one_hop() -> None:
-    assert lineage(IdentityPolicy(source_alias="A"), "foo", {"A", "B"}) == Lineage("foo", ("A",))
-    assert lineage(IdentityPolicy(source_alias="A"), "foo", {"B"}) == Lineage("foo", ())
 
 
 def test_internal_topics_are_on_the_expected_clusters() -> None:
