@@ -183,26 +183,12 @@ def _default(info: FieldInfo) -> str:
         return "null"
     if is_model(type(value)):
         return "see its section"
-    if any(_bound(part) is not None for part in info.metadata):
-        return f"`{format_duration(value)}`"
-    if _is_parsed_by(info, parse_share):
-        return f"`{percent_text(value)}`"
-    # A default value in the source code is not a secret.
-    return _cell(_shown(value.reveal() if isinstance(value, Secret) else value))
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    if isinstance(value, tuple):
-        return "<br>".join(_shown(item) for item in value) or "none"
-    if isinstance(value, float):
-        return f"`{format_duration(value)}`"
-    if isinstance(value, Mapping):
-        return "none" if not value else _shown(str(value))
-    if is_model(type(value)):
+    if value in ((), {}):
+        return "none"
+    items = value if isinstance(value, tuple) else (value,)
+    if is_model(type(items[0])):
         return "one class `default` for all topics, `1m`"
-    return f"`{value}`"
+    return _cell("<br>".join(f"`{_percent(info, each) or _plain(each)}`" for each in items))
 
 
 def _cell(text: str) -> str:
@@ -376,10 +362,17 @@ def _yaml(value: object) -> str:
             return f"{{{', '.join(f'{key}: {_yaml(each)}' for key, each in value.items())}}}"
         case list() | tuple():
             return f"[{', '.join(map(_yaml, value))}]"
-        case bool() | int():
-            return json.dumps(value)
-        case float():
-            return format_duration(value)
-    text = value.reveal() if isinstance(value, Secret) else str(value)
+        case bool() | int() | float():
+            return _plain(value)
+    text = _plain(value)
     is_plain = _UNQUOTED.fullmatch(text) and text.lower() not in _CONSTANTS
     return text if is_plain else json.dumps(text)
+
+
+def _plain(value: object) -> str:
+    """*value* without quotes; a default in the source code is not a secret."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return format_duration(value)
+    return value.reveal() if isinstance(value, Secret) else str(value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from mm2slo_core.config.flow_config import Engine, FlowConfig, PolicyKind
+from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
 from mm2slo_core.java_values import compile_java
 from mm2slo_core.replication_policy import (
     DEFAULT_VERSION,
@@ -68,11 +68,10 @@ def replicated_topics(
     policy = replication_policy(flow, version)
     transforms = RecordTransforms(flow.transforms)
     topic_filter = TopicFilter(flow.topics, flow.topics_exclude)
-    replicates_heartbeats = flow.engine is Engine.MIRRORMAKER2
     pairs = []
     for topic in sorted(source_topics):
         heartbeats = policy.is_heartbeats_topic(topic)
-        if not (replicates_heartbeats if heartbeats else topic_filter.matches(topic)):
+        if not (flow.by_mirrormaker if heartbeats else topic_filter.matches(topic)):
             continue
         if policy.is_internal_topic(topic):
             continue

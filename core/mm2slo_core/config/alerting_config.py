@@ -231,11 +231,14 @@ class SecretKey(Section):
     """Key in the Secret."""
 
 
-class SlackChannel(Section):
-    """A Slack channel that `slo.channel` refers to by name."""
-
+class _Channel(Section):
     name: Name
     """Name in this file, and value of the `channel` label."""
+
+
+class SlackChannel(_Channel):
+    """A Slack channel that `slo.channel` refers to by name."""
+
     webhook_url_file: SecretFile
     """File with the URL of the incoming webhook; read by Alertmanager, and by mm2slo for the
     digest."""
@@ -245,11 +248,9 @@ class SlackChannel(Section):
     """Channel name in Slack, such as `#pay`; null: the channel of the webhook."""
 
 
-class Webhook(Section):
+class Webhook(_Channel):
     """A receiver of Alertmanager webhooks that `slo.channel` refers to by name."""
 
-    name: Name
-    """Name in this file, and value of the `channel` label."""
     url: Address
     """URL to post to; must not contain a secret."""
     credentials_file: SecretFile | None = None
@@ -259,7 +260,7 @@ class Webhook(Section):
     `mm2slo-webhooks`."""
 
 
-class Receiver(Section):
+class Receiver(_Channel):
     """A receiver in Alertmanager's own format, such as `pagerduty_configs`, passed through.
 
     Secrets are files (`routing_key_file`), or for `AlertmanagerConfig` keys of Secrets
@@ -267,9 +268,6 @@ class Receiver(Section):
     """
 
     model_config = ConfigDict(extra="allow")
-
-    name: Name
-    """Name in this file, and value of the `channel` label."""
 
 
 class SeveritiesConfig(Section):
@@ -375,10 +373,12 @@ class AlertingConfig(Section):
 
     def check(self) -> Iterator[SectionFinding]:
         """Channel names are unique, and `watchdog` and `platform` refer to one of them."""
-        others = (
-            *(each.name for each in self.webhooks),
-            *(each.name for each in self.receivers),
-        )
+        kinds: dict[str, Sequence[_Channel]] = {
+            "slack": self.slack,
+            "webhooks": self.webhooks,
+            "receivers": self.receivers,
+        }
+        others = [each.name for each in self._others]
         for key, known in (("watchdog", others), ("platform", self.channels)):
             name = getattr(self, key)
             if name is not None and name not in known:
@@ -388,13 +388,8 @@ class AlertingConfig(Section):
                     did_you_mean(name, known, f"add {name} under alerting.webhooks"),
                 )  # fmt: skip
         first: dict[str, tuple[str, int, str]] = {}
-        names = {
-            "slack": [each.name for each in self.slack],
-            "webhooks": [each.name for each in self.webhooks],
-            "receivers": [each.name for each in self.receivers],
-        }
-        for kind, given in names.items():
-            for index, name in enumerate(given):
+        for kind, given in kinds.items():
+            for index, name in enumerate(each.name for each in given):
                 claimed = first.setdefault(slugify(name) or name, (kind, index, name))
                 if claimed[:2] != (kind, index):
                     other = "" if claimed[2] == name else f" ({claimed[2]!r})"
@@ -425,7 +420,9 @@ class AlertingConfig(Section):
     @property
     def channels(self) -> tuple[str, ...]:
         """Valid values of `slo.channel`, the Slack channels first."""
-        slack = (each.name for each in self.slack)
-        webhooks = (each.name for each in self.webhooks if each.name != self.watchdog)
-        receivers = (each.name for each in self.receivers if each.name != self.watchdog)
-        return (*slack, *webhooks, *receivers)
+        others = (each.name for each in self._others if each.name != self.watchdog)
+        return (*(each.name for each in self.slack), *others)
+
+    @property
+    def _others(self) -> tuple[_Channel, ...]:
+        return (*self.webhooks, *self.receivers)

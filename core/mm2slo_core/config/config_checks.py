@@ -14,7 +14,7 @@ from mm2slo_core.config.alerting_config import AlertingConfig, ObjectiveConfig, 
 from mm2slo_core.config.config_document import Path, did_you_mean
 from mm2slo_core.config.config_model import published
 from mm2slo_core.config.config_section import SectionFinding, is_unreliable, readable
-from mm2slo_core.config.flow_config import CanaryCarrier, Engine, FlowConfig, PolicyKind
+from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig, PolicyKind
 from mm2slo_core.config.service_config import ExporterConfig
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.objective import (
@@ -32,7 +32,8 @@ from mm2slo_core.objectives.objective import (
     threshold,
 )
 from mm2slo_core.quantity_text import format_duration, percent_text
-from mm2slo_core.replication_policy import OffsetSyncsLocation
+from mm2slo_core.replication_policy import PlacedTopic, internal_topics
+from mm2slo_core.topic_selection import replication_policy
 from mm2slo_core.topology import Flow, slug_collisions
 
 # Objectives depend on the indicators of the flows and refer to channels.
@@ -156,19 +157,14 @@ def check_offset_syncs(flows: Mapping[int, FlowConfig]) -> Iterator[SectionFindi
     On cluster A, A->B with location `source` and B->A with location `target` both use
     `mm2-offset-syncs.B.internal`.
     """
-    writers: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    writers: dict[PlacedTopic, list[int]] = defaultdict(list)
     for index, config in flows.items():
-        if config.engine is not Engine.MIRRORMAKER2:
-            continue
-        flow, policy = config.flow, config.policy
-        if config.offset_syncs_location is OffsetSyncsLocation.TARGET:
-            flow = flow.reverse
-        separator = policy.separator if policy.internal_separator else "."
-        writers[flow.source, flow.target, separator].append(index)
-    for (holder, other, separator), indexes in writers.items():
+        if config.by_mirrormaker:
+            policy, location = replication_policy(config), config.offset_syncs_location
+            writers[internal_topics(config.flow, policy, location).offset_syncs].append(index)
+    for (holder, topic), indexes in writers.items():
         labels = {flows[index].label for index in indexes}
         if len(labels) > 1:
-            topic = f"mm2-offset-syncs{separator}{other}{separator}internal"
             yield SectionFinding(
                 ("flows", max(indexes), "offset_syncs_location"),
                 f"the flows {', '.join(sorted(labels))} share the topic {topic!r} on {holder!r}",

@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, Field
 
 from mm2slo_core.config.config_section import Section, SectionFinding
 from mm2slo_core.config.field_types import Address, FilePath, Flag, Text, Whole, may_carry_secrets
-from mm2slo_core.config.service_config import Listen, LogConfig, TlsFiles, Zone, parse_listen
+from mm2slo_core.config.service_config import Listen, ListenAddress, LogConfig, TlsFiles, Zone
 from mm2slo_core.quantity_text import Duration, InvalidValueError
 
 
@@ -118,9 +118,7 @@ class LogshipConfig(Section):
     """Accept any certificate; anyone on the network could read the token."""
     insecure_plain_http: Flag = False
     """Allow http:// beyond this host; anyone on the network could read the token."""
-    listen: Annotated[
-        Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
-    ] = Listen("127.0.0.1", 9471)
+    listen: ListenAddress = Listen("127.0.0.1", 9471)
     """Listen address of `/metrics`."""
     log: LogConfig = LogConfig()
     """Logging of the service."""

@@ -62,6 +62,10 @@ def parse_listen(value: object) -> Listen:
     return Listen(match["ipv6"] or match["host"] or "", int(match["port"]))
 
 
+ListenAddress = Annotated[
+    Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
+]
+
 # From MirrorMaker 2's default topics.exclude.
 _NOT_REPLICATED: Final = re.compile(r"mm2.*\.internal")
 
@@ -124,9 +128,7 @@ class LogConfig(Section):
 class ExporterConfig(Section):
     """The exporter: listen address, collection intervals, granularity."""
 
-    listen: Annotated[
-        Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
-    ] = Listen("127.0.0.1", 9469)
+    listen: ListenAddress = Listen("127.0.0.1", 9469)
     """Listen address of `/metrics`; `:9469` for every interface, `[::1]:9469` for IPv6."""
     web_config_file: Text | None = None
     """Prometheus web configuration file: TLS and authentication."""
@@ -251,9 +253,7 @@ class RecorderConfig(Section):
 class ReportConfig(Section):
     """The report service: listen address, access, and source of history."""
 
-    listen: Annotated[
-        Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
-    ] = Listen("127.0.0.1", 9470)
+    listen: ListenAddress = Listen("127.0.0.1", 9470)
     """Listen address of the API and the page."""
     tls: TlsFiles | None = Field(
         default=None,

@@ -63,6 +63,7 @@ from mm2slo_core.mm2_config.provider_references import (
     SecretReferences,
     parse_jaas,
 )
+from mm2slo_core.mm2_config.strimzi_setup import CONNECTORS, PATTERNS, TARGET_KEYS
 from mm2slo_core.replication_policy import (
     HEARTBEATS_TOPIC,
     PlacedTopic,
@@ -330,16 +331,7 @@ _OTHER_FILE: Final = re.compile(rf"\.(?:location|file)=(?!\"?{_FOLDER}/)")
 # Strimzi writes the name into a JAAS line as it is.
 _USERNAME: Final = re.compile(r"[ !#%-\[\]-~]+")
 _PLAIN: Final = re.compile(r"true|false|0|-?[1-9][0-9]{0,17}")
-_NAMES: Final = ("groupId", "offsetStorageTopic", "configStorageTopic", "statusStorageTopic")
-
-_PATTERNS: Final = {
-    "topics": "topicsPattern", "topics.exclude": "topicsExcludePattern",
-    "groups": "groupsPattern", "groups.exclude": "groupsExcludePattern",
-}  # fmt: skip
-
-_CONNECTORS: Final = {
-    ConnectorKind.SOURCE: "sourceConnector", ConnectorKind.CHECKPOINT: "checkpointConnector",
-}  # fmt: skip
+_CONNECTORS: Final = (ConnectorKind.SOURCE, ConnectorKind.CHECKPOINT)  # v1 has no other
 
 # The operator sets or refuses these in `config` of the workers.
 _OPERATOR: Final = (
@@ -359,7 +351,7 @@ def render_strimzi(setups: Sequence[MirrorSetup]) -> Rendered:
         if each := flow.connectors.get(ConnectorKind.HEARTBEAT):
             what = f"{flow.flow} writes no heartbeats: Strimzi v1 has no heartbeat connector"
             setup.report(each.origin, what, "measure by canaries, for which there is a topic")
-    flows = [each for each in setup.flows.values() if _CONNECTORS.keys() & each.connectors]
+    flows = [each for each in setup.flows.values() if {*_CONNECTORS} & each.connectors.keys()]
     resources = {}
     for target in dict.fromkeys(each.flow.target for each in flows):
         mirrors = [each for each in flows if each.flow.target == target]
@@ -396,7 +388,7 @@ def _mirror_maker(setup: PortableSetup, target: str, flows: list[MirrorFlow]) ->
     for key in [key for key in worker if key.startswith(_OPERATOR)]:
         what, action = f"the operator of Strimzi sets {key}", "look for a field of spec instead"
         setup.report(worker.pop(key).origin, what, action)
-    cluster = _cluster(setup, target) | dict(zip(_NAMES, names.values(), strict=True))
+    cluster = _cluster(setup, target) | {name: names[key] for name, key in TARGET_KEYS.items()}
     mirrors = [_mirror(setup, each) for each in flows]
     spec: dict[str, Any] = {"replicas": 1, "target": cluster, "mirrors": mirrors}
     if setup.kafka_version:
@@ -415,21 +407,22 @@ def _mirror_maker(setup: PortableSetup, target: str, flows: list[MirrorFlow]) ->
 def _mirror(setup: PortableSetup, flow: MirrorFlow) -> dict[str, object]:
     mirror: dict[str, object] = {"source": _cluster(setup, flow.flow.source)}
     connectors = [flow.connectors[kind] for kind in _CONNECTORS if kind in flow.connectors]
-    for key, name in _PATTERNS.items():
+    for key, (name, *_) in PATTERNS.items():
         acting = connectors if "topics" in key else connectors[-1:]
         values = {each.settings[key].value if key in each.settings else None for each in acting}
         if len(values) == 1 and values != {None}:
             mirror[name] = values.pop()
     for each in connectors:
         setup.check_name(each, f"{flow.flow}.{each.kind}")
-        config = {k: s for k, s in each.settings.items() if _PATTERNS.get(k) not in mirror}
+        patterns = {key for key, (name, *_) in PATTERNS.items() if name in mirror}
+        config = {k: s for k, s in each.settings.items() if k not in patterns}
         tasks = config.pop("tasks.max", None)
         spec: dict[str, object] = {} if each.state == "running" else {"state": each.state}
         if tasks and re.fullmatch("[1-9][0-9]{0,8}", tasks.value):
             spec["tasksMax"] = int(tasks.value)
         elif tasks:
             setup.report(tasks.origin, f"tasks.max is {tasks.value}", "set tasksMax to a number")
-        mirror[_CONNECTORS[each.kind]] = spec | {"config": _config(config)}
+        mirror[CONNECTORS[each.kind]] = spec | {"config": _config(config)}
     return mirror
 
 

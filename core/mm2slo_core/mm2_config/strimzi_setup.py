@@ -158,12 +158,13 @@ _WORKER_DEFAULTS: Final = {
     **dict.fromkeys(("key.converter", "value.converter", "header.converter"), BYTE_ARRAY_CONVERTER),
 }
 
-_TARGET_KEYS: Final = {
+TARGET_KEYS: Final = {
     "groupId": "group.id",
     "offsetStorageTopic": "offset.storage.topic",
     "configStorageTopic": "config.storage.topic",
     "statusStorageTopic": "status.storage.topic",
 }
+"""Fields of `spec.target` with the worker's settings that they are."""
 
 _PROVIDERS: Final = {
     "secret": ProviderKind.SECRET,  # of the references to what the resource names
@@ -174,11 +175,17 @@ _PROVIDERS: Final = {
     "file": ProviderKind.FILE,  # the default of older versions
 }
 
-_PATTERNS: Final = {
+PATTERNS: Final = {
     "topics": ("topicsPattern",),
     "topics.exclude": ("topicsExcludePattern", "topicsBlacklistPattern"),
     "groups": ("groupsPattern",),
     "groups.exclude": ("groupsExcludePattern", "groupsBlacklistPattern"),
+}
+"""Settings of connectors with the fields of a mirror that they are, the present name first."""
+CONNECTORS: Final = {
+    ConnectorKind.SOURCE: "sourceConnector",
+    ConnectorKind.CHECKPOINT: "checkpointConnector",
+    ConnectorKind.HEARTBEAT: "heartbeatConnector",
 }
 _OWN_CONNECTOR_KEYS: Final = {"name", "connector.class", "tasks.max", "connector.plugin.version"}
 ConfigValues = Mapping[str, object] | None
@@ -405,9 +412,9 @@ class _Reader:
         if target is not None:
             written = target.model_dump(by_alias=True, exclude_none=True)
             path: Path = ("spec", "target")
-            self.text.require(path, *(name for name in _TARGET_KEYS if name not in written))
-            for name in _TARGET_KEYS.keys() & written.keys():
-                settings |= self.text.place({_TARGET_KEYS[name]: written[name]}, (*path, name))
+            self.text.require(path, *(name for name in TARGET_KEYS if name not in written))
+            for name in TARGET_KEYS.keys() & written.keys():
+                settings |= self.text.place({TARGET_KEYS[name]: written[name]}, (*path, name))
         return Worker.of(settings)
 
     def _are_clusters(self, path: Path, **aliases: str) -> bool:
@@ -452,11 +459,8 @@ class _Reader:
             for key, each in self.settings[alias].items()
         }
         written = mirror.model_dump(by_alias=True, exclude_none=True)
-        for name, kind, spec in (
-            ("sourceConnector", ConnectorKind.SOURCE, mirror.source_connector),
-            ("checkpointConnector", ConnectorKind.CHECKPOINT, mirror.checkpoint_connector),
-            ("heartbeatConnector", ConnectorKind.HEARTBEAT, mirror.heartbeat_connector),
-        ):
+        specs = (mirror.source_connector, mirror.checkpoint_connector, mirror.heartbeat_connector)
+        for (kind, name), spec in zip(CONNECTORS.items(), specs, strict=True):
             if spec is None:
                 continue
             here = (*path, name)
@@ -469,7 +473,7 @@ class _Reader:
                 self.text.report("ignored-key", settings.pop(key).origin, what)
             if spec.tasks_max is not None:
                 settings |= self.text.place({"tasks.max": str(spec.tasks_max)}, (*here, "tasksMax"))
-            for key, names in _PATTERNS.items():
+            for key, names in PATTERNS.items():
                 for pattern in [each for each in names if each in written][:1]:
                     settings |= self.text.place({key: written[pattern]}, (*path, pattern))
             state = spec.state or ("paused" if spec.pause else "running")

@@ -71,10 +71,6 @@ class Checkpoint(NamedTuple):
             checkpoint_key.group, checkpoint_key.topic_partition, upstream, downstream, metadata
         )
 
-    @property
-    def key(self) -> CheckpointKey:
-        return CheckpointKey(self.group, self.topic_partition)
-
     def encode_key(self) -> bytes:
         topic, partition = self.topic_partition
         return encode_string(self.group) + encode_string(topic) + INT32.pack(partition)
@@ -180,11 +176,6 @@ class Heartbeat(NamedTuple):
             raise wrong_size(_HEARTBEAT_KIND, value, _VERSION_AND_TIMESTAMP.size)
         _, timestamp = _VERSION_AND_TIMESTAMP.unpack(value)
         return Heartbeat(heartbeat_key.source_alias, heartbeat_key.target_alias, timestamp)
-
-    @property
-    def key(self) -> HeartbeatKey:
-        """The flow of the herder that wrote this heartbeat."""
-        return HeartbeatKey(self.source_alias, self.target_alias)
 
     def encode_key(self) -> bytes:
         return encode_string(self.source_alias) + encode_string(self.target_alias)

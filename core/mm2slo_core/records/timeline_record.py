@@ -132,9 +132,9 @@ class WatermarkRecord:
             fields["p"] = self.partitions
         fields["e"] = self.ends
         columns = {
-            "b": self._distances(self.log_starts),
-            "c": self._distances(self.committed),
-            "u": self._distances(self.sync_upstreams),
+            "b": _distances(self.ends, self.log_starts),
+            "c": _distances(self.ends, self.committed),
+            "u": _distances(self.ends, self.sync_upstreams),
             "d": self.sync_downstreams,
             "n": self.arrived,
         }
@@ -169,16 +169,12 @@ class WatermarkRecord:
             times=_decode_times(found.get("q")),
             partitions=_integers(found, "p", count) if "p" in found else tuple(range(count)),
             ends=ends,
-            log_starts=_offsets(ends, _column(found, "b", count)),
-            committed=_offsets(ends, _column(found, "c", count)),
-            sync_upstreams=_offsets(ends, _column(found, "u", count)),
+            log_starts=_distances(ends, _column(found, "b", count)),
+            committed=_distances(ends, _column(found, "c", count)),
+            sync_upstreams=_distances(ends, _column(found, "u", count)),
             sync_downstreams=_column(found, "d", count),
             arrived=_integers(found, "n", count) if "n" in found else (),
         )
-
-    def _distances(self, offsets: Column) -> Column:
-        """Convert offsets to distances from the ends, and back: end - (end - x) = x."""
-        return _offsets(self.ends, offsets)
 
 
 def _flow(label: str) -> Flow:
@@ -188,7 +184,8 @@ def _flow(label: str) -> Flow:
         raise unexpected_shape(_KIND, "'f' is not source->target") from None
 
 
-def _offsets(ends: Sequence[int], values: Column) -> Column:
+def _distances(ends: Sequence[int], values: Column) -> Column:
+    # Offsets to distances from the ends, and back: end - (end - x) = x.
     if None not in values:
         return tuple(map(sub, ends, values))
     return tuple(
