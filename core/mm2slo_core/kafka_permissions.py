@@ -147,6 +147,7 @@ REQUIRED_PERMISSIONS = (
     _row("audit both SPARK_GROUPS Read", "Spark's consumers", "the topic is not audited"),
     _row("mirrormaker2 source TOPICS Read DescribeConfigs", "records, settings of new topics",
          "the topic is not replicated"),
+    # CreatePartitions needs Alter: partitions that the source gains are added to the copy.
     _row("mirrormaker2 target TOPICS Create Write Alter", "copies and their partitions",
          "the topic is not replicated"),
     _row("mirrormaker2 target TOPICS AlterConfigs", "settings of copies", "settings drift",
@@ -162,10 +163,12 @@ REQUIRED_PERMISSIONS = (
          "the workers do not start"),
     _row("mirrormaker2 target WORKER_GROUP Read", "tasks", "the workers do not start"),
     _row("mirrormaker2 source GROUPS Describe", "checkpoints", "groups cannot fail over"),
+    # OffsetCommit needs Read on the group and on each topic, as for a consumer.
     _row("mirrormaker2 target GROUPS Read", "committed offsets", "offsets are not synced",
          SYNC_GROUP_OFFSETS),
     _row("mirrormaker2 target TOPICS Read", "committed offsets", "offsets are not synced",
          SYNC_GROUP_OFFSETS),
+    # DescribeAcls needs Describe and CreateAcls needs Alter, both on the cluster (AclApis).
     _row("mirrormaker2 source CLUSTER Describe", "ACLs of topics", "ACLs are not synced",
          "sync.topic.acls.enabled"),
     _row("mirrormaker2 target CLUSTER Alter", "ACLs of topics", "ACLs are not synced",

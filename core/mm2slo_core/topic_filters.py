@@ -128,6 +128,7 @@ class RecordTransforms:
         """The effect on copies that the replication policy names *remote_topic*."""
         name: str | None = remote_topic
         may_drop = False
+        # Connect applies them in this order: each sees the name that those before it gave.
         for alias in self.names:
             class_name = self._option(alias, "type")
             applies = self._applies(alias, name)

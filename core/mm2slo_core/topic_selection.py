@@ -73,6 +73,7 @@ def replicated_topics(
         heartbeats = policy.is_heartbeats_topic(topic)
         if not (flow.by_mirrormaker if heartbeats else topic_filter.matches(topic)):
             continue
+        # The filter cannot select what the policy holds back (MirrorSourceConnector).
         if policy.is_internal_topic(topic):
             continue
         if policy.is_cycle(topic, flow.flow.target, flow.flow.source):

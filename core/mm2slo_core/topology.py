@@ -29,6 +29,7 @@ _shared: dict[TopicPartition, TopicPartition] = {}
 
 def shared_partition(topic: str, partition: int) -> TopicPartition:
     """The same object for all that refer to a partition: it is a key of many maps."""
+    # Emptied now and then, so that partitions of deleted topics do not stay.
     if len(_shared) >= _MAX_SHARED:
         _shared.clear()
     wanted = TopicPartition(topic, partition)

@@ -162,6 +162,7 @@ def _connector(name: object, config: object, origins: Mapping[str, Origin]) -> C
 def _read_worker(file: str, content: bytes, findings: list[Finding]) -> Settings:
     settings = {}
     try:
+        # Kafka's Utils.loadProps: Properties.load(InputStream) does not read UTF-8.
         for line in parse_properties(content.decode("iso-8859-1")):
             settings[line.key] = Setting(line.key, line.value, Origin(file, line.number))
     except PropertiesError as error:

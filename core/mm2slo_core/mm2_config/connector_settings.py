@@ -513,6 +513,7 @@ def effective_values(
         is_narrow = release >= _KAFKA_4
         found["internal topics"] = "mm2*.internal" if is_narrow else "*.internal, *-internal"
         found["topics.exclude"] = ",".join(default_topics_exclude(release))
+        # MirrorMakerConfig.workerConfig sets them; a worker of Connect must state its own.
         if form is Form.PROPERTIES:
             found |= dict.fromkeys(
                 ("key.converter", "value.converter", "header.converter"), "ByteArrayConverter"

@@ -214,6 +214,7 @@ class _Section:
             self.values[name] = list(value) if isinstance(value, tuple) else value
 
     def _is_ignored(self, setting: Setting, key: str) -> bool:
+        # Kafka 2.7 to 3.9 read both names (KIP-629), 4.0 and later only the new ones.
         is_old = setting.key.endswith(tuple(RENAMED))
         if not is_old or (self.version and self.version < _OLD_KEYS_REMOVED):
             return False
@@ -238,6 +239,8 @@ class _Section:
         if separator and not separator.value.strip():
             self._custom("policy", separator, "is empty")
         elif separator and separator.value != ".":
+            # ReplicationPolicy reads the switch of KIP-949 only beside a separator of its own;
+            # before KIP-690 internal names always had dots.
             policy["separator"] = separator.value
             if (dots and dots.value.lower() != "true") or (
                 self.version and self.version < _KIP_690
@@ -268,6 +271,7 @@ class _Section:
         worker, names = self.flow.worker, dict[str, object]()
         for kind in ("offsets", "status", "configs"):
             name = f"{kind}_topic"
+            # A source connector may keep its offsets in a topic of its own (KIP-618).
             own = self.setting(_SOURCE, "offsets.storage.topic") if kind == "offsets" else None
             setting = own or self.setting(None, WORKER_NAMES[name])
             topic = trim(setting.value) if setting else getattr(worker, name)

@@ -234,6 +234,8 @@ def check_setting_values(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:
             yield flow.hit(check, kind, key)
     if flow.config is None:
         return
+    # A checkpoint is at most one record beyond an offset sync (KAFKA-12468), and within a run of
+    # records OffsetSyncWriter sends a sync only every offset.lag.max of them.
     if flow.number(_SOURCE, "offset.lag.max") > flow.config.readiness.max_redelivery_records:
         yield flow.hit("large-offset-lag", _SOURCE, "offset.lag.max")
     for name in ("sync.group.offsets", "emit.checkpoints"):
@@ -248,6 +250,7 @@ def check_factors(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     at_source = flow.config and flow.config.offset_syncs_location is OffsetSyncsLocation.SOURCE
     for key, kind in _FACTORS.items():
         factor = flow.number(kind, key)
+        # Only offset syncs may be on the source (KIP-716); all else is created on the target.
         alias = flow.flow.source if at_source and key == _SYNCS else flow.flow.target
         facts = lint.facts.get(alias)
         if factor == 1:
@@ -263,6 +266,8 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     has_checkpoints = _CHECKPOINT in flow.mirror.connectors
     if not has_checkpoints:
         yield LintHit("checkpoints-off", origin, f"{flow.flow} has no checkpoint connector")
+    # MirrorCheckpointConnector computes names of topics again, by its own settings: with others it
+    # reads other topics than the source connector writes, and translates nothing, without an error.
     for key in _SAME_IN_BOTH if has_checkpoints else ():
         here, there = flow.value(_SOURCE, key), flow.value(_CHECKPOINT, key)
         # Classes may have their package.
@@ -287,6 +292,8 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     rest = flow.setup.process.get("dedicated.mode.enable.internal.rest")
     if form is Form.PROPERTIES and not (rest and rest.value.strip().lower() == "true"):
         yield LintHit("no-internal-rest", Origin(origin.file), "the internal REST server is off")
+    # MirrorHeartbeatConnector writes to its target: a flow replicates the heartbeats of herders
+    # that have its source as target.
     switches = (
         each.connectors[_HEARTBEAT].settings.get(EMIT[_HEARTBEAT][0])
         for setup in lint.setups

@@ -106,6 +106,7 @@ class PortableSetup:
         self.findings.append(finding)
 
     def check_name(self, connector: Connector, name: str) -> None:
+        # Connect stores positions under the name of the connector (OffsetStorageWriter).
         if connector.kind is ConnectorKind.SOURCE and connector.name != name:
             what = f"{connector.name} becomes {name}: all records are copied again"
             self.report(connector.origin, what, "expect duplicates, or start with empty copies")
@@ -269,6 +270,8 @@ def _connectors(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, s
 def _worker(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, str]]:
     source, target = flow.flow.source, flow.flow.target
     shared = sum(pair.target == target for pair in setup.flows) > 1
+    # MirrorMakerConfig.workerConfig gives each flow a worker group of its own, whose names have the
+    # alias of the source; a setting of the target cluster would be that of all flows to it.
     for key, name in flow.worker.names.items():
         kind = key.partition(".")[0].replace("config", "configs").replace("offset", "offsets")
         usual = f"{source}-mm2" if kind == "group" else connect_topic(kind, source)

@@ -211,6 +211,8 @@ def _refused_lists(flow: ComparedFlow) -> Iterator[tuple[str, str]]:
 
 def _losses(old: ComparedFlow, new: ComparedFlow) -> Iterator[tuple[str, str]]:
     """Why positions are not found, and what keeps them in NEW's form, if anything."""
+    # The name and the alias are in the key of each position, as Connect writes it
+    # (OffsetStorageWriter, MirrorUtils.wrapPartition).
     one, two = (each.connectors[_SOURCE].name for each in (old, new))
     if one != two:
         yield f"connector {one} -> {two}", f"name: {one}" if new.form is Form.CONNECT_JSON else ""
@@ -296,6 +298,7 @@ class ComparedFlow:
 
     def groups(self, names: SourceNames) -> frozenset[str] | None:
         """Groups whose offsets are translated; None if not known."""
+        # MirrorCheckpointTask translates by the offset syncs that source tasks write.
         if not self.connectors.keys() >= {_SOURCE, _CHECKPOINT}:
             return frozenset()
         if self.config is None or names.groups is None:

@@ -276,6 +276,7 @@ def _compact(value: object) -> bytes:
 
 
 def _decode_new_source_offset_key(key: bytes) -> SourceOffsetKey | None:
+    # The order of the fields is that of Java's HashMap, so keys are compared after decoding.
     parts = decode_json(_SOURCE_OFFSET_KIND, key)
     if not isinstance(parts, list) or len(parts) != _KEY_PARTS:
         raise unexpected_shape(_SOURCE_OFFSET_KIND, "a key that is not [connector, partition]")

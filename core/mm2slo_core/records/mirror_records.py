@@ -258,6 +258,7 @@ def wrong_size(kind: str, value: bytes, expected: int) -> DecodeError:
 
 def check_version(kind: str, version: int) -> None:
     """Raise DecodeError unless *version* is 0, the only one up to Kafka 4.4."""
+    # Before 4.4, Kafka reads any version as 0 unless Java's assertions are on (KAFKA-20659).
     if version != 0:
         raise DecodeError(kind, DecodeReason.UNKNOWN_VERSION, f"version {version}, expected 0")
 
