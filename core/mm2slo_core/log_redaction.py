@@ -195,12 +195,13 @@ def _pattern(
     name: str,
     literals: str,
     regex: str,
-    replacement: str | Callable[[re.Match[str]], str] = REDACTED,
+    replacement: str | Callable[[re.Match[str]], str] | None = None,
     flags: int = 0,
 ) -> SecretPattern:
-    return SecretPattern(
-        name, tuple(literals.split(",")), re.compile(regex, _FLAGS | flags), replacement
-    )
+    """Without *replacement* only what the group `key` has found stays."""
+    compiled = re.compile(regex, _FLAGS | flags)
+    usual = rf"\g<key>{REDACTED}" if "key" in compiled.groupindex else REDACTED
+    return SecretPattern(name, tuple(literals.split(",")), compiled, replacement or usual)
 
 
 _CURL_USER: Final = (
@@ -226,8 +227,7 @@ PATTERNS: Final = (
         rf"{_EQUALS}){_KEPT}(?:(?:\\*[\"'])?(?:{_PEM}(?:\s|\\n)*)+|{_TO_LINE_END})"
         r"|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----"
         r".*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)",
-        rf"\g<key>{REDACTED}",
-        re.DOTALL,
+        flags=re.DOTALL,
     ),
     # A line of a properties file: the value ends with the line.
     _pattern(
@@ -236,7 +236,6 @@ PATTERNS: Final = (
         r"^(?P<key>[ \t]{0,16}(?:[\w-]{1,64}[.>]){1,12}[\w-]{0,40}?"
         rf"(?:{_SECRET_KEYS}|user\.info){_SUFFIX}"
         rf"{_DESCRIPTIVE}[ \t]{{0,80}}+=[ \t]{{0,80}}+){_KEPT}[^\n]+$",
-        rf"\g<key>{REDACTED}",
     ),
     # `<name>x.password</name><value>...`, `name: X_PASSWORD` with `value: ...` on the next line.
     _pattern(
@@ -245,21 +244,18 @@ PATTERNS: Final = (
         rf"(?P<key>\bname\\*[\"']?\s{{0,8}}[=:>]\s{{0,8}}\\*[\"']?{_ELEMENT}\\*[\"']?"
         r"(?:</name>)?[\s,/]{0,80}(?:<?\\*[\"']?value\\*[\"']?\s{0,8}[=:>]|>)\s{0,8}+)"
         rf"{_KEPT}(?:{_QUOTED}|[^<\n]{{1,4096}}+(?=</)|{_BARE})",
-        rf"\g<key>{REDACTED}",
     ),
     _pattern(
         "element",
         _NAMES,
         rf"(?P<key><{_ELEMENT}(?:\s[^<>\n]{{0,256}})?>\s{{0,80}}+){_KEPT}"
         r"(?:<!\[CDATA\[[^\n]{0,4096}?\]\]>|[^<]{1,4096}+)(?=</)",
-        rf"\g<key>{REDACTED}",
     ),
     _pattern(
         "key_value",
         _NAMES,
         rf"(?P<key>(?:{_SECRET_KEYS}){_SUFFIX}{_DESCRIPTIVE}{_EQUALS}){_KEPT}"
         rf"(?:{_QUOTED}|{_NESTED}|{_IN_MAP}|{_BARE}{_CONTINUED})",
-        rf"\g<key>{REDACTED}",
     ),
     _pattern(
         "option",
@@ -267,7 +263,6 @@ PATTERNS: Final = (
         r"(?P<key>-(?<![\w-]-)-?[\w.-]{0,32}?(?:passw(?:or)?d|passphrase|secret|token|pwd"
         r"|pass(?:in|out)?(?![a-z]))[\w.-]{0,16}+(?:[ ]{1,8}+|\\*[\"']?,[ ]?))"
         rf"{_KEPT}(?!-)(?:{_QUOTED}|{_BARE}{_CONTINUED})",
-        rf"\g<key>{REDACTED}",
     ),
     _pattern(
         "curl",
@@ -287,7 +282,6 @@ PATTERNS: Final = (
         "jaas_option",
         "unsecuredlogin",
         rf"(?P<key>unsecuredLogin\w{{1,64}}{_EQUALS}){_KEPT}(?:{_QUOTED}|{_BARE})",
-        rf"\g<key>{REDACTED}",
     ),
     _pattern("jwt", "eyj", r"(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?"),
     _pattern(
@@ -296,17 +290,9 @@ PATTERNS: Final = (
         rf"(?P<key>authorization{_EQUALS}(?:\\*[\"'])?+(?:(?:basic|bearer|splunk)[ ]+)?+"
         r"|\bbearer[ ]+(?=[\w.~+/=-]{16}))"
         rf"{_KEPT}(?:digest[ ][^\n]+|{_BARE})",
-        rf"\g<key>{REDACTED}",
     ),
-    _pattern(
-        "cookie",
-        "cookie",
-        rf"(?P<key>cookie{_EQUALS}){_KEPT}[^\n}}\"]+",
-        rf"\g<key>{REDACTED}",
-    ),
-    _pattern(
-        "assertion", "assertion", rf"(?P<key>assertion=){_KEPT}{_BARE}", rf"\g<key>{REDACTED}"
-    ),
+    _pattern("cookie", "cookie", rf"(?P<key>cookie{_EQUALS}){_KEPT}[^\n}}\"]+"),
+    _pattern("assertion", "assertion", rf"(?P<key>assertion=){_KEPT}{_BARE}"),
     # User and password may contain `@`, the password `/` and quotes. A user alone is a token in
     # HTTP, but a container or an account elsewhere: `abfss://container@account`.
     _pattern(
@@ -319,24 +305,15 @@ PATTERNS: Final = (
         rf"://\g<key>{REDACTED}",
     ),
     _pattern(
-        "url_query",
-        "sig=,?key=,&key=",
-        r"(?P<key>[?&](?:sig|key)=)(?!\[redacted\])[^&\s\"'#]+",
-        rf"\g<key>{REDACTED}",
+        "url_query", "sig=,?key=,&key=", r"(?P<key>[?&](?:sig|key)=)(?!\[redacted\])[^&\s\"'#]+"
     ),
     _pattern(
         "slack",
         "hooksslack,xox,xapp1",
         r"(?P<key>hooks\.slack(?:-gov)?\.com[\\/]+(?:services|workflows|triggers)[\\/]+)"
         r"[\w\\/-]{8,}|\b(?:xox[a-z]|xapp)-[\w-]{8,}",
-        rf"\g<key>{REDACTED}",
     ),
-    _pattern(
-        "user_info",
-        "userinfo",
-        rf"(?P<key>user\.info{_EQUALS}){_KEPT}(?:{_QUOTED}|{_BARE})",
-        rf"\g<key>{REDACTED}",
-    ),
+    _pattern("user_info", "userinfo", rf"(?P<key>user\.info{_EQUALS}){_KEPT}(?:{_QUOTED}|{_BARE})"),
     _pattern(
         "cloud_key",
         "akia",
@@ -347,15 +324,13 @@ PATTERNS: Final = (
         "storedkey,serverkey,hmac",
         r"(?P<key>\b(?:salt(?==[^,\s]{1,512},stored_?key)|stored_?key|server_?key|hmac)"
         rf"{_EQUALS}){_KEPT}(?:{_QUOTED}|{_BARE})",
-        rf"\g<key>{REDACTED}",
     ),
     # With errors.log.include.messages, Connect logs keys and values of records.
     _pattern(
         "record_contents",
         "source record is",
         r"(?P<key>source record is = )(?!\[redacted\]).*",
-        rf"\g<key>{REDACTED}",
-        re.DOTALL,
+        flags=re.DOTALL,
     ),
 )
 _REDACTOR: Final = Redactor()

@@ -32,8 +32,7 @@ from mm2slo_core.objectives.objective import (
     threshold,
 )
 from mm2slo_core.quantity_text import format_duration, percent_text
-from mm2slo_core.replication_policy import PlacedTopic, internal_topics
-from mm2slo_core.topic_selection import replication_policy
+from mm2slo_core.replication_policy import DefaultPolicy, PlacedTopic, internal_topics
 from mm2slo_core.topology import Flow, slug_collisions
 
 # Objectives depend on the indicators of the flows and refer to channels.
@@ -67,9 +66,7 @@ def _findings(merged: Mapping[str, object]) -> Iterator[SectionFinding]:
     exporter = readable(ExporterConfig, merged.get("exporter", {})) or ExporterConfig()
     alerting = readable(AlertingConfig, merged.get("alerting", {})) or AlertingConfig()
     entries = _list(merged.get("flows"))
-    named = {
-        index: flow for index, raw in enumerate(entries) if (flow := _flow_of(raw)) is not None
-    }
+    named = {index: flow for index, raw in enumerate(entries) if (flow := flow_of(raw)) is not None}
     yield from _check_aliases(named, _mapping(merged.get("clusters")))
     yield from _check_names(named)
     flows = {
@@ -109,7 +106,8 @@ def _mapping(raw: object) -> dict[str, object]:
     return raw if isinstance(raw, dict) else {}
 
 
-def _flow_of(raw: object) -> Flow | None:
+def flow_of(raw: object) -> Flow | None:
+    """The flow of an entry of `flows:`; None if it has none that is valid."""
     text = _mapping(raw).get("flow")
     try:
         return Flow.parse(text) if isinstance(text, str) else None
@@ -160,7 +158,9 @@ def check_offset_syncs(flows: Mapping[int, FlowConfig]) -> Iterator[SectionFindi
     writers: dict[PlacedTopic, list[int]] = defaultdict(list)
     for index, config in flows.items():
         if config.by_mirrormaker:
-            policy, location = replication_policy(config), config.offset_syncs_location
+            # Policies of both kinds give these topics the same names.
+            policy = DefaultPolicy(config.policy.separator, config.policy.internal_separator)
+            location = config.offset_syncs_location
             writers[internal_topics(config.flow, policy, location).offset_syncs].append(index)
     for (holder, topic), indexes in writers.items():
         labels = {flows[index].label for index in indexes}

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from mm2slo_core.config.config_checks import check_config
+from mm2slo_core.config.config_checks import check_config, flow_of
 from mm2slo_core.config.config_document import (
     NO_RESOLVERS,
     NOT_WRITTEN,
@@ -41,7 +41,6 @@ from mm2slo_core.config.config_section import (
 from mm2slo_core.config.field_types import Secret
 from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.quantity_text import InvalidValueError
-from mm2slo_core.topology import Flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +256,8 @@ def _merge(below: object, over: object) -> object:
 
 def _label(entry: object) -> str:
     """The label of the flow that *entry* configures, or ""."""
-    text = entry.get("flow") if isinstance(entry, dict) else None
-    try:
-        return Flow.parse(text).label if isinstance(text, str) else ""
-    except ValueError:
-        return ""
+    flow = flow_of(entry)
+    return "" if flow is None else flow.label
 
 
 _LONGEST_VALUE: Final = 80
