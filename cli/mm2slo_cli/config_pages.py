@@ -4,7 +4,7 @@ import json
 import re
 import textwrap
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -129,31 +129,23 @@ def _meaning(info: FieldInfo) -> str:
 
 
 def _type(info: FieldInfo) -> str:
-    marks = [*info.metadata, *_optional_marks(info.annotation)]
-    bound = next((part for part in marks if _bound(part) is not None), None)
-    if bound is not None:
-        at_least = _bound(bound)
-        return f"duration, at least {format_duration(at_least or 0.0)}"
-    if _is_parsed_by(info, parse_share):
+    # The marks of `Annotated[float, ...] | None` are not those of the field.
+    inner = typing.get_args(info.annotation)
+    parsers = _parsers(info.metadata)
+    if type(None) in inner:
+        parsers += _parsers(getattr(inner[0], "__metadata__", ()))
+    for parser in parsers:
+        if isinstance(parser, DurationBound):
+            return f"duration, at least {format_duration(parser.at_least)}"
+    if parse_share in parsers:
         return "percentage, for example `1%`"
-    if _is_parsed_by(info, parse_target):
+    if parse_target in parsers:
         return "percentage, for example `99.9%`"
     return _cell(_type_name(info.annotation))
 
 
-def _optional_marks(annotation: object) -> tuple[object, ...]:
-    # Of `Annotated[float, ...] | None`, whose marks are not those of the field.
-    inner = typing.get_args(annotation)
-    return getattr(inner[0], "__metadata__", ()) if type(None) in inner else ()
-
-
-def _bound(part: object) -> float | None:
-    function = getattr(part, "func", None)
-    return function.at_least if isinstance(function, DurationBound) else None
-
-
-def _is_parsed_by(info: FieldInfo, parser: Callable[[object], float]) -> bool:
-    return any(getattr(part, "func", None) is parser for part in info.metadata)
+def _parsers(marks: Iterable[object]) -> list[object]:
+    return [getattr(mark, "func", None) for mark in marks]
 
 
 def _type_name(annotation: Any) -> str:
@@ -166,9 +158,8 @@ def _type_name(annotation: Any) -> str:
     if origin is typing.Literal:
         return ", ".join(f"`{choice}`" for choice in arguments)
     if origin is tuple:
-        of_durations = any(
-            _bound(part) is not None for part in getattr(arguments[0], "__metadata__", ())
-        )
+        parsers = _parsers(getattr(arguments[0], "__metadata__", ()))
+        of_durations = any(isinstance(each, DurationBound) for each in parsers)
         return f"list of {'duration' if of_durations else _type_name(arguments[0])}s"
     if origin is Mapping:
         return f"mapping to {_type_name(arguments[1])}"
@@ -349,7 +340,7 @@ def _comment(info: FieldInfo, *, is_top: bool) -> str:
 
 
 def _percent(info: FieldInfo, value: object) -> str | None:
-    is_share = isinstance(value, float) and _is_parsed_by(info, parse_share)
+    is_share = isinstance(value, float) and parse_share in _parsers(info.metadata)
     return percent_text(typing.cast("float", value)) if is_share else None
 
 

@@ -15,7 +15,7 @@ import typer
 from pydantic import ValidationError
 
 from mm2slo_cli.config_files import path_pair
-from mm2slo_core.config.config_document import ConfigError, Problem
+from mm2slo_core.config.config_document import ConfigError, Problem, UnresolvedError
 from mm2slo_core.config.config_loader import BaseConfig
 from mm2slo_core.config.config_model import MirrorFilesConfig
 from mm2slo_core.config.flow_config import ClusterConfig
@@ -24,7 +24,7 @@ from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.connector_settings import NEWEST_VERSION, known_release
 from mm2slo_core.mm2_config.mirror_setup import FileForm, Finding, MirrorSetup, file_form
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
+from mm2slo_core.mm2_config.provider_references import MirrorFiles
 from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 from mm2slo_core.user_errors import UserError
 
@@ -121,7 +121,7 @@ def read_valid_setups(
 
 def _environment(name: str) -> str:
     if name not in os.environ:
-        raise UnresolvedReferenceError(f"the variable {name} is not set")
+        raise UnresolvedError(f"the variable {name} is not set")
     return os.environ[name]
 
 
@@ -130,7 +130,7 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not a path"
-        raise UnresolvedReferenceError(f"cannot read {str(path)!r}: {reason}") from None
+        raise UnresolvedError(f"cannot read {str(path)!r}: {reason}") from None
 
 
 def _mapped(path: str, paths: Mapping[str, str]) -> Path:
@@ -144,14 +144,14 @@ def _mapped(path: str, paths: Mapping[str, str]) -> Path:
 def _secret(folder: str | None, name: str, key: str) -> bytes:
     """The value of *key*; with `*` in it, the values of all matching keys, one per line."""
     if folder is None:
-        raise UnresolvedReferenceError("no folder of secrets is given")
+        raise UnresolvedError("no folder of secrets is given")
     secret = Path(folder) / name
     if "*" not in key:
         return _content(secret / key)
     # Kubernetes keeps the files of a mounted secret in hidden folders too.
     found = sorted(each for each in secret.glob(key) if not each.name.startswith("."))
     if not found:
-        raise UnresolvedReferenceError(f"{str(secret)!r} has no file {key}")
+        raise UnresolvedError(f"{str(secret)!r} has no file {key}")
     return b"\n".join(map(_content, found))
 
 

@@ -78,7 +78,6 @@ _SEGMENTS: Final = 20
 
 
 def timeline_settings(timeline: TimelineConfig) -> dict[str, str]:
-    """Settings of the timeline's topic."""
     return _settings(timeline.max_size - _arrivals_size(timeline), timeline.retention)
 
 

@@ -44,7 +44,6 @@ class TopicPair:
 def replication_policy(
     flow: FlowConfig, version: KafkaVersion = DEFAULT_VERSION
 ) -> ReplicationPolicy:
-    """Return the replication policy of the flow's configuration."""
     settings = flow.policy
     names = (settings.separator, settings.internal_separator, version)
     if settings.kind is PolicyKind.IDENTITY:

@@ -43,7 +43,7 @@ from mm2slo_core.config.client_security import (
     Security,
     Tls,
 )
-from mm2slo_core.config.config_document import Path, Problem
+from mm2slo_core.config.config_document import Path, Problem, UnresolvedError
 from mm2slo_core.config.config_loader import BaseConfig, own_keys
 from mm2slo_core.config.field_types import Secret
 from mm2slo_core.java_values import share_servers
@@ -61,7 +61,6 @@ from mm2slo_core.mm2_config.mirror_setup import (
 from mm2slo_core.mm2_config.provider_references import (
     JaasError,
     MirrorFiles,
-    UnresolvedReferenceError,
     parse_jaas,
     resolve_settings,
 )
@@ -278,7 +277,7 @@ class _Reader:
             return read()
         except UnusableStoreError as error:
             self._report(FindingSeverity.ERROR, key, error)
-        except UnresolvedReferenceError as error:
+        except UnresolvedError as error:
             action = "map the files of MirrorMaker 2's machine with --path FROM=TO"
             self._report(
                 FindingSeverity.ERROR, key, UnusableStoreError("store-missing", str(error), action)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mm2slo_core.config.client_security import jaas_quote
+from mm2slo_core.config.config_document import UnresolvedError
 from mm2slo_core.file_syntax import PropertiesError, parse_properties
 from mm2slo_core.java_values import split_list
 from mm2slo_core.mm2_config.mirror_setup import (
@@ -43,15 +44,11 @@ _SECRET_PATH: Final = re.compile(r"(?:[a-z0-9.-]+/)?([a-z0-9][a-z0-9.-]*)")
 _PEM: Final = "-----BEGIN "
 
 
-class UnresolvedReferenceError(LookupError):
-    """A reference cannot be resolved; the text gives the reason and contains no secret."""
-
-
 @dataclass(frozen=True, slots=True)
 class MirrorFiles:
     """What MirrorMaker 2's process sees: its environment, its files and its mounted secrets.
 
-    Each function raises UnresolvedReferenceError. Paths are those of MirrorMaker 2's machine;
+    Each function raises UnresolvedError. Paths are those of MirrorMaker 2's machine;
     the caller maps them (`--path FROM=TO`). `secret` takes a secret's name and key.
     """
 
@@ -96,7 +93,7 @@ def resolve_settings(
                 return match[0]
             try:
                 value = _look_up(kind, path, key, files)
-            except UnresolvedReferenceError as error:
+            except UnresolvedError as error:
                 findings.append(_unresolved(setting, match, kind, str(error)))
                 return match[0]
             if value.endswith(("\n", "\r")) and _PEM not in value:
@@ -111,20 +108,20 @@ def resolve_settings(
 def _look_up(kind: ProviderKind, path: str, key: str, files: MirrorFiles) -> str:
     if kind is ProviderKind.ENV:
         if path:
-            raise UnresolvedReferenceError("an environment variable has no path")
+            raise UnresolvedError("an environment variable has no path")
         return files.environment(key)
     if not path:
-        raise UnresolvedReferenceError("it has no path")
+        raise UnresolvedError("it has no path")
     if kind is ProviderKind.FILE:
         return _property(files.content(path), key)
     # Kafka compares the key with file names, so a key never leads to another directory.
     if "/" in key or key in {"", ".", ".."}:
-        raise UnresolvedReferenceError("its key is not a file name")
+        raise UnresolvedError("its key is not a file name")
     if kind is ProviderKind.DIRECTORY:
         return _text(files.content(f"{path.rstrip('/')}/{key}"))
     secret = _SECRET_PATH.fullmatch(path)
     if secret is None:
-        raise UnresolvedReferenceError("its path is not [NAMESPACE/]SECRET")
+        raise UnresolvedError("its path is not [NAMESPACE/]SECRET")
     return _text(files.secret(secret[1], key))
 
 
@@ -133,9 +130,9 @@ def _property(content: bytes, key: str) -> str:
     try:
         properties = {line.key: line.value for line in parse_properties(_text(content))}
     except PropertiesError as error:
-        raise UnresolvedReferenceError(f"the file {error}") from None
+        raise UnresolvedError(f"the file {error}") from None
     if key not in properties:
-        raise UnresolvedReferenceError("the file has no such key")
+        raise UnresolvedError("the file has no such key")
     return properties[key]
 
 

@@ -308,10 +308,7 @@ _PLACES: Final = {
         (Authentication, "the authentication of a cluster"),
         (StrimziCluster, "the source or target of a mirror"),
         (StrimziTarget, "spec.target"),
-        (
-            ConnectorSpec,
-            "sourceConnector, checkpointConnector or heartbeatConnector",
-        ),
+        (ConnectorSpec, "sourceConnector, checkpointConnector or heartbeatConnector"),
         (StrimziMirror, "spec.mirrors[]"),
         (StrimziSpec, "spec"),
     )

@@ -251,7 +251,6 @@ def require_key(kind: str, key: bytes | None) -> bytes:
 
 
 def wrong_size(kind: str, value: bytes, expected: int) -> DecodeError:
-    """Return the error for a value of another size than *expected*."""
     reason = DecodeReason.TRUNCATED if len(value) < expected else DecodeReason.TRAILING_BYTES
     return DecodeError(kind, reason, f"a value of {len(value)} bytes, expected {expected}")
 
@@ -264,7 +263,6 @@ def check_version(kind: str, version: int) -> None:
 
 
 def negative_offset(kind: str, upstream: int, downstream: int) -> DecodeError:
-    """Return the error for negative offsets."""
     return DecodeError(
         kind, DecodeReason.UNEXPECTED_SHAPE, f"offsets {upstream} and {downstream}, expected >= 0"
     )
@@ -293,7 +291,6 @@ class FieldReader:
         return sys.intern(text)  # few topics and groups in the keys of many partitions
 
     def partition(self) -> int:
-        """Read an INT32 partition number."""
         (number,) = self._take(INT32)
         if number < 0:
             self._fail(DecodeReason.UNEXPECTED_SHAPE, f"partition {number}")

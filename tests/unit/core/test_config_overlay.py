@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import pytest
 
 from mm2slo_core.config.client_security import Mechanism, Protocol
-from mm2slo_core.config.config_document import ConfigError
+from mm2slo_core.config.config_document import ConfigError, UnresolvedError
 from mm2slo_core.config.config_loader import BaseConfig, load_config
 from mm2slo_core.config.config_model import Config, MirrorFilesConfig
 from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.mirror_setup import Finding
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
+from mm2slo_core.mm2_config.provider_references import MirrorFiles
 
 PLAIN = """\
 clusters = us, eu
@@ -45,11 +45,11 @@ def load(
     found: list[Finding] = []
 
     def unresolved(*_: str) -> bytes:
-        raise UnresolvedReferenceError("is not here")
+        raise UnresolvedError("is not here")
 
     def variable(name: str) -> str:
         if name not in environment:
-            raise UnresolvedReferenceError(f"the variable {name} is not set")
+            raise UnresolvedError(f"the variable {name} is not set")
         return environment[name]
 
     def read_base(named: MirrorFilesConfig, own: Mapping[str, object]) -> BaseConfig:

@@ -19,10 +19,11 @@ from cryptography.hazmat.primitives.serialization import (
 from kafka_jvm import running_jvm
 
 from mm2slo_core.config.client_security import Security, java_properties
+from mm2slo_core.config.config_document import UnresolvedError
 from mm2slo_core.config.config_section import CHECK_SECTIONS
 from mm2slo_core.mm2_config.config_overlay import read_security
 from mm2slo_core.mm2_config.mirror_setup import Finding, Origin, Setting
-from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
+from mm2slo_core.mm2_config.provider_references import MirrorFiles
 
 PACKAGE = "org.apache.kafka.common.security"
 OAUTH_MODULE = f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule"
@@ -85,7 +86,7 @@ FILES = {
 
 def content(path: str) -> bytes:
     if path not in FILES:
-        raise UnresolvedReferenceError(f"{path} does not exist")
+        raise UnresolvedError(f"{path} does not exist")
     return FILES[path]
 
 

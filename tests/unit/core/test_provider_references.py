@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.config.config_document import UnresolvedError
 from mm2slo_core.mm2_config.mirror_setup import (
     Finding,
     FindingSeverity,
@@ -16,12 +17,7 @@ from mm2slo_core.mm2_config.mirror_setup import (
     ProviderKind,
     Setting,
 )
-from mm2slo_core.mm2_config.provider_references import (
-    MirrorFiles,
-    UnresolvedReferenceError,
-    read_providers,
-    resolve_settings,
-)
+from mm2slo_core.mm2_config.provider_references import MirrorFiles, read_providers, resolve_settings
 
 KAFKA_PATTERN: Final = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 ORIGIN: Final = Origin("mm2.properties", 7)
@@ -46,7 +42,7 @@ def lookup(entries: Mapping[Any, Any]) -> Any:
         try:
             return entries[name[0] if len(name) == 1 else name]
         except KeyError:
-            raise UnresolvedReferenceError("it does not exist") from None
+            raise UnresolvedError("it does not exist") from None
 
     return get
 
@@ -199,7 +195,7 @@ def test_resolve_settings_any_text_finds_the_references_of_kafkas_pattern(text: 
 
     def content(path: str) -> bytes:
         looked_up.append(path)
-        raise UnresolvedReferenceError("it does not exist")
+        raise UnresolvedError("it does not exist")
 
     files = replace(FILES, content=content)
     setting = Setting("topics", text, ORIGIN)

@@ -10,6 +10,7 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.config.config_document import UnresolvedError
 from mm2slo_core.mm2_config import lint_check_list
 from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connect_json import read_connect_json
@@ -18,7 +19,7 @@ from mm2slo_core.mm2_config.lint_check_list import CHECKS
 from mm2slo_core.mm2_config.lint_checks import ClusterFacts
 from mm2slo_core.mm2_config.mirror_setup import FileForm, Finding, MirrorSetup, file_form
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
+from mm2slo_core.mm2_config.provider_references import MirrorFiles
 from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 
 NOW: Final = datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC)
@@ -377,11 +378,11 @@ def read(text: str, worker: str = "eu-1:9092") -> tuple[MirrorSetup, ...]:
 def files(certificates: Mapping[str, bytes]) -> MirrorFiles:
     def read_content(path: str) -> bytes:
         if path not in certificates:
-            raise UnresolvedReferenceError(f"cannot read {path!r}")
+            raise UnresolvedError(f"cannot read {path!r}")
         return certificates[path]
 
     def refuse(*names: str) -> bytes:
-        raise UnresolvedReferenceError(f"no {names[-1]}")
+        raise UnresolvedError(f"no {names[-1]}")
 
     return MirrorFiles(lambda name: refuse(name).decode(), read_content, refuse)
 
@@ -564,7 +565,7 @@ def test_lint_says_of_no_key_that_kafka_reads_that_nothing_reads_it(
 )  # fmt: skip
 def test_lint_never_fails_on_values(values: Mapping[str, str]) -> None:
     def refuse(*_names: str) -> bytes:
-        raise UnresolvedReferenceError("not here")
+        raise UnresolvedError("not here")
 
     lines = [
         f"us->eu.{key} = {value.encode('unicode_escape').decode()}\n"
