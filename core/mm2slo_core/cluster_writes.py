@@ -78,6 +78,7 @@ _SEGMENTS: Final = 20
 
 
 def timeline_settings(timeline: TimelineConfig) -> dict[str, str]:
+    """Settings of the timeline's topic, which has what `arrivals_settings` leaves of `max_size`."""
     return _settings(timeline.max_size - _arrivals_size(timeline), timeline.retention)
 
 

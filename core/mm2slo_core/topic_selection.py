@@ -44,6 +44,7 @@ class TopicPair:
 def replication_policy(
     flow: FlowConfig, version: KafkaVersion = DEFAULT_VERSION
 ) -> ReplicationPolicy:
+    """The policy of *flow*, as MirrorMaker 2 of *version* applies it."""
     settings = flow.policy
     names = (settings.separator, settings.internal_separator, version)
     if settings.kind is PolicyKind.IDENTITY:

@@ -151,7 +151,7 @@ class SloConfig(Section):
     """Objectives; an indicator without one has a default objective."""
 
     window: Window = DEFAULT_WINDOW
-    """Rolling window of the objectives, up to `90d`."""
+    """Rolling window of the objectives, from `3d` to `90d`."""
     owner: Name | None = None
     """Owner, and value of the `owner` label."""
     channel: Name | None = None

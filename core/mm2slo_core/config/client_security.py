@@ -232,7 +232,7 @@ class OAuth(Section):
     ca_file: _Text | None = None
     """CA certificates of the token endpoint (PEM); default: those of the system."""
     ca: _Text | None = Field(default=None, repr=False)
-    """Content in place of `ca_file`."""
+    """PEM text in place of `ca_file`."""
     extensions: Mapping[
         Annotated[str, Field(pattern=r"^[A-Za-z]+$")],
         Annotated[str, Field(pattern=r"^[^,=\x00]*$")],
@@ -278,15 +278,15 @@ class Tls(Section):
     ca_file: _Text | None = None
     """Trusted CA certificates; default: those of the system."""
     ca: _Text | None = Field(default=None, repr=False)
-    """Content in place of `ca_file`."""
+    """PEM text in place of `ca_file`."""
     certificate_file: _Text | None = None
     """Client certificate chain, for mutual TLS."""
     certificate: _Text | None = Field(default=None, repr=False)
-    """Content in place of `certificate_file`."""
+    """PEM text in place of `certificate_file`."""
     key_file: _Text | None = None
     """Client private key (PKCS#8); default: in `certificate_file`."""
     key: Secret | None = None
-    """Content in place of `key_file`."""
+    """PEM text in place of `key_file`."""
     key_password: Secret | None = None
     """Password of the private key."""
     verify_hostname: bool = Field(default=True, strict=True)
