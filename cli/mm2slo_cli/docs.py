@@ -6,7 +6,7 @@ rules are generated here.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 

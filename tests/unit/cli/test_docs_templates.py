@@ -4,19 +4,19 @@ import re
 
 import pytest
 
-from mm2slo_cli.docs import PAGES
+from mm2slo_cli.docs import rendered_files
 
-MARKDOWN = sorted(name for name in PAGES if name.startswith("docs/") and name.endswith(".md"))
+PAGES = {name: text for name, text in rendered_files().items() if name.endswith(".md")}
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", MARKDOWN)
+@pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_page_shows_no_template_outside_code(name: str) -> None:
-    shown = CODE.sub("", PAGES[name]())
+    shown = CODE.sub("", PAGES[name])
     assert [line for line in shown.splitlines() if "{{" in line or "}}" in line] == []
 
 
 def test_alerts_page_shows_summaries_of_repeated_outages_as_sentences() -> None:
-    page = PAGES["docs/alerts.md"]()
+    page = PAGES["docs/alerts.md"]
     assert "| Flow *flow* has stopped *n* times in *n* / has stopped. |" in page
     assert "/ was unreachable *n* times in *n* / does not answer. |" in page
