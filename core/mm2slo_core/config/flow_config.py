@@ -287,8 +287,8 @@ class FlowConfig(Section):
     """MirrorMaker 2's Kafka version; before 3.7.1, a restart forgets offset syncs; null: newer."""
     settings: SettingsSource = SettingsSource.OBSERVED
     """`observed`: settings that the exporter finds in running connectors override configured ones
-    (`isolation`, `exactly_once`, `transforms`, `checkpoint_interval`, `heartbeat_interval`,
-    `emit_heartbeats`);
+    (`isolation`, `exactly_once`, `transforms`, `checkpoint_interval`, `offset_lag_max`,
+    `heartbeat_interval`, `emit_heartbeats`);
     `configured`: they are ignored."""
     topics: Patterns = DEFAULT_TOPICS
     """MirrorMaker 2's `topics`."""
@@ -310,6 +310,8 @@ class FlowConfig(Section):
     """The worker's `offset.flush.interval.ms`."""
     checkpoint_interval: Duration = 60.0
     """`emit.checkpoints.interval.seconds`."""
+    offset_lag_max: Annotated[Whole, Field(ge=0)] = 100
+    """`offset.lag.max`: records after which MirrorMaker 2 writes the next offset sync."""
     heartbeat_interval: Duration = 1.0
     """`emit.heartbeats.interval.seconds` of the opposite flow, which writes the heartbeats."""
     emit_heartbeats: Flag = True

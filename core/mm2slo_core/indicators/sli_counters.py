@@ -136,9 +136,6 @@ class SliceClock:
 # some of these.
 DEFAULT_HEARTBEAT_AGE = 30.0
 
-DEFAULT_SYNC_SPACING = 100
-"""MM2's `offset.lag.max`: the number of records before the next offset sync is written."""
-
 
 class FreshnessClass(NamedTuple):
     """Partitions with a common data freshness objective: lag in seconds at most `threshold`."""
@@ -224,21 +221,22 @@ class CheckpointFreshness:
     MM2 writes no checkpoint while the translated offset does not advance
     (MirrorCheckpointTask.checkpointIsMoreRecent), so age alone would count idle groups, and those
     between two offset syncs, as bad. Overdue is a commit that no checkpoint has covered for three
-    checkpoint intervals; one covers it if its upstream offset is at most *slack* records behind.
+    checkpoint intervals; one covers it if its upstream offset is at most *offset_lag_max* records
+    behind: so far apart are offset syncs, and the translated offset advances from sync to sync.
     """
 
     __slots__ = (
         "_copies",
         "_groups",
         "_moved_last",
-        "_slack",
         "_uncovered",
         "checkpoint_interval",
+        "offset_lag_max",
     )
 
-    def __init__(self, checkpoint_interval: float, slack: int = DEFAULT_SYNC_SPACING) -> None:
+    def __init__(self, checkpoint_interval: float, offset_lag_max: int) -> None:
         self.checkpoint_interval = checkpoint_interval
-        self._slack = slack
+        self.offset_lag_max = offset_lag_max
         self._copies: Mapping[str, str] = {}
         self._groups: Mapping[str, GroupOffsets] = {}
         self._uncovered: dict[str, dict[TopicPartition, _Uncovered]] = {}
@@ -294,7 +292,7 @@ class CheckpointFreshness:
             if copy is None:
                 continue
             checkpoint = offsets.checkpoints.get(TopicPartition(copy, partition.partition))
-            covered_to = -1 if checkpoint is None else checkpoint.upstream + self._slack
+            covered_to = -1 if checkpoint is None else checkpoint.upstream + self.offset_lag_max
             since, offset = known.get(partition) or (now, commit)
             # A group that was reset to an earlier offset no longer needs the later one covered.
             offset = min(offset, commit)

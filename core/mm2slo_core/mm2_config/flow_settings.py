@@ -64,13 +64,23 @@ def _patterns(text: str) -> tuple[str, ...]:
 
 def _interval(unit: float) -> Callable[[str], float | None]:
     def seconds(text: str) -> float | None:
-        number = read_integer(text)
-        if number is None or number >= _TOO_LONG:
-            raise ValueError(f"{text[:50]!r} is not a whole number below 10^12")
+        number = _whole(text)
         # An interval below 0 switches off what it is for.
         return None if number < 0 else max(number, 1) * unit
 
     return seconds
+
+
+def _whole(text: str) -> int:
+    number = read_integer(text)
+    if number is None or number >= _TOO_LONG:
+        raise ValueError(f"{text[:50]!r} is not a whole number below 10^12")
+    return number
+
+
+def _records(text: str) -> int:
+    # Below 0, OffsetSyncWriter sends a sync for each record, as with 0.
+    return max(_whole(text), 0)
 
 
 def _choice(choices: Mapping[str, object], *, any_case: bool = True) -> Callable[[str], object]:
@@ -104,6 +114,7 @@ _FIELDS: Final[Mapping[str, tuple[ConnectorKind | None, str, Callable[[str], obj
     "exactly_once": (None, "exactly.once.source.support", _EXACTLY_ONCE),
     "offset_flush_interval": (None, "offset.flush.interval.ms", _interval(0.001)),
     "checkpoint_interval": (_CHECKPOINT, "emit.checkpoints.interval.seconds", _interval(1.0)),
+    "offset_lag_max": (_SOURCE, "offset.lag.max", _records),
     "emit_heartbeats": (_HEARTBEAT, "emit.heartbeats.enabled", _SWITCH),
     "heartbeat_interval": (_HEARTBEAT, _HEARTBEAT_INTERVAL, _interval(1.0)),
 }
@@ -322,7 +333,7 @@ _POLICY: Final = ("policy.kind", "policy.separator", "policy.internal_separator"
 _COMPARED: Final = {
     ConnectorKind.SOURCE: (
         *("topics", "topics_exclude", "config_properties_exclude", "isolation"),
-        *("offset_syncs_location", *_POLICY),
+        *("offset_syncs_location", "offset_lag_max", *_POLICY),
     ),
     ConnectorKind.CHECKPOINT: ("groups", "groups_exclude", "checkpoint_interval"),
 }
@@ -365,6 +376,7 @@ def observed_flow(flow: FlowConfig, running: RunningConnectors) -> FlowConfig:
         return flow
     stating = {
         "isolation": running.by_name.get(flow.connect.source_connector),
+        "offset_lag_max": running.by_name.get(flow.connect.source_connector),
         "checkpoint_interval": running.by_name.get(flow.connect.checkpoint_connector),
         **dict.fromkeys(_HEARTBEAT_FIELDS, running.heartbeats),
     }
@@ -395,7 +407,10 @@ def running_topic_filter(flow: FlowConfig, running: RunningConnectors) -> NameFi
 
 def overridden_settings(flow: FlowConfig, observed: FlowConfig) -> tuple[SettingDifference, ...]:
     """The fields in which *observed*, by `observed_flow`, differs from *flow*."""
-    names = ("isolation", "exactly_once", "transforms", "checkpoint_interval", *_HEARTBEAT_FIELDS)
+    names = (
+        *("isolation", "exactly_once", "transforms", "checkpoint_interval", "offset_lag_max"),
+        *_HEARTBEAT_FIELDS,
+    )
     values = ((name, _text(getattr(flow, name)), _text(getattr(observed, name))) for name in names)
     return tuple(SettingDifference(*each) for each in values if each[1] != each[2])
 

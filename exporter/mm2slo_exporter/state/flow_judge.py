@@ -253,7 +253,7 @@ class SliceIndicators:
         self._is_measured = flow.by_mirrormaker
         self._classes = FreshnessClasses(flow)
         self._clock = SliceClock(flow.slice, started_at)
-        self._checkpoints = CheckpointFreshness(flow.checkpoint_interval)
+        self._checkpoints = CheckpointFreshness(flow.checkpoint_interval, flow.offset_lag_max)
         self._by_heartbeats = by_heartbeats
         keys = [SliKey(Sli.DATA_FRESHNESS, name) for name in self._classes.names]
         keys.append(_CHECKPOINTS)
@@ -289,14 +289,10 @@ class SliceIndicators:
                 ),
             )
 
-    @property
-    def checkpoint_interval(self) -> float:
-        """Seconds between MirrorMaker 2's checkpoints."""
-        return self._checkpoints.checkpoint_interval
-
-    @checkpoint_interval.setter
-    def checkpoint_interval(self, seconds: float) -> None:
-        self._checkpoints.checkpoint_interval = seconds
+    def use(self, flow: FlowConfig) -> None:
+        """Continue with the settings of the running connectors."""
+        self._checkpoints.checkpoint_interval = flow.checkpoint_interval
+        self._checkpoints.offset_lag_max = flow.offset_lag_max
 
     def counts(self) -> Mapping[SliKey, SliCount]:
         """Good, total and unknown slices."""

@@ -229,7 +229,7 @@ class FlowTracker:
         self.flow = self._judge.flow = self._heartbeats.flow = flow
         self._rules = self._rules_of(flow)
         self._groups.use(flow)
-        self._slices.checkpoint_interval = flow.checkpoint_interval
+        self._slices.use(flow)
         self.topics.judge_all_next()
         self._groups.forget()
 

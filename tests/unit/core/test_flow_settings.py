@@ -57,6 +57,8 @@ def _section(
         ("eu.offset.flush.interval.ms = 60000", {}),
         ("emit.checkpoints.interval.seconds = 5", {"checkpoint_interval": "5s"}),
         ("emit.checkpoints.interval.seconds = 60 ", {}),
+        ("offset.lag.max = 1000", {"offset_lag_max": 1000}),
+        ("offset.lag.max = -1", {"offset_lag_max": 0}),
         ("emit.heartbeats.interval.seconds = 3", {"heartbeat_interval": "3s"}),
         ("emit.heartbeats.interval.seconds = 1", {}),
         ("emit.heartbeats.interval.seconds = 0", {}),

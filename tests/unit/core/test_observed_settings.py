@@ -99,6 +99,11 @@ def flow_config(**flow: Any) -> FlowConfig:
         ),
         (
             {},
+            running(source={"offset.lag.max": "1000"}),
+            [("offset_lag_max", "100", "1000")],
+        ),
+        (
+            {},
             running(
                 heartbeat={
                     "emit.heartbeats.interval.seconds": "3",

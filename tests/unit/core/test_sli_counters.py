@@ -159,8 +159,8 @@ def group(*positions: tuple[int, int | None], topic: str = "orders") -> GroupOff
 
 
 def judge(*samples: tuple[float, int, int | None]) -> list[SliCount]:
-    """One group with one partition, a checkpoint interval of 60 s and a slack of 100."""
-    freshness = CheckpointFreshness(60.0, slack=100)
+    """One group with one partition, a checkpoint every 60 s, an offset sync every 100 records."""
+    freshness = CheckpointFreshness(60.0, offset_lag_max=100)
     return [
         freshness.count(at, ONE, COPIES, {"billing": group((commit, upstream))})
         for at, commit, upstream in samples
@@ -219,7 +219,7 @@ def test_checkpoint_freshness_after_late_checkpoint_is_good() -> None:
 
 
 def test_checkpoint_freshness_without_samples_is_unknown_for_last_groups() -> None:
-    freshness = CheckpointFreshness(60.0)
+    freshness = CheckpointFreshness(60.0, offset_lag_max=0)
     for at, commit in ((0.0, 1), (60.0, 2)):
         groups = {"moving": group((commit, commit)), "idle": group((7, 7))}
         freshness.count(at, ONE, COPIES, groups)
@@ -228,21 +228,21 @@ def test_checkpoint_freshness_without_samples_is_unknown_for_last_groups() -> No
 
 
 def test_checkpoint_freshness_counts_each_group_once() -> None:
-    freshness = CheckpointFreshness(60.0, slack=0)
+    freshness = CheckpointFreshness(60.0, offset_lag_max=0)
     for at, commit in ((0.0, 1), (60.0, 2)):
         found = freshness.count(at, ONE, COPIES, {"g": group(*[(commit, commit)] * 3)})
     assert found == FRESH
 
 
 def test_checkpoint_freshness_ignores_topics_that_are_not_replicated() -> None:
-    freshness = CheckpointFreshness(60.0, slack=0)
+    freshness = CheckpointFreshness(60.0, offset_lag_max=0)
     for at, commit in ((0.0, 1), (300.0, 2)):
         found = freshness.count(at, ONE, COPIES, {"g": group((commit, None), topic="other")})
     assert found == IDLE
 
 
 def test_checkpoint_freshness_of_topic_replicated_later_counts_from_then() -> None:
-    freshness = CheckpointFreshness(60.0, slack=0)
+    freshness = CheckpointFreshness(60.0, offset_lag_max=0)
     rounds = [(0, 1, {}), (900, 1, COPIES), (1080, 2, COPIES), (1095, 3, COPIES)]
     counted = [
         freshness.count(at, ONE, copies, {"g": group((commit, None))})

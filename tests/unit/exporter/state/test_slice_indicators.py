@@ -97,6 +97,23 @@ def test_group_is_good_while_checkpoint_follows_commits() -> None:
     assert late == SliCount(5, 6, 0)
 
 
+@pytest.mark.parametrize(("offset_lag_max", "good"), [(100, 0), (1000, 1)])
+def test_group_whose_commits_lie_between_two_offset_syncs_is_good(
+    offset_lag_max: int, good: int
+) -> None:
+    flow = flow_config(slice="10s", checkpoint_interval="10s", offset_lag_max=offset_lag_max)
+    scene = Scene()
+    scene.add("pay").live(5000, 5000)
+    here, there = TopicPartition("pay", 0), TopicPartition("us.pay", 0)
+    tracker = FlowTracker(flow, carrier=CanaryCarrier.OFF, shared_target=False, started_at=101.0)
+    scene.internals["checkpoints"] = {"app": {there: NewestCheckpoint(1000, 1000, 100.0)}}
+    for step, commit in enumerate((1000, 1500, 1500, 1500, 1500, 1600)):
+        scene.source["group_offsets"] = {"app": {here: commit}}
+        slis = tracker.update(scene.look(110.0 + 10 * step)).slis
+    # MirrorMaker 2 writes the next checkpoint after the next sync, at 2000 with 1000.
+    assert slis[SliKey(Sli.CHECKPOINT_FRESHNESS)] == SliCount(1 + good, 2, 0)
+
+
 BEATS = [
     ("recent", HeartbeatState(present=True, age_seconds=30.0), SliCount(1, 1, 0)),
     ("old", HeartbeatState(present=True, age_seconds=30.1), SliCount(0, 1, 0)),
