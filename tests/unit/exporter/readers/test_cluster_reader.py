@@ -592,4 +592,6 @@ def test_cluster_reader_reads_until_stopped() -> None:
     reading = Reading()
     reading.reader.start()
     reading.reader.stop()
-    assert reading.cluster.asked in ([], ["topics", "ids", "groups", "configs"])
+    # It may be stopped between any two stages.
+    asked = reading.cluster.asked
+    assert asked == ["topics", "ids", "groups", "configs"][: len(asked)]
