@@ -374,14 +374,14 @@ def observed_flow(flow: FlowConfig, running: RunningConnectors) -> FlowConfig:
     """*flow* with the settings of the running connectors; what they do not state is kept."""
     if flow.settings is SettingsSource.CONFIGURED:
         return flow
+    source = running.by_name.get(flow.connect.source_connector)
     stating = {
-        "isolation": running.by_name.get(flow.connect.source_connector),
-        "offset_lag_max": running.by_name.get(flow.connect.source_connector),
+        **dict.fromkeys(("isolation", "offset_lag_max"), source),
         "checkpoint_interval": running.by_name.get(flow.connect.checkpoint_connector),
         **dict.fromkeys(_HEARTBEAT_FIELDS, running.heartbeats),
     }
     observed: dict[str, object] = {"exactly_once": True} if running.transactional else {}
-    if source := stating["isolation"]:
+    if source:
         observed["transforms"] = transform_settings(source.settings)
     for name, connector in stating.items():
         value = stated_value(connector.settings, name) if connector else None
