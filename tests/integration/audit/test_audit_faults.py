@@ -60,7 +60,7 @@ def test_replay_after_kill_equals_independent_full_read(scenario: AuditScenario)
     outcome, read = scenario.outcome(REPLAY), scenario.reads[REPLAY]
     found = named(outcome.evidence)
     expected = {Found(Side.TARGET, *place) for place in read.duplicates}
-    assert expected
+    assert len(expected) >= 1_000
     assert found == {Verdict.REPLAY: expected}
     assert counts(scenario, REPLAY) == {
         Verdict.MATCHED: len(read.pairs),

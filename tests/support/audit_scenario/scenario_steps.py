@@ -139,26 +139,26 @@ def kill_mirrormaker(topics: ScenarioTopics) -> None:
         # No other topic may have a block to replay.
         wait_committed(topics)
         while True:
-            wait_for(lambda: _has_block(lab, topic), "a block to replay")
-            lab.mm2.kill()
-            # A flush between the check and the kill leaves nothing to replicate again.
+            _wait_for_block(lab, topic)
+            # Paused, it cannot flush between the check and the kill.
+            lab.mm2.pause()
             flushed = sum(each + 1 for each in committed_offsets(lab, US_EU, topic).values())
-            if count_copies(lab, topic) > flushed:
+            if count_copies(lab, topic) >= flushed + MIN_REPLAYED:
                 break
-            lab.mm2.start()
+            lab.mm2.resume()
+        lab.mm2.kill()
         topics.injector(EXPIRED).expire(lab.cluster("us").admin, keyed(2, 200, first=500))
         topics.injector(EXPIRED).plain(keyed(2, 50, first=700))
         lab.mm2.start()
     wait_committed(topics, REPLAY)
 
 
-def _has_block(lab: Lab, topic: str) -> bool:
-    """Wait for a flush and copies after it; False if they were flushed, too, meanwhile."""
+def _wait_for_block(lab: Lab, topic: str) -> None:
+    """Wait for a flush and copies after it, which may be flushed meanwhile."""
     before = committed_offsets(lab, US_EU, topic)
     wait_for(lambda: _committed_more(before, committed_offsets(lab, US_EU, topic)), "a flush")
-    flushed, start = committed_offsets(lab, US_EU, topic), count_copies(lab, topic)
+    start = count_copies(lab, topic)
     wait_for(lambda: count_copies(lab, topic) >= start + MIN_REPLAYED, "copies")
-    return committed_offsets(lab, US_EU, topic) == flushed
 
 
 def write_target_faults(topics: ScenarioTopics) -> None:
