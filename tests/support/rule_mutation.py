@@ -65,7 +65,7 @@ def judge_mutants(
             mutated = (rules.recording, mutant.applied(rules.alerts))
         readers = _readers(mutant.rule, rules.alerts)
         chosen = [test for test in tests if test.alerts & readers or _queries(test, mutant.rule)]
-        killed = any(failure([case], mutated) for case in _cases(chosen))
+        killed = any(failure([case], mutated) for case in _cases(chosen, mutant.rule))
         return Verdict(mutant, killed, equivalence_reason(mutant))
 
     with ThreadPoolExecutor(workers) as pool:
@@ -83,12 +83,12 @@ def _readers(rule: str, document: Mapping[str, Any]) -> set[str]:
     return found
 
 
-def _cases(tests: Iterable[RuleTest]) -> list[_Case]:
-    """The cases of *tests*, the shortest first: most mutants fail a short one."""
+def _cases(tests: Iterable[RuleTest], rule: str) -> list[_Case]:
+    """The cases of *tests*, first those that query *rule*, then the shortest: they fail first."""
     found = [
         _Case(test.name, test.document, case) for test in tests for case in test.document["tests"]
     ]
-    return sorted(found, key=lambda each: _length(each.case))
+    return sorted(found, key=lambda each: (not _case_queries(each.case, rule), _length(each.case)))
 
 
 def _length(case: Mapping[str, Any]) -> float:
@@ -98,11 +98,11 @@ def _length(case: Mapping[str, Any]) -> float:
 
 
 def _queries(test: RuleTest, rule: str) -> bool:
-    return test.needs_recording and any(
-        rule in check["expr"]
-        for each in test.document["tests"]
-        for check in each.get("promql_expr_test", ())
-    )
+    return any(_case_queries(each, rule) for each in test.document["tests"])
+
+
+def _case_queries(case: Mapping[str, Any], rule: str) -> bool:
+    return any(rule in check["expr"] for check in case.get("promql_expr_test", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +189,16 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "flow:mm2_flow_seen:timestamp_seconds",
         r"\(\[last_over_time -> max_over_time\].*",
         "Times of samples only rise, so the last one is the highest.",
+    ),
+    Equivalent(
+        "flow:mm2_flow_stopped:.*|cluster:mm2_cluster_unreachable:.*",
+        r"\(\[last_over_time -> (min|max)_over_time\]\(\w+:\w+:since_timestamp_seconds\[.*",
+        "It is constant within an incident, and the range is too short to hold another one.",
+    ),
+    Equivalent(
+        "flow:mm2_flow_stopped:since_timestamp_seconds",
+        r"\(max by .*mm2_flow_state\{\[state=\"stopped\" -> \]\}.*",
+        "A product matches series by all labels, so that one matcher decides for both sides.",
     ),
     Equivalent(
         "MM2ClusterUnreachable",
