@@ -46,8 +46,6 @@ class References:
     """Grafana."""
     runbook: str | None = None
     prometheus: str | None = None
-    rules_version: str | None = None
-    """Of the recording rules that produced the values."""
     splunk: str | None = None
     """Splunk Web."""
 

@@ -147,7 +147,6 @@ class ObjectiveEntry(ResponseModel):
     owner: MaybeText
     links: EntryLinks
     spec_hash: Annotated[str, Field(description="Equal for equal objectives.")]
-    rules_version: str | None
     warnings: tuple[str, ...]
     errors: tuple[str, ...]
 
@@ -189,7 +188,6 @@ class ObjectiveEntry(ResponseModel):
                     "prometheus": references.prometheus,
                 },
                 "spec_hash": _spec_hash(objective),
-                "rules_version": references.rules_version,
                 "warnings": entry.warnings,
                 "errors": entry.errors,
             }

@@ -19,7 +19,7 @@ FIELDS = {
     "status_pair", "is_current", "stale_since",
     "sli_ratio", "events", "budget", "burn_rate", "time_to_exhaustion_seconds",
     "projected_remaining_ratio", "alerts", "coverage", "trend_vs_previous_window", "audit", "owner",
-    "links", "spec_hash", "rules_version", "warnings", "errors",
+    "links", "spec_hash", "warnings", "errors",
 }  # fmt: skip
 
 
@@ -127,7 +127,6 @@ def test_entry_links_contain_known_references() -> None:
     known = References(
         service="https://slo.example.test",
         dashboard="https://grafana.example.test",
-        rules_version="7",
     )
     found = entry_document(entry, known)
     assert found["links"] == {
@@ -136,7 +135,6 @@ def test_entry_links_contain_known_references() -> None:
         "runbook": None,
         "prometheus": None,
     }
-    assert found["rules_version"] == "7"
     assert entry_document(entry, References(service=None))["links"]["self"] is None
 
 
