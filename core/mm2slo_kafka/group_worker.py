@@ -3,25 +3,21 @@
 librdkafka (2.16, confluentinc/librdkafka pull request 5397) uses freed memory when the connection
 to a group coordinator breaks during a request, and an assertion then ends the process. That
 happens when a cluster stops or returns, which the exporter must survive. `GroupWorker` starts and
-replaces the worker process, which calls `request_groups`; their messages are pickled over a
-private socket pair.
+replaces the worker process, which runs `serve_groups`; their messages are pickled over a private
+socket pair.
 """
 
 from __future__ import annotations
 
-import os
+import logging
 import signal
-import subprocess
-import sys
 import threading
 import time
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -30,16 +26,9 @@ from confluent_kafka.admin import AdminClient
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.fork_server import FORK_SERVER
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.request_sizes import RequestWindow
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterProperties:
-    """The first message: the cluster to read. *properties* are librdkafka's."""
-
-    alias: str
-    properties: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +62,8 @@ class RequestEnded:
 
 
 # Quoted: at run time, Connection is subscriptable since Python 3.12.
-_Connection: TypeAlias = "Connection[ClusterProperties | GroupsRequest, GroupAnswer | RequestEnded]"
+_Connection: TypeAlias = "Connection[GroupsRequest, GroupAnswer | RequestEnded]"
 _Found = TypeVar("_Found")
-_MODULE: Final = "mm2slo_kafka.group_worker_process"
 _FIRST_WINDOW: Final = 16
 
 _GRACE_SECONDS: Final = 5.0
@@ -109,7 +97,7 @@ class GroupWorker:
     """
 
     def __init__(self, properties: Mapping[str, str], handles: HandleFactory) -> None:
-        self._cluster = ClusterProperties(handles.alias, dict(properties))
+        self._properties = dict(properties)
         self._handles = handles
         self._lock = threading.Lock()
         self._running: _WorkerProcess | None = None
@@ -168,10 +156,10 @@ class GroupWorker:
 
     def _answers(self, request: GroupsRequest) -> list[GroupAnswer]:
         started = time.time()
-        if self._running is None:
-            self._running = _WorkerProcess(self._cluster)
         answers: list[GroupAnswer] = []
         try:
+            if self._running is None:
+                self._running = _start_worker(self._handles.alias, self._properties)
             for each in self._running.send(request):
                 if isinstance(each, GroupAnswer):
                     answers.append(each)
@@ -187,7 +175,7 @@ class GroupWorker:
             for group in in_flight:
                 failure = KafkaOperationError(
                     ended.kind,
-                    cluster=self._cluster.alias,
+                    cluster=self._handles.alias,
                     operation=request.subject.operation(group),
                     detail=ended.detail,
                 )
@@ -212,33 +200,25 @@ class GroupWorker:
             self._running = None
 
 
+def _start_worker(alias: str, properties: Mapping[str, str]) -> _WorkerProcess:
+    try:
+        return _WorkerProcess(alias, properties)
+    except OSError as error:
+        detail = f"the worker process could not be started: {error}"
+        raise _WorkerEndedError(ErrorKind.OTHER, detail) from None
+
+
 class _WorkerProcess:
-    def __init__(self, cluster: ClusterProperties) -> None:
-        ours, theirs = Pipe()
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-m", _MODULE, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                # The worker imports from the same places as this process.
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )
-        self.pid = process.pid
-        self.end = weakref.finalize(self, _end_process, process, ours)
-        self._process = process
-        self._connection: _Connection = ours
-        self._unsent: ClusterProperties | None = cluster
+    def __init__(self, alias: str, properties: Mapping[str, str]) -> None:
+        self._process = FORK_SERVER.start(serve_groups, alias, properties, capture_stderr=True)
+        self.pid, self.kill, self.end = self._process.pid, self._process.kill, self._process.end
+        self._connection: _Connection = self._process.connection
         self._seen: Counter[str] = Counter()
 
     def send(self, request: GroupsRequest) -> Iterator[GroupAnswer | RequestEnded]:
         """The worker's messages up to RequestEnded. Raises _WorkerEndedError."""
         deadline = time.monotonic() + request.within + request.timeout + _GRACE_SECONDS
         try:
-            if self._unsent is not None:
-                self._connection.send(self._unsent)
-                self._unsent = None
             self._connection.send(request)
             message: GroupAnswer | RequestEnded | None = None
             while not isinstance(message, RequestEnded):
@@ -251,10 +231,6 @@ class _WorkerProcess:
         except (EOFError, ConnectionError):
             raise self._exit_error() from None
 
-    def kill(self) -> None:
-        """Make a read in progress fail at once."""
-        self._process.kill()
-
     def new_requests(self, requests: Mapping[str, int]) -> Counter[str]:
         """Requests since the last call, from the worker's running totals."""
         totals = Counter(requests)
@@ -263,28 +239,40 @@ class _WorkerProcess:
         return new
 
     def _exit_error(self) -> _WorkerEndedError:
-        code = self._process.wait()
-        assert self._process.stderr is not None  # noqa: S101 - for the type checker
-        output = self._process.stderr.read().decode(errors="replace").strip().splitlines()
+        ended = self._process.end(_GRACE_SECONDS)
         # A crash of librdkafka means a broken connection.
-        has_crashed = code < 0 and -code in _CRASH_SIGNALS
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        detail = f"the worker process ended with {how} and is restarted"
+        has_crashed = ended.code is not None and -ended.code in _CRASH_SIGNALS
+        detail = f"the worker process ended with {ended} and is restarted"
         return _WorkerEndedError(
             ErrorKind.UNREACHABLE if has_crashed else ErrorKind.OTHER,
-            f"{detail}: {output[-1]}" if output else detail,
+            f"{detail}: {ended.last_line}" if ended.last_line else detail,
         )
 
 
-def _end_process(process: subprocess.Popen[bytes], connection: _Connection) -> None:
-    process.kill()  # the worker has no state to save
-    process.wait()
-    connection.close()
-    if process.stderr is not None:
-        process.stderr.close()
-
-
 GroupOffsets = dict[TopicPartition, int]
+
+
+def serve_groups(
+    connection: Connection[GroupAnswer | RequestEnded, GroupsRequest],
+    alias: str,
+    properties: Mapping[str, str],
+) -> None:
+    """Serve requests in the worker process until its parent closes the connection.
+
+    *properties* are librdkafka's, of the cluster with this alias.
+    """
+    # The parent's clients of the same cluster log the same.
+    logging.getLogger().addHandler(logging.NullHandler())
+    handles = HandleFactory(alias, properties)
+    admin = handles.admin()
+    while True:
+        try:
+            request = connection.recv()
+        except EOFError:
+            return
+        for answer in request_groups(handles, admin, request):
+            connection.send(answer)
+        connection.send(RequestEnded(handles.counts.totals()))
 
 
 class _Pending(NamedTuple):

@@ -7,13 +7,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import yaml
 from confluent_kafka import Producer
 from exporter_watch import Scrape, counters_never_decreased, watch
+from process_figures import processes
 from transactional_traffic import consume_and_commit
 
 from mm2slo_core.file_syntax import dump_properties
@@ -180,8 +180,8 @@ def test_reload_keeps_unchanged_flows(lab: Lab, tmp_path: Path, fresh_topic: str
     try:
         seen = Remote(f"http://127.0.0.1:{port}")
         seen.until(lambda s: received(s, "us->eu") >= 3 and received(s, "eu->us") >= 3, "canaries")
-        children = children_of(process.pid)
-        assert sum("multiprocessing" in command for command in children.values()) == 1
+        started = processes(process.pid)
+        assert (len(started["fork server"]), len(started["canary"])) == (1, 1)
         config.write_text("flows: [{flow: us->us}]", encoding="utf-8")
         process.send_signal(signal.SIGHUP)
         seen.until(lambda s: reloads(s, "failure") == 1, "a reload that fails")
@@ -223,7 +223,8 @@ def test_reload_keeps_unchanged_flows(lab: Lab, tmp_path: Path, fresh_topic: str
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
+    started_pids = [pid for pids in started.values() for pid in pids]
+    assert [pid for pid in started_pids if Path(f"/proc/{pid}").exists()] == []
 
 
 class Remote:
@@ -255,18 +256,3 @@ def source_topics(scrape: Scrape, flow: str) -> set[str]:
 
 def received(scrape: Scrape, flow: str) -> float:
     return scrape.value("mm2_canary_received_total", flow=flow) or 0.0
-
-
-def children_of(parent: int) -> dict[int, str]:
-    """Command lines of *parent*'s child processes, without Python's resource tracker.
-
-    These are the canary process, and one per cluster with monitored groups.
-    """
-    found = {}
-    for task in Path(f"/proc/{parent}/task").iterdir():
-        with suppress(FileNotFoundError):  # the thread has just ended
-            for pid in (task / "children").read_text(encoding="ascii").split():
-                command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
-                if "resource_tracker" not in command:
-                    found[int(pid)] = command
-    return found

@@ -21,13 +21,23 @@ def children(pid: int) -> list[int]:
     return found
 
 
+_WORKERS = {"run_canary_proc": "canary", "serve_groups": "groups"}
+"""Kinds by the first 15 characters of their function's name, which is that of the process."""
+
+
 def processes(pid: int) -> dict[str, list[int]]:
-    """The exporter and the processes that it started, by name."""
-    found: dict[str, list[int]] = {"exporter": [pid], "canary": [], "groups": [], "other": []}
-    for child in children(pid):
-        command = Path(f"/proc/{child}/cmdline").read_bytes()
-        kind = "canary" if b"spawn_main" in command else "groups"
-        found["other" if b"resource_tracker" in command else kind].append(child)
+    """The exporter and the processes that it started, by kind."""
+    servers = children(pid)
+    found: dict[str, list[int]] = {
+        "exporter": [pid],
+        "canary": [],
+        "groups": [],
+        "fork server": servers,
+    }
+    for worker in (worker for server in servers for worker in children(server)):
+        kind = _WORKERS.get(Path(f"/proc/{worker}/comm").read_text().strip())
+        if kind is not None:  # else it was forked a moment ago
+            found[kind].append(worker)
     return found
 
 

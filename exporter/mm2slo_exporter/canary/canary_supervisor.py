@@ -6,16 +6,14 @@ while the exporter converts tens of thousands of offsets.
 
 import contextlib
 import logging
-import multiprocessing
-import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 
 from mm2slo_exporter.canary.canary_messages import CanarySpec, EventBuffer, LedgerState
 from mm2slo_exporter.canary.canary_process import run_canary_process
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_kafka.fork_server import FORK_SERVER, WorkerExit
 
 logger = logging.getLogger(__name__)
 _JOIN_SECONDS = 10.0
@@ -74,40 +72,29 @@ class CanarySupervisor:
         self._thread.join(2 * _JOIN_SECONDS)
 
     def _supervise(self) -> None:
-        # Ctrl-C reaches the whole process group. The canary process inherits this thread's signal
-        # mask, which protects it until it ignores the signal itself. The resource tracker must be
-        # running before: starting it unblocks the signal.
-        resource_tracker.ensure_running()
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        # Not fork: librdkafka's threads and locks do not survive in a child process.
-        context = multiprocessing.get_context("spawn")
         while not self._stopping.is_set():
             self._changed.clear()
-            ours, theirs = context.Pipe()
-            with self._pipe_lock:
-                self._connection = ours
-            process = context.Process(
-                target=self._serve, args=(theirs, self._specs), name="mm2slo-canary", daemon=True
-            )
             self._on_start()
             self.starts += 1
-            process.start()
-            theirs.close()
-            self._receive(ours)
-            # Only this thread closes it: a second close could close a reused file descriptor.
-            with self._pipe_lock:
-                self._connection = None
-                ours.close()
-            process.join(_JOIN_SECONDS)
-            if process.is_alive():
-                process.kill()
-                process.join()
+            try:
+                outcome = f"ended with {self._run_process()}"
+            except OSError as error:
+                outcome = f"could not be started: {error}"
             if not self._stopping.is_set() and not self._changed.is_set():
                 self._on_failure(Loop.CANARY)
-                logger.error(
-                    "canary process ended with exit code %s; restarting it", process.exitcode
-                )
+                logger.error("canary process %s; restarting it", outcome)
                 self._stopping.wait(self._restart_seconds)
+
+    def _run_process(self) -> WorkerExit:
+        process = FORK_SERVER.start(self._serve, self._specs)
+        with self._pipe_lock:
+            self._connection = process.connection
+        self._receive(process.connection)
+        # Only this thread closes it: a second close could close a reused file descriptor.
+        with self._pipe_lock:
+            self._connection = None
+            process.connection.close()  # the process ends with it
+        return process.end(_JOIN_SECONDS)
 
     def _receive(self, connection: Connection) -> None:
         """Collect events until either side closes the pipe."""

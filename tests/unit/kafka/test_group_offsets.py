@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.fork_server import FORK_SERVER
 from mm2slo_kafka.group_worker import GroupRead, GroupWorker
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_lab.managed_process import free_ports, wait_for
@@ -127,6 +128,34 @@ def test_invalid_property_is_reported_by_name() -> None:
     found = problem(worker.offsets(["app"], within=_LONG, timeout=_LONG)["app"])
     assert found.kind is ErrorKind.OTHER
     assert 'No such configuration property: "no.such"' in str(found)
+
+
+def test_worker_that_cannot_be_started_is_reported_as_other(
+    worker: GroupWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise OSError("no more processes")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FORK_SERVER, "start", fail)
+        found = problem(worker.offsets(["app"], within=_SHORT, timeout=_SHORT)["app"])
+    assert found.kind is ErrorKind.OTHER
+    assert "the worker process could not be started: no more processes" in str(found)
+    found = problem(worker.offsets(["app"], within=_SHORT, timeout=_SHORT)["app"])
+    assert "process" not in str(found)
+
+
+def test_read_after_end_of_fork_server_starts_new_one(worker: GroupWorker) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(worker.offsets, ["app"], within=_LONG, timeout=_LONG)
+        wait_for(lambda: worker.pid is not None, "the worker process")
+        assert FORK_SERVER.pid is not None
+        os.kill(FORK_SERVER.pid, signal.SIGKILL)
+        found = problem(reading.result(_LONG)["app"])
+    assert found.kind is ErrorKind.OTHER
+    assert "the worker process ended with its fork server and is restarted" in str(found)
+    found = problem(worker.offsets(["app"], within=_SHORT, timeout=_SHORT)["app"])
+    assert "process" not in str(found)
 
 
 def test_read_without_groups_starts_no_worker(worker: GroupWorker) -> None:
