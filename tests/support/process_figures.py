@@ -26,8 +26,12 @@ _WORKERS = {"run_canary_proc": "canary", "serve_groups": "groups"}
 
 
 def processes(pid: int) -> dict[str, list[int]]:
-    """The exporter and the processes that it started, by kind."""
-    servers = children(pid)
+    """The exporter, its fork server and the workers that this started, by kind."""
+    servers = [
+        child
+        for child in children(pid)
+        if b"fork_server_process" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
     found: dict[str, list[int]] = {
         "exporter": [pid],
         "canary": [],
