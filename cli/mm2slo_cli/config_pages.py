@@ -1,11 +1,15 @@
 """docs/configuration.md and docs/reference-config.yaml, from the models of mm2slo.yaml."""
 
+import ast
+import inspect
 import json
 import re
 import textwrap
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
@@ -13,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from mm2slo_core.config.config_loader import bare_annotation, is_model
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.config_section import Example
+from mm2slo_core.config.config_section import Example, Section
 from mm2slo_core.config.field_types import Secret
 from mm2slo_core.config.service_config import Listen
 from mm2slo_core.quantity_text import (
@@ -109,7 +113,7 @@ def _section(title: str, model: type[BaseModel]) -> str:
     lines = [f"## {title if title == 'The file' else f'`{title}`'}", "", _summary(model), ""]
     lines += ["| Key | Type | Default | Meaning |", "|---|---|---|---|"]
     lines += [
-        f"| `{name}` | {_type(info)} | {_default(info)} | {_cell(_meaning(info))} |"
+        f"| `{name}` | {_type(info)} | {_default(info)} | {_cell(_meaning(model, name))} |"
         for name, info in model.model_fields.items()
     ]
     if model is Config:
@@ -121,8 +125,27 @@ def _summary(model: type[BaseModel]) -> str:
     return (model.__doc__ or "").strip().partition("\n")[0]
 
 
-def _meaning(info: FieldInfo) -> str:
-    text = info.description or ""
+@cache
+def _descriptions(model: type[Any]) -> Mapping[str, str]:
+    """The docstrings below the fields of *model*.
+
+    pydantic's `use_attribute_docstrings` parses the source at each start: 40 % of the CPU time of
+    importing the models.
+    """
+    found = {} if model is Section else dict(_descriptions(model.__base__))
+    for section in ast.parse(inspect.getsource(model)).body:
+        for statement, after in pairwise(getattr(section, "body", ())):
+            match statement, after:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    found[name] = inspect.cleandoc(text)
+    return found
+
+
+def _meaning(model: type[BaseModel], name: str) -> str:
+    info, text = model.model_fields[name], _descriptions(model)[name]
     if info.examples and _section_of(info.annotation)[0] is None:
         text += f" For example `{_yaml(info.examples[0])}`."
     return text
@@ -253,7 +276,8 @@ class _ReferenceFile:
                     yield from (_Line(0, *_DEFAULTS), _Line(0, ""))
                 given = values[name] if name in values else _usual(info)
                 inside = [each[name] for each in others if isinstance(each.get(name), Mapping)]
-                comment = "" if is_described else _comment(info, is_top=not path)
+                text = _descriptions(model)[name]
+                comment = "" if is_described else _comment(info, text, is_top=not path)
                 yield from self._field(here, info, given, inside, comment=comment, depth=depth)
                 if not path:
                     yield _Line(0, "")
@@ -322,11 +346,10 @@ def _usual(info: FieldInfo) -> Any:
     return default.model_dump(exclude_unset=True) if isinstance(default, BaseModel) else default
 
 
-def _comment(info: FieldInfo, *, is_top: bool) -> str:
-    """The choices, the first sentence of the description, and a default that is not the value."""
+def _comment(info: FieldInfo, text: str, *, is_top: bool) -> str:
+    """The choices, the first sentence of *text*, and a default that is not the value."""
     model, suffix = _section_of(info.annotation)
     examples = [] if info.is_required() else info.examples or []
-    text = info.description or ""
     if is_top and model and not (suffix or examples):
         text = _summary(model)
     text = " ".join(text.split()).partition(". ")[0].removesuffix(".")

@@ -50,7 +50,6 @@ class Section(BaseModel):
         frozen=True,
         extra="forbid",
         hide_input_in_errors=True,
-        use_attribute_docstrings=True,
         validate_default=False,
     )
     stand_ins: ClassVar[Mapping[str, object]] = {}
