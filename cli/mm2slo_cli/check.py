@@ -11,7 +11,8 @@ from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.cluster_writes import cluster_writes, timeline_estimate
 from mm2slo_core.config.config_model import Config, notices, unavailable
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
+from mm2slo_core.config.exporter_settings import CanaryCarrier
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.mm2_config.mirror_setup import Finding
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.access_tokens import TokenFile, unmatched_patterns

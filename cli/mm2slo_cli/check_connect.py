@@ -15,7 +15,8 @@ from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.cluster_writes import timeline_estimate
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
+from mm2slo_core.config.exporter_settings import CanaryCarrier
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.kafka_permissions import (
     SYNC_GROUP_OFFSETS,
     CheckResult,
@@ -28,11 +29,11 @@ from mm2slo_core.kafka_permissions import (
     required_access,
     shorten_list,
 )
-from mm2slo_core.mm2_config.flow_settings import (
+from mm2slo_core.mm2_config.flow_settings import setting_differences
+from mm2slo_core.mm2_config.running_settings import (
     RunningConnectors,
     observed_flow,
     overridden_settings,
-    setting_differences,
 )
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC, InternalTopics
 from mm2slo_core.topic_selection import TopicRole, replication_policy

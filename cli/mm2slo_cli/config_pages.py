@@ -18,8 +18,8 @@ from pydantic.fields import FieldInfo
 from mm2slo_core.config.config_loader import bare_annotation, is_model
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.config_section import Example, Section
-from mm2slo_core.config.field_types import Secret
-from mm2slo_core.config.service_config import Listen
+from mm2slo_core.config.exporter_settings import Listen
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.quantity_text import (
     DurationBound,
     format_duration,

@@ -17,8 +17,8 @@ from mm2slo_alerts.alert_rules import Scale
 from mm2slo_alerts.message_preview import unescaped
 from mm2slo_cli.demo_environment import DemoEnvironment
 from mm2slo_core.config.alerting_config import SlackChannel
+from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_core.config.logship_config import LogshipConfig
-from mm2slo_core.config.service_config import Listen
 from mm2slo_lab.lab_monitoring import (
     Cadence,
     Prometheus,

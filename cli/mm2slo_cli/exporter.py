@@ -7,19 +7,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 
-from mm2slo_cli.config_files import load_source, log_findings
-from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.service_process import log_to_file
-from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.flow_config import CanaryCarrier
-from mm2slo_core.mm2_config.mirror_setup import Finding
+from mm2slo_cli.settings_process import FirstReading, Reading, read_again
+from mm2slo_core.config.exporter_settings import CanaryCarrier, RootSettings
+from mm2slo_core.user_errors import UserError
 from mm2slo_exporter import log_output
 from mm2slo_exporter.service.exporter_service import Exporter
 from mm2slo_exporter.web.exporter_app import exporter_server
-from mm2slo_web.web_access import web_config_file
+from mm2slo_web.web_access import ReloadedAccess
 from mm2slo_web.web_server import WebServer
 
 logger = logging.getLogger(__name__)
@@ -27,17 +24,22 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def run_exporter(
-    load: Callable[[], Config], flows: Sequence[str] = ()
+    load: Callable[[], RootSettings], flows: Sequence[str] = (), version: str | None = None
 ) -> Iterator[tuple[Exporter, WebServer]]:
     """Run an exporter and its web server.
 
-    The port is bound before anything else: raises UserError at once if it is in use.
+    *version* is that of mm2slo; looking it up takes 4 MB. The port is bound before anything else:
+    raises UserError at once if it is in use.
     """
+    if version is None:
+        from importlib import metadata
+
+        version = metadata.version("mm2slo")
     configure_interpreter()
-    exporter = Exporter(load, flows=flows, version=version("mm2slo"))
+    exporter = Exporter(load, flows=flows, version=version)
     settings = exporter.config.exporter
     named = settings.web_config_file
-    web = None if named is None else web_config_file(Path(named))
+    web = None if named is None else _web_config(named)
     server = exporter_server(settings.listen, exporter, web)
     if written := written_topics(exporter.config):
         logger.info("writes to the clusters: %s", "; ".join(written))
@@ -50,7 +52,13 @@ def run_exporter(
         exporter.stop()
 
 
-def written_topics(config: Config) -> list[str]:
+def _web_config(path: str) -> ReloadedAccess:
+    from mm2slo_web.access_files import web_config_file  # and the models of the configuration
+
+    return web_config_file(Path(path))
+
+
+def written_topics(config: RootSettings) -> list[str]:
     """What the exporter writes to clusters, a part of a sentence each."""
     exporter, found = config.exporter, []
     if exporter.read_only:
@@ -68,17 +76,35 @@ def written_topics(config: Config) -> list[str]:
     return [*dict.fromkeys(found), f"{', '.join(topics)}, which it creates, on {targets}"]
 
 
-def run(source: ConfigSource, flows: list[str]) -> None:
-    """Serve until SIGINT or SIGTERM; SIGHUP reloads the configuration."""
-    log_output.configure_logging(load_source(source)[0].exporter.log)
-    log_to_file("repl-exporter")
-    logged: set[Finding] = set()
+def run(first: FirstReading) -> int:
+    """Serve with the configuration of *first*; returns the exit code."""
+    try:
+        serve(first.result())
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
 
-    def load() -> Config:
-        config, findings = load_source(source)
-        log_findings(each for each in findings if each not in logged)
-        logged.update(findings)
-        return config
+
+def serve(reading: Reading) -> None:
+    """Serve until SIGINT or SIGTERM; SIGHUP reloads the configuration.
+
+    Raises UserError.
+    """
+    log_output.configure_logging(reading.settings.exporter.log)
+    log_to_file("repl-exporter")
+    logged: set[tuple[int, str]] = set()
+    unused: list[Reading] = [reading]
+
+    def load() -> RootSettings:
+        newest = unused.pop() if unused else read_again(reading)
+        for level, text in newest.findings:
+            if (level, text) not in logged:
+                logger.log(level, "%s", text)
+        logged.update(newest.findings)
+        return newest.settings
 
     stopping, reloading = threading.Event(), threading.Event()
 
@@ -87,7 +113,7 @@ def run(source: ConfigSource, flows: list[str]) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
-    with run_exporter(load, flows) as (exporter, server):
+    with run_exporter(load, reading.flows, reading.version) as (exporter, server):
         logger.info("serving %s/metrics", server.url)
         while not stopping.is_set():
             server.wait(0.2)

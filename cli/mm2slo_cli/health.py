@@ -9,7 +9,7 @@ from typing import Final
 from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.service_config import Listen
+from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_core.user_errors import UserError
 
 _SERVICES: Final = ("exporter", "report", "logship")
@@ -58,6 +58,6 @@ def _is_tls(config: Config, service: str) -> bool:
         return config.report.tls is not None
     if service == "logship" or config.exporter.web_config_file is None:
         return False
-    from mm2slo_web.web_access import web_config_file
+    from mm2slo_web.access_files import web_config_file
 
     return web_config_file(Path(config.exporter.web_config_file)).current().tls is not None

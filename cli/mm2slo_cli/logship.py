@@ -27,8 +27,8 @@ from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.main import new_app
 from mm2slo_cli.service_process import log_to_file
 from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_core.config.logship_config import LogFileFormat, LogshipConfig, LogSource
-from mm2slo_core.config.service_config import Listen
 from mm2slo_core.log_redaction import Redactor, SecretPattern
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter import log_output

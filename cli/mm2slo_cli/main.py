@@ -4,11 +4,8 @@ Each command is imported when it runs: `mm2slo check` loads no Kafka client, and
 loads no command. Garbage collection pauses during these imports.
 """
 
-import gc
 import importlib
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from mm2slo_cli.config_options import CONFIG_ARGUMENT, ConfigSource, config_options
+from mm2slo_cli.gc_pause import paused_gc
 from mm2slo_core.user_errors import MissingExtraError, UserError
 
 
@@ -149,7 +147,7 @@ def exporter(
     ] = None,
 ) -> None:
     """Run the Prometheus exporter for the configured flows."""
-    _load("mm2slo_cli.exporter").run(source, flow or [])
+    _load("mm2slo_cli.settings_process").run(source, flow or [])
 
 
 @app.command()
@@ -289,20 +287,3 @@ def _missing(error: ModuleNotFoundError) -> UserError:
     if package.startswith(_OURS):
         return UserError(f"this build of mm2slo has no {name}; install it again")
     return MissingExtraError(module=package, extra=_EXTRAS.get(package))
-
-
-@contextmanager
-def paused_gc() -> Iterator[None]:
-    """Import without garbage collection.
-
-    Imports allocate hundreds of thousands of objects and free few; collections took a tenth of the
-    startup time of the report service. `gc.freeze` excludes these objects from later collections.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if was_enabled:
-            gc.enable()

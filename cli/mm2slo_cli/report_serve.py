@@ -29,7 +29,7 @@ from mm2slo_cli.exclusion_effects import (
     expire_silence,
     silence_obstacle,
 )
-from mm2slo_cli.main import paused_gc
+from mm2slo_cli.gc_pause import paused_gc
 from mm2slo_cli.option_values import now_ms
 from mm2slo_cli.report_sources import (
     create_reporter,
@@ -51,7 +51,8 @@ from mm2slo_report.service_settings import (
 )
 from mm2slo_report.sli_source import SliSource
 from mm2slo_store.store import Store
-from mm2slo_web.web_access import OPEN, WebAccess, certificate_files
+from mm2slo_web.access_files import certificate_files
+from mm2slo_web.web_access import OPEN, WebAccess
 from mm2slo_web.web_config import TlsServerConfig
 from mm2slo_web.web_server import WebServer, bind
 

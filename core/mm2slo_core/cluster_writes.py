@@ -8,9 +8,12 @@ import math
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.flow_config import CanaryCarrier
-from mm2slo_core.config.service_config import ExporterConfig, TimelineConfig
+from mm2slo_core.config.exporter_settings import (
+    CanaryCarrier,
+    ExporterSettings,
+    RootSettings,
+    TimelineSettings,
+)
 from mm2slo_core.kafka_permissions import CANARY_GROUPS, LEADER_GROUPS, ResourceKind
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 
@@ -34,7 +37,7 @@ class ClusterWrite(NamedTuple):
     flows: tuple[str, ...]
 
 
-def cluster_writes(config: Config) -> tuple[ClusterWrite, ...]:
+def cluster_writes(config: RootSettings) -> tuple[ClusterWrite, ...]:
     """Each topic and group that is written to, by cluster and name; empty in read-only mode."""
     flows_by_write: dict[ClusterWrite, list[str]] = {}
     for write in _writes_of_flows(config):
@@ -44,7 +47,7 @@ def cluster_writes(config: Config) -> tuple[ClusterWrite, ...]:
     )
 
 
-def _writes_of_flows(config: Config) -> Iterator[ClusterWrite]:
+def _writes_of_flows(config: RootSettings) -> Iterator[ClusterWrite]:
     exporter = config.exporter
     for flow in config.flows:
         source, target, flows = flow.flow.source, flow.flow.target, (flow.label,)
@@ -77,12 +80,12 @@ _GB: Final = 1e9
 _SEGMENTS: Final = 20
 
 
-def timeline_settings(timeline: TimelineConfig) -> dict[str, str]:
+def timeline_settings(timeline: TimelineSettings) -> dict[str, str]:
     """Settings of the timeline's topic, which has what `arrivals_settings` leaves of `max_size`."""
     return _settings(timeline.max_size - _arrivals_size(timeline), timeline.retention)
 
 
-def arrivals_settings(timeline: TimelineConfig) -> dict[str, str]:
+def arrivals_settings(timeline: TimelineSettings) -> dict[str, str]:
     """Settings of the arrivals topic, which has a fifth of `max_size`."""
     return _settings(_arrivals_size(timeline), _ARRIVALS_HOURS * 3_600.0)
 
@@ -98,7 +101,7 @@ def _settings(size: int, retention: float) -> dict[str, str]:
     }
 
 
-def _arrivals_size(timeline: TimelineConfig) -> int:
+def _arrivals_size(timeline: TimelineSettings) -> int:
     return timeline.max_size // 5 if timeline.arrivals else 0
 
 
@@ -114,7 +117,7 @@ def arrivals_gigabytes_per_day(partitions: int, topics: int) -> float:
     return polled * _DAY / shortest_interval(partitions) / _GB
 
 
-def timeline_estimate(partitions: int, topics: int, exporter: ExporterConfig) -> str:
+def timeline_estimate(partitions: int, topics: int, exporter: ExporterSettings) -> str:
     """What a flow writes, and how far back the timeline then reaches."""
     timeline = exporter.timeline
     daily = timeline_gigabytes_per_day(partitions, topics, exporter.poll_interval)
@@ -134,7 +137,7 @@ def timeline_estimate(partitions: int, topics: int, exporter: ExporterConfig) ->
     return text + _arrivals_estimate(partitions, topics, timeline)
 
 
-def _arrivals_estimate(partitions: int, topics: int, timeline: TimelineConfig) -> str:
+def _arrivals_estimate(partitions: int, topics: int, timeline: TimelineSettings) -> str:
     if not timeline.arrivals:
         return ""
     if partitions > MAX_PARTITIONS:

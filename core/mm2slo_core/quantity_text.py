@@ -4,9 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Annotated, Final
-
-from pydantic import BeforeValidator
+from typing import Final
 
 _DURATION_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _DURATION: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h|d)?", re.ASCII)
@@ -86,12 +84,6 @@ class InvalidValueError(ValueError):
         self.hides_value = hides_value
 
 
-# Positive: an interval of 0 would be a busy loop, and no canary could meet a deadline of 0.
-Duration = Annotated[float, BeforeValidator(DurationBound(0.001))]
-
-# For requests that are repeated on a cluster.
-Interval = Annotated[float, BeforeValidator(DurationBound(0.1))]
-SlowInterval = Annotated[float, BeforeValidator(DurationBound(1.0))]
 _SHARE: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%)?", re.ASCII)
 _EXPECTED_SHARE: Final = "a percentage such as 1%, 0.1% or 100%"
 _TARGET: Final = "a percentage between 0% and 100%, such as 99.9%"
@@ -134,8 +126,6 @@ def parse_target(value: object) -> float:
     raise InvalidValueError(what, expected=_TARGET, next_step=next_step)
 
 
-Share = Annotated[float, BeforeValidator(parse_share)]
-Target = Annotated[float, BeforeValidator(parse_target)]
 _SHORTHAND_UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
 _SHORTHAND: Final = re.compile(r"(?P<count>[1-9]\d{0,8})(?P<unit>[mhdw])", re.ASCII)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
+from mm2slo_core.config.exporter_settings import FlowSettings, PolicyKind
 from mm2slo_core.java_values import compile_java
 from mm2slo_core.replication_policy import (
     DEFAULT_VERSION,
@@ -42,7 +42,7 @@ class TopicPair:
 
 
 def replication_policy(
-    flow: FlowConfig, version: KafkaVersion = DEFAULT_VERSION
+    flow: FlowSettings, version: KafkaVersion = DEFAULT_VERSION
 ) -> ReplicationPolicy:
     """The policy of *flow*, as MirrorMaker 2 of *version* applies it."""
     settings = flow.policy
@@ -53,7 +53,7 @@ def replication_policy(
 
 
 def replicated_topics(
-    flow: FlowConfig,
+    flow: FlowSettings,
     source_topics: Iterable[str],
     canary_topic: str | None = None,
     version: KafkaVersion = DEFAULT_VERSION,

@@ -14,7 +14,7 @@ from typing import Final
 
 import bcrypt
 
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 
 # bcrypt reads no further than this; what is longer cannot be the password.
 _LONGEST_PASSWORD: Final = 72

@@ -24,7 +24,8 @@ from pydantic_core import ErrorDetails
 from mm2slo_core.config.config_document import ConfigError, Path, Problem, render_path
 from mm2slo_core.config.config_loader import reason_of
 from mm2slo_core.config.config_section import Section
-from mm2slo_core.config.field_types import Flag, Secret, Text
+from mm2slo_core.config.field_types import Flag, Text
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.quantity_text import InvalidValueError
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 from mm2slo_core.indicators.certain_loss import SavedLoss
 from mm2slo_core.indicators.flow_state import TaskCommits
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint, OffsetMap
-from mm2slo_core.mm2_config.flow_settings import RunningConnectors
+from mm2slo_core.mm2_config.running_settings import RunningConnectors
 from mm2slo_core.state_record import GroupVerdict, RecoveryPoint, State, StateKey, TopicLosses
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
-from mm2slo_core.mm2_config.flow_settings import (
+from mm2slo_core.config.exporter_settings import CanaryCarrier, FlowSettings, RootSettings
+from mm2slo_core.mm2_config.running_settings import (
     RunningConnectors,
     observed_flow,
     running_topic_filter,
@@ -28,7 +27,7 @@ class FlowPolicies:
     """Selects a flow's topics and groups, and names its internal topics."""
 
     def __init__(
-        self, flow: FlowConfig, carrier: CanaryCarrier, opposite: FlowConfig | None = None
+        self, flow: FlowSettings, carrier: CanaryCarrier, opposite: FlowSettings | None = None
     ) -> None:
         """*opposite* is the configured flow of the other direction, which writes heartbeats."""
         self.flow = flow
@@ -73,7 +72,7 @@ class FlowPolicies:
         return self.flow.by_mirrormaker and self._groups.matches(group)
 
 
-def canary_spec(config: Config, policies: FlowPolicies) -> CanarySpec:
+def canary_spec(config: RootSettings, policies: FlowPolicies) -> CanarySpec:
     """The settings of one flow for the canary process."""
     flow = policies.flow
     source, target = flow.flow.source, flow.flow.target

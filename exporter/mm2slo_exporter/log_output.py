@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from mm2slo_core.log_redaction import JsonFormatter, TextFormatter
 
 if TYPE_CHECKING:
-    from mm2slo_core.config.service_config import LogConfig
+    from mm2slo_core.config.exporter_settings import LogSettings
 
 
-def configure_logging(config: LogConfig, service: str = "repl-exporter") -> None:
+def configure_logging(config: LogSettings, service: str = "repl-exporter") -> None:
     """Send all log records of this process to standard output; *service* is a field in JSON."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonFormatter(service) if config.format == "json" else TextFormatter())

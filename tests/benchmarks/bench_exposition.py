@@ -17,7 +17,7 @@ from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from mm2slo_core.catalogue import BY_NAME
-from mm2slo_core.config.service_config import Listen
+from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_exporter.exposition_family import Family
 from mm2slo_exporter.exposition_renderer import (
     LEVEL,

@@ -29,7 +29,7 @@ def serve(path: Path, flows: int, now: int) -> None:
     """Run the service only, at time *now*; prints its port."""
     from bench_sli_history import question  # type: ignore[import-not-found]
 
-    from mm2slo_core.config.service_config import Listen
+    from mm2slo_core.config.exporter_settings import Listen
     from mm2slo_report.recording.recorder_history import RecorderSource
     from mm2slo_report.reporter import Reporter, StoreFacts
     from mm2slo_report.service_settings import Settings

@@ -19,7 +19,7 @@ from flow_observations import flow_config
 
 from mm2slo_cli.exporter import configure_interpreter
 from mm2slo_core.catalogue.metric import Granularity
-from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
+from mm2slo_core.config.exporter_settings import CanaryCarrier, Isolation
 from mm2slo_core.records.connect_records import SourceOffset
 from mm2slo_core.records.mirror_records import Checkpoint, OffsetSync
 from mm2slo_core.topic_selection import TopicPair, TopicRole

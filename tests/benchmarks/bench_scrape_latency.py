@@ -24,7 +24,7 @@ def serve(partitions: int) -> None:
 
     from mm2slo_cli.exporter import configure_interpreter
     from mm2slo_core.catalogue.metric import Granularity
-    from mm2slo_core.config.service_config import Listen
+    from mm2slo_core.config.exporter_settings import Listen
     from mm2slo_exporter.web.exporter_app import exporter_server
 
     configure_interpreter()

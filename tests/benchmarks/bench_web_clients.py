@@ -25,10 +25,10 @@ def serve(config: str) -> None:
     """Serve 28,000 series; prints the port."""
     from bench_exposition import OneSnapshot, families  # type: ignore[import-not-found]
 
-    from mm2slo_core.config.service_config import Listen
+    from mm2slo_core.config.exporter_settings import Listen
     from mm2slo_exporter.exposition_renderer import Renderer
     from mm2slo_exporter.web.exporter_app import exporter_server
-    from mm2slo_web.web_access import web_config_file
+    from mm2slo_web.access_files import web_config_file
 
     site = OneSnapshot(Renderer().render(families(28_000, 0)))
     web_config = web_config_file(Path(config)) if config else None

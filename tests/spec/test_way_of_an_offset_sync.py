@@ -21,7 +21,7 @@ from called_files import product_file
 from flow_observations import Scene, flow_config
 
 from mm2slo_core.catalogue.metric import Granularity
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer

@@ -6,7 +6,7 @@ from typing import Any
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.indicators.group_readiness import OffsetMap
 from mm2slo_core.kafka_permissions import SYNC_GROUP_OFFSETS
-from mm2slo_core.mm2_config.flow_settings import RunningConnectors
+from mm2slo_core.mm2_config.running_settings import RunningConnectors
 from mm2slo_core.offset_translation import SyncRuns
 from mm2slo_core.records.connect_records import ConnectorConfig
 from mm2slo_core.records.timeline_record import PollTimes, Side, WatermarkRecord

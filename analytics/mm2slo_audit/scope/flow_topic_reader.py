@@ -14,12 +14,13 @@ from typing import Final
 
 from mm2slo_audit.scope.arrival_polls import TimelineKey, TopicTimeline
 from mm2slo_audit.scope.sync_history import Commit, SyncHistory, TimedSync
-from mm2slo_core.config.flow_config import Engine, FlowConfig, SettingsSource
-from mm2slo_core.mm2_config.flow_settings import (
+from mm2slo_core.config.exporter_settings import Engine, SettingsSource
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.mm2_config.flow_settings import setting_differences
+from mm2slo_core.mm2_config.running_settings import (
     RunningConnectors,
     observed_flow,
     overridden_settings,
-    setting_differences,
 )
 from mm2slo_core.offset_translation import TransactionalCommits
 from mm2slo_core.records.connect_records import SourceOffset

@@ -16,7 +16,8 @@ from mm2slo_audit.scope.cluster_readings import ClusterTopics, list_cluster_topi
 from mm2slo_audit.scope.flow_topic_reader import use_running_settings
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
+from mm2slo_core.config.exporter_settings import PolicyKind
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.topic_filters import TopicFilter
 from mm2slo_core.topic_selection import replication_policy
 from mm2slo_core.user_errors import UserError

@@ -33,8 +33,9 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.fingerprint import Identity, common_identity
-from mm2slo_core.config.flow_config import Engine, FlowConfig
-from mm2slo_core.config.flow_config import Isolation as FlowIsolation
+from mm2slo_core.config.exporter_settings import Engine
+from mm2slo_core.config.exporter_settings import Isolation as FlowIsolation
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.offset_translation import SyncRuns
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.kafka_errors import ErrorKind

@@ -28,7 +28,7 @@ from slack_sdk.http_retry.builtin_handlers import ServerErrorRetryHandler
 from slack_sdk.web import SlackResponse
 from slack_sdk.webhook import WebhookClient
 
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.digest_message import Message
 from mm2slo_report.digest.slo_digest import MessageGoneError, PostRefusedError, PostUnconfirmedError

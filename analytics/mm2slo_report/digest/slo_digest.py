@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from mm2slo_core.config.field_types import Secret, may_carry_secrets
+from mm2slo_core.config.field_types import may_carry_secrets
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.reporting.report_entry import Entry, WindowKind
 from mm2slo_core.reporting.report_query import resolve_relative_period
 from mm2slo_core.reporting.slo_report import Report

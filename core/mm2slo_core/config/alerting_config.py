@@ -17,6 +17,7 @@ from mm2slo_core.config.field_types import (
     FlowPattern,
     Name,
     SecretFile,
+    Target,
     split_list,
 )
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
@@ -35,7 +36,6 @@ from mm2slo_core.objectives.objective import (
 from mm2slo_core.quantity_text import (
     DurationBound,
     InvalidValueError,
-    Target,
     duration_label,
     format_duration,
     parse_duration,

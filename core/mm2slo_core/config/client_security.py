@@ -21,7 +21,7 @@ from urllib.parse import quote_plus
 from pydantic import BaseModel, Field
 
 from mm2slo_core.config.config_section import Section, SectionFinding
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 
 _SECURITY_PACKAGE: Final = "org.apache.kafka.common.security"
 _SCRAM_MODULE: Final = f"{_SECURITY_PACKAGE}.scram.ScramLoginModule"

@@ -14,7 +14,8 @@ from mm2slo_core.config.alerting_config import AlertingConfig, ObjectiveConfig, 
 from mm2slo_core.config.config_document import Path, did_you_mean
 from mm2slo_core.config.config_model import published
 from mm2slo_core.config.config_section import SectionFinding, is_unreliable, readable
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig, PolicyKind
+from mm2slo_core.config.exporter_settings import CanaryCarrier, PolicyKind
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.config.service_config import ExporterConfig
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.objective import (

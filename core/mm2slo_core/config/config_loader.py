@@ -38,8 +38,8 @@ from mm2slo_core.config.config_section import (
     rejected_paths,
     validation_errors,
 )
-from mm2slo_core.config.field_types import Secret
-from mm2slo_core.config.flow_config import Engine
+from mm2slo_core.config.exporter_settings import Engine
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.quantity_text import InvalidValueError
 
 

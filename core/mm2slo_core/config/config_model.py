@@ -2,23 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
 from mm2slo_core.config.alerting_config import AlertingConfig, SloConfig
 from mm2slo_core.config.client_security import java_settings
-from mm2slo_core.config.config_document import suggest
-from mm2slo_core.config.config_section import Section
+from mm2slo_core.config.config_section import Section, plain_value
+from mm2slo_core.config.exporter_settings import CanaryCarrier, PolicyKind, RootSettings
 from mm2slo_core.config.field_types import Alias, KafkaVersionText, Text
-from mm2slo_core.config.flow_config import (
-    CLUSTER_EXAMPLES,
-    AuditConfig,
-    CanaryCarrier,
-    ClusterConfig,
-    FlowConfig,
-    PolicyKind,
-)
+from mm2slo_core.config.flow_config import CLUSTER_EXAMPLES, AuditConfig, ClusterConfig, FlowConfig
 from mm2slo_core.config.logship_config import LOGSHIP_EXAMPLES, LogshipConfig
 from mm2slo_core.config.service_config import ExporterConfig, ReportConfig
 from mm2slo_core.indicators.canary_rules import AVAILABILITY, CanaryRules
@@ -37,7 +30,6 @@ from mm2slo_core.objectives.objective import (
 )
 from mm2slo_core.quantity_text import format_duration, percent_text
 from mm2slo_core.topology import Flow
-from mm2slo_core.user_errors import UserError
 
 Files = tuple[Text, ...]
 
@@ -61,7 +53,7 @@ class MirrorFilesConfig(Section):
     """MirrorMaker 2's Kafka version, for its defaults; null: as in its files, or the newest."""
 
 
-class Config(Section):
+class Config(Section, RootSettings):
     """mm2slo.yaml after `defaults` and MirrorMaker 2's files were merged into each flow."""
 
     mm2: MirrorFilesConfig = MirrorFilesConfig()
@@ -86,18 +78,14 @@ class Config(Section):
     logship: LogshipConfig | None = Field(default=None, examples=LOGSHIP_EXAMPLES)
     """Shipping of log files to Splunk; null: none."""
 
-    def select(self, labels: Iterable[str]) -> tuple[FlowConfig, ...]:
-        """The flows with *labels*, in file order; all flows if *labels* is empty.
+    if TYPE_CHECKING:
 
-        Raises UserError for the label of an unknown flow.
-        """
-        known = {flow.label: flow for flow in self.flows}
-        wanted = [_known_label(label, known) for label in labels]
-        return tuple(flow for flow in self.flows if not wanted or flow.label in wanted)
+        def select(self, labels: Iterable[str]) -> tuple[FlowConfig, ...]: ...
 
-    def carrier(self, flow: FlowConfig) -> CanaryCarrier:
-        """The effective canary carrier of *flow*: off in read-only mode."""
-        return self.exporter.carrier(flow.canary)
+    def as_settings(self) -> RootSettings:
+        """What the exporter uses of this configuration."""
+        names = ("clusters", "flows", "exporter")
+        return RootSettings.of({name: plain_value(getattr(self, name)) for name in names})
 
     @property
     def published(self) -> Mapping[Flow, tuple[PublishedIndicator, ...]]:
@@ -118,20 +106,6 @@ class Config(Section):
             for flow, indicators in self.published.items()
             for objective in resolve_objectives(rules, flow, (each.key for each in indicators))
         )
-
-
-def _known_label(text: str, known: Mapping[str, FlowConfig]) -> str:
-    try:
-        label = Flow.parse(text).label
-    except ValueError:
-        label = text.strip()
-    if label in known:
-        return label
-    close = suggest(label, known)
-    hint = f"; did you mean {close!r}?" if close else ""
-    raise UserError(
-        f"{text!r} is not a configured flow: expected one of {', '.join(sorted(known))}{hint}"
-    )
 
 
 RETENTION: Final = 35 * DAY

@@ -7,7 +7,7 @@ are reported at once.
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeGuard, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from mm2slo_core.config.config_document import Path, value_at
+from mm2slo_core.config.exporter_settings import Settings
 
 CHECK_SECTIONS: Final = "check sections"
 """The context of a validation that runs `Section.check`."""
@@ -61,6 +62,11 @@ class Section(BaseModel):
         """What is wrong with values that are valid on their own."""
         return iter(())
 
+    def as_settings(self) -> Settings:
+        """The same values without models."""
+        kind = next((each for each in type(self).__mro__ if _is_plain(each)), Settings)
+        return kind.of({name: plain_value(value) for name, value in self})
+
     @model_validator(mode="wrap")
     @classmethod
     def _check(
@@ -92,6 +98,22 @@ class Section(BaseModel):
         if section is not None and not errors and not findings:
             return section
         raise ValidationError.from_exception_data(cls.__name__, [*findings, *map(_again, errors)])
+
+
+def _is_plain(kind: type) -> TypeGuard[type[Settings]]:
+    return issubclass(kind, Settings) and not issubclass(kind, Section)
+
+
+def plain_value(value: object) -> object:
+    """*value* with `Settings` in place of sections."""
+    match value:
+        case Section():
+            return value.as_settings()
+        case tuple():
+            return tuple(map(plain_value, value))
+        case Mapping():
+            return {key: plain_value(each) for key, each in value.items()}
+    return value
 
 
 def _again(error: ErrorDetails) -> InitErrorDetails:

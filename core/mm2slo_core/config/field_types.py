@@ -1,4 +1,4 @@
-"""Field types that several sections share, and `Secret`.
+"""Field types that several sections share.
 
 Texts that appear in labels, receivers and messages never need escaping.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from urllib.parse import SplitResult, quote, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, Strict
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.java_values import compile_java
-from mm2slo_core.quantity_text import InvalidValueError
+from mm2slo_core.quantity_text import DurationBound, InvalidValueError, parse_share, parse_target
 
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 _ALIAS: Final = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
@@ -88,59 +88,14 @@ Alias = Annotated[str, AfterValidator(_alias)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(split_list)]
 
+# Positive: an interval of 0 would be a busy loop, and no canary could meet a deadline of 0.
+Duration = Annotated[float, BeforeValidator(DurationBound(0.001))]
 
-MASK: Final = "***"
-
-
-class Secret:
-    """A password, key or token; only `reveal()` returns its value."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """Return the value, only to pass it to a client."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return f"Secret({MASK!r})"
-
-    def __str__(self) -> str:
-        return MASK
-
-    def __format__(self, spec: str) -> str:
-        return format(MASK, spec)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Secret):
-            return NotImplemented
-        return self._value == other._value
-
-    def __hash__(self) -> int:
-        return hash((Secret, self._value))
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    @classmethod
-    def _validate(cls, value: object) -> Secret:
-        if isinstance(value, Secret):
-            return value
-        if isinstance(value, str):
-            return cls(value)
-        # The message omits the value: a password written as a number is still a password.
-        raise PydanticCustomError("string_type", "expected text")
-
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            cls._validate,
-            serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
-        )
+# For requests that are repeated on a cluster.
+Interval = Annotated[float, BeforeValidator(DurationBound(0.1))]
+SlowInterval = Annotated[float, BeforeValidator(DurationBound(1.0))]
+Share = Annotated[float, BeforeValidator(parse_share)]
+Target = Annotated[float, BeforeValidator(parse_target)]
 
 
 # Passed through to a client. Any of them may be a password, so all are secret.

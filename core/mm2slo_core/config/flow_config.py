@@ -5,7 +5,6 @@ A flow has MirrorMaker 2's settings, and how to observe them.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import (
@@ -21,28 +20,37 @@ from mm2slo_core.audit.audit_conclusion import MAX_DUPLICATE_RATIO
 from mm2slo_core.audit.fingerprint import HEADER, Identity
 from mm2slo_core.config.client_security import Security, librdkafka_properties
 from mm2slo_core.config.config_section import Example, Section, SectionFinding
+from mm2slo_core.config.exporter_settings import (
+    CanaryCarrier,
+    CanarySettings,
+    ClusterSettings,
+    ConnectSettings,
+    Engine,
+    FlowSettings,
+    FreshnessSettings,
+    Isolation,
+    PolicyKind,
+    PolicySettings,
+    ReadinessSettings,
+    SettingsSource,
+)
 from mm2slo_core.config.field_types import (
+    Duration,
     Flag,
+    Interval,
     KafkaVersionText,
     Name,
     Patterns,
     Properties,
-    Secret,
+    Share,
+    SlowInterval,
     Text,
     TopicName,
     Whole,
 )
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.java_values import read_servers, split_list
-from mm2slo_core.offset_translation import keeps_offset_syncs
-from mm2slo_core.quantity_text import (
-    Duration,
-    Interval,
-    InvalidValueError,
-    Share,
-    SlowInterval,
-    duration_label,
-    format_duration,
-)
+from mm2slo_core.quantity_text import InvalidValueError, format_duration
 from mm2slo_core.replication_policy import OffsetSyncsLocation
 from mm2slo_core.topic_filters import (
     DEFAULT_GROUPS,
@@ -67,39 +75,10 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
 )
 
 
-class Engine(StrEnum):
-    """The replication engine; only MirrorMaker 2 writes internal topics."""
-
-    MIRRORMAKER2 = "mirrormaker2"
-    DUAL_PRODUCE = "dual-produce"
-    OTHER = "other"
-
-
 _NOT_MIRRORMAKER: Final = frozenset({Engine.DUAL_PRODUCE.value, Engine.OTHER.value})
 
 
-class PolicyKind(StrEnum):
-    """How source topic names map to target topic names."""
-
-    DEFAULT = "default"
-    IDENTITY = "identity"
-
-
-class Isolation(StrEnum):
-    """Kafka's `isolation.level` of MirrorMaker 2's source consumer."""
-
-    READ_UNCOMMITTED = "read_uncommitted"
-    READ_COMMITTED = "read_committed"
-
-
-class SettingsSource(StrEnum):
-    """Where settings of MirrorMaker 2 come from."""
-
-    OBSERVED = "observed"
-    CONFIGURED = "configured"
-
-
-class PolicyConfig(Section):
+class PolicyConfig(Section, PolicySettings):
     """MirrorMaker 2's replication policy."""
 
     kind: PolicyKind = PolicyKind.DEFAULT
@@ -110,7 +89,7 @@ class PolicyConfig(Section):
     """`replication.policy.internal.topic.separator.enabled` (KIP-949)."""
 
 
-class ConnectConfig(Section):
+class ConnectConfig(Section, ConnectSettings):
     """Names that are configurable on Kafka Connect; null: the names of dedicated mode."""
 
     offsets_topic: TopicName | None = None
@@ -127,7 +106,7 @@ class ConnectConfig(Section):
     """Name of the heartbeat connector."""
 
 
-class FreshnessConfig(Section):
+class FreshnessConfig(Section, FreshnessSettings):
     """Topics with one data freshness objective; the first match applies."""
 
     name: Name = "default"
@@ -138,7 +117,7 @@ class FreshnessConfig(Section):
     """Largest lag that is good."""
 
 
-class ReadinessConfig(Section):
+class ReadinessConfig(Section, ReadinessSettings):
     """Limits for the failover readiness of consumer groups."""
 
     max_redelivery_records: Annotated[Whole, Field(ge=0)] = 10_000
@@ -161,15 +140,7 @@ def _flow(value: object) -> Flow:
         raise InvalidValueError(what, expected=expected) from None
 
 
-class CanaryCarrier(StrEnum):
-    """The topic that carries the canary."""
-
-    HEARTBEATS = "heartbeats"
-    TOPIC = "topic"
-    OFF = "off"
-
-
-class CanaryConfig(Section):
+class CanaryConfig(Section, CanarySettings):
     """How the canary is sent, and its deadline."""
 
     carrier: CanaryCarrier = CanaryCarrier.HEARTBEATS
@@ -198,11 +169,6 @@ class CanaryConfig(Section):
         if self.interval > self.deadline:
             what = f"{format_duration(self.interval)} is longer than the deadline"
             yield SectionFinding(("interval",), what, f"up to {format_duration(self.deadline)}")
-
-    @property
-    def tiers(self) -> dict[str, float]:
-        """Threshold in seconds by `tier` label, ascending: `{"10s": 10.0, "60s": 60.0}`."""
-        return {duration_label(seconds): seconds for seconds in self.latency_tiers}
 
 
 def _masked_part(value: str) -> str:
@@ -274,7 +240,7 @@ class FlowAuditConfig(Section):
 _MATCH_ALL: Final = frozenset({".*", ".+"})
 
 
-class FlowConfig(Section):
+class FlowConfig(Section, FlowSettings):
     """One flow. Its defaults are those of MirrorMaker 2; `defaults:` changes them for all flows."""
 
     flow: Annotated[
@@ -394,21 +360,6 @@ class FlowConfig(Section):
                     "change the alias or the separator in MirrorMaker 2 and here",
                 )  # fmt: skip
 
-    @property
-    def by_mirrormaker(self) -> bool:
-        """Whether the engine writes MirrorMaker 2's internal topics and heartbeats."""
-        return self.engine is Engine.MIRRORMAKER2
-
-    @property
-    def keeps_offset_syncs(self) -> bool:
-        """Whether MirrorMaker 2 uses older offset syncs after a restart."""
-        return self.kafka_version is None or keeps_offset_syncs(self.kafka_version)
-
-    @property
-    def label(self) -> str:
-        """The value of the `flow` label, as in `us->eu`."""
-        return self.flow.label
-
 
 def _bootstrap_servers(value: object) -> str:
     expected = 'host:port, or several separated by commas, as in "eu-1:9093,eu-2:9093"'
@@ -489,7 +440,7 @@ CLUSTER_EXAMPLES: Final = [
 ]  # fmt: skip
 
 
-class ClusterConfig(Section):
+class ClusterConfig(Section, ClusterSettings):
     """One Kafka cluster, by its MirrorMaker 2 alias."""
 
     bootstrap_servers: Annotated[str, BeforeValidator(_bootstrap_servers)]
@@ -520,6 +471,11 @@ class ClusterConfig(Section):
             **librdkafka_properties(self.security),
             **{name: value.reveal() for name, value in self.client.items()},
         }
+
+    def as_settings(self) -> ClusterSettings:
+        properties = self.librdkafka_properties()
+        connection = {name: Secret(value) for name, value in properties.items()}
+        return ClusterSettings.of({"connection": connection})
 
 
 _SPARK_OWNED: Final = {

@@ -9,9 +9,18 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from mm2slo_core.config.config_section import Section, SectionFinding
-from mm2slo_core.config.field_types import Address, FilePath, Flag, Text, Whole, may_carry_secrets
-from mm2slo_core.config.service_config import Listen, ListenAddress, LogConfig, TlsFiles, Zone
-from mm2slo_core.quantity_text import Duration, InvalidValueError
+from mm2slo_core.config.exporter_settings import Listen
+from mm2slo_core.config.field_types import (
+    Address,
+    Duration,
+    FilePath,
+    Flag,
+    Text,
+    Whole,
+    may_carry_secrets,
+)
+from mm2slo_core.config.service_config import ListenAddress, LogConfig, TlsFiles, Zone
+from mm2slo_core.quantity_text import InvalidValueError
 
 
 class LogFileFormat(StrEnum):

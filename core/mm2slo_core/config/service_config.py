@@ -2,50 +2,37 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cache
 from typing import Annotated, Final, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
 from mm2slo_core.config.config_section import Section, SectionFinding
-from mm2slo_core.config.field_types import Address, FilePath, Flag, Patterns, Text, TopicName, Whole
-from mm2slo_core.config.flow_config import CanaryCarrier, CanaryConfig
-from mm2slo_core.quantity_text import (
-    Duration,
-    DurationBound,
-    Interval,
-    InvalidValueError,
-    SlowInterval,
+from mm2slo_core.config.exporter_settings import (
+    ExporterSettings,
+    Listen,
+    LogSettings,
+    StateSettings,
+    TimelineSettings,
 )
-from mm2slo_core.topic_filters import GroupFilter
+from mm2slo_core.config.field_types import (
+    Address,
+    Duration,
+    FilePath,
+    Flag,
+    Interval,
+    Patterns,
+    SlowInterval,
+    Text,
+    TopicName,
+    Whole,
+)
+from mm2slo_core.quantity_text import DurationBound, InvalidValueError
 
 _LISTEN: Final = re.compile(
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>[^\s:\[\]]*)):(?P<port>\d{1,5})", re.ASCII
 )
 _HIGHEST_PORT: Final = 65_535
-
-
-@dataclass(frozen=True, slots=True)
-class Listen:
-    """A listen address. An empty host is every interface; port 0 is chosen by the system."""
-
-    host: str
-    port: int
-
-    @property
-    def is_ipv6(self) -> bool:
-        return ":" in self.host
-
-    @property
-    def local(self) -> "Listen":
-        """The address at which clients on this machine reach it."""
-        everywhere = self.host in {"", "0.0.0.0", "::"}  # noqa: S104 - compared, not bound
-        return replace(self, host="127.0.0.1") if everywhere else self
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if self.is_ipv6 else f"{self.host}:{self.port}"
 
 
 def parse_listen(value: object) -> Listen:
@@ -82,7 +69,7 @@ def _check_topics(section: Section, *keys: str) -> Iterator[SectionFinding]:
             )  # fmt: skip
 
 
-class StateConfig(Section):
+class StateConfig(Section, StateSettings):
     """State that survives restarts of the exporter, in a compacted topic on the target cluster."""
 
     topic: TopicName = "mm2slo.state.internal"
@@ -92,7 +79,7 @@ class StateConfig(Section):
         return _check_topics(self, "topic")
 
 
-class TimelineConfig(Section):
+class TimelineConfig(Section, TimelineSettings):
     """The watermark timeline: end offsets over time, in a topic on the target cluster."""
 
     enabled: Flag = True
@@ -116,7 +103,7 @@ class TimelineConfig(Section):
         return _check_topics(self, "topic", "arrivals_topic")
 
 
-class LogConfig(Section):
+class LogConfig(Section, LogSettings):
     """Logging."""
 
     format: Literal["json", "text"] = "json"
@@ -125,7 +112,7 @@ class LogConfig(Section):
     """Minimum level."""
 
 
-class ExporterConfig(Section):
+class ExporterConfig(Section, ExporterSettings):
     """The exporter: listen address, collection intervals, granularity."""
 
     listen: ListenAddress = Listen("127.0.0.1", 9469)
@@ -171,27 +158,6 @@ class ExporterConfig(Section):
     """The watermark timeline: end offsets over time, in a topic on the target."""
     log: LogConfig = LogConfig()
     """Logging of the exporter."""
-
-    @property
-    def writes_timeline(self) -> bool:
-        return self.timeline.enabled and not self.read_only
-
-    @property
-    def writes_arrivals(self) -> bool:
-        return self.writes_timeline and self.timeline.arrivals
-
-    def shows_group(self, group: str) -> bool:
-        """Whether *group* has series of its own, unless the series limit leaves it out."""
-        return _group_filter(self.group_series).matches(group)
-
-    def carrier(self, canary: CanaryConfig) -> CanaryCarrier:
-        """The effective carrier of a flow's *canary*: off in read-only mode."""
-        return CanaryCarrier.OFF if self.read_only else canary.carrier
-
-
-@cache
-def _group_filter(patterns: tuple[str, ...]) -> GroupFilter:
-    return GroupFilter(patterns, ())
 
 
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", re.ASCII)

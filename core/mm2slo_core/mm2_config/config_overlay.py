@@ -45,7 +45,7 @@ from mm2slo_core.config.client_security import (
 )
 from mm2slo_core.config.config_document import Path, Problem, UnresolvedError
 from mm2slo_core.config.config_loader import BaseConfig, own_keys
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.java_values import share_servers
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import (

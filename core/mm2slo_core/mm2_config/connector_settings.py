@@ -27,6 +27,7 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Settings,
     Worker,
 )
+from mm2slo_core.mm2_config.running_settings import RENAMED
 from mm2slo_core.replication_policy import DEFAULT_VERSION, KafkaVersion, connect_topic
 from mm2slo_core.topic_filters import default_topics_exclude
 from mm2slo_core.topology import Flow
@@ -266,7 +267,6 @@ _FAMILIES: Final = {
 }
 _CLUSTER_KINDS: Final = {"source.cluster.": _kinds("SC"), "target.cluster.": _kinds("SCH")}
 
-RENAMED: Final = {key.name: key.new_name for key in _KEYS.values() if key.new_name}
 """Old names with their new ones."""
 
 TOP_LEVEL_KEYS: Final = (_KEYS.keys() | CLIENT_KEYS) - _NOT_DEFINED - {"bootstrap.servers"}

@@ -1,21 +1,20 @@
 """The entry of `flows:` in mm2slo.yaml that says the same as a flow of MirrorMaker 2.
 
-And its differences from the settings of the connectors that run, as Connect stored them.
+And its differences from all settings of the connectors that run (`running_settings` has those that
+the exporter observes).
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from types import MappingProxyType
-from typing import Final, NamedTuple, TypeVar
+from typing import Final
 
 from pydantic import ValidationError
 
-from mm2slo_core.config.flow_config import FlowConfig, Isolation, SettingsSource
-from mm2slo_core.java_values import compile_java, read_integer, split_list, trim
-from mm2slo_core.kafka_permissions import SYNC_GROUP_OFFSETS
-from mm2slo_core.mm2_config.connector_settings import RENAMED, kafka_release
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.java_values import trim
+from mm2slo_core.mm2_config.connector_settings import kafka_release
 from mm2slo_core.mm2_config.mirror_setup import (
     MIRROR_PACKAGE,
     WORKER_NAMES,
@@ -29,18 +28,22 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Worker,
 )
 from mm2slo_core.mm2_config.provider_references import REFERENCE
+from mm2slo_core.mm2_config.running_settings import (
+    FIELDS,
+    HEARTBEAT_INTERVAL,
+    RENAMED,
+    SettingDifference,
+    find_setting,
+    value_text,
+)
 from mm2slo_core.offset_translation import keeps_offset_syncs
 from mm2slo_core.quantity_text import format_duration
 from mm2slo_core.records.connect_records import ConnectorConfig
 from mm2slo_core.replication_policy import KafkaVersion, connect_topic
 from mm2slo_core.topic_filters import (
-    DEFAULT_TOPICS,
-    NameFilter,
     default_topics_exclude,
     transform_settings,
 )
-
-_Value = TypeVar("_Value")
 
 _POLICIES: Final = {
     f"{MIRROR_PACKAGE}DefaultReplicationPolicy": "default",
@@ -49,75 +52,10 @@ _POLICIES: Final = {
     "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": "identity",
     "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy": "identity",
 }
-_TOO_LONG: Final = 10**12
 _KIP_690: Final = KafkaVersion(3, 1)  # the separator is part of internal names
 _OLD_KEYS_REMOVED: Final = KafkaVersion(4, 0)
-_VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?", re.ASCII)
-
-
-def _patterns(text: str) -> tuple[str, ...]:
-    patterns = split_list(text)
-    for pattern in patterns:
-        compile_java(pattern)
-    return patterns
-
-
-def _interval(unit: float) -> Callable[[str], float | None]:
-    def seconds(text: str) -> float | None:
-        number = _whole(text)
-        # An interval below 0 switches off what it is for.
-        return None if number < 0 else max(number, 1) * unit
-
-    return seconds
-
-
-def _whole(text: str) -> int:
-    number = read_integer(text)
-    if number is None or number >= _TOO_LONG:
-        raise ValueError(f"{text[:50]!r} is not a whole number below 10^12")
-    return number
-
-
-def _records(text: str) -> int:
-    # Below 0, OffsetSyncWriter sends a sync for each record, as with 0.
-    return max(_whole(text), 0)
-
-
-def _choice(choices: Mapping[str, object], *, any_case: bool = True) -> Callable[[str], object]:
-    def choose(text: str) -> object:
-        name = trim(text).lower() if any_case else trim(text)
-        if name not in choices:
-            raise ValueError(f"{text[:50]!r} is not one of {', '.join(choices)}")
-        return choices[name]
-
-    return choose
-
-
-_ISOLATION: Final = _choice(
-    {level: level for level in ("read_uncommitted", "read_committed")}, any_case=False
-)
-_LOCATION: Final = _choice({"source": "source", "target": "target"}, any_case=False)
-_EXACTLY_ONCE: Final = _choice({"enabled": True, "preparing": False, "disabled": False})
-_SWITCH: Final = _choice({"true": True, "false": False})
 _SOURCE, _CHECKPOINT, _HEARTBEAT = ConnectorKind
-_HEARTBEAT_INTERVAL: Final = "emit.heartbeats.interval.seconds"
-
-# Fields of FlowConfig by the keys of a connector, or of the worker (None).
-_FIELDS: Final[Mapping[str, tuple[ConnectorKind | None, str, Callable[[str], object]]]] = {
-    "topics": (_SOURCE, "topics", _patterns),
-    "topics_exclude": (_SOURCE, "topics.exclude", _patterns),
-    "groups": (_CHECKPOINT, "groups", _patterns),
-    "groups_exclude": (_CHECKPOINT, "groups.exclude", _patterns),
-    "config_properties_exclude": (_SOURCE, "config.properties.exclude", _patterns),
-    "offset_syncs_location": (_SOURCE, "offset-syncs.topic.location", _LOCATION),
-    "isolation": (_SOURCE, "source.consumer.isolation.level", _ISOLATION),
-    "exactly_once": (None, "exactly.once.source.support", _EXACTLY_ONCE),
-    "offset_flush_interval": (None, "offset.flush.interval.ms", _interval(0.001)),
-    "checkpoint_interval": (_CHECKPOINT, "emit.checkpoints.interval.seconds", _interval(1.0)),
-    "offset_lag_max": (_SOURCE, "offset.lag.max", _records),
-    "emit_heartbeats": (_HEARTBEAT, "emit.heartbeats.enabled", _SWITCH),
-    "heartbeat_interval": (_HEARTBEAT, _HEARTBEAT_INTERVAL, _interval(1.0)),
-}
+_VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?", re.ASCII)
 
 
 def flow_section(
@@ -152,27 +90,6 @@ def flow_section(
     return section.values, tuple(section.findings)
 
 
-def stated_value(settings: Mapping[str, str], name: str) -> object | None:
-    """The value of a field of FlowConfig by a connector's *settings*.
-
-    None if its key is absent, or has a value that Kafka Connect rejects.
-    """
-    _kind, key, convert = _FIELDS[name]
-    text = _find(settings, key)
-    if name == "emit_heartbeats" and (read_integer(settings.get(_HEARTBEAT_INTERVAL, "")) or 0) < 0:
-        return False
-    try:
-        return None if text is None else convert(text)
-    except ValueError:
-        return None
-
-
-def _find(settings: Mapping[str, _Value], key: str) -> _Value | None:
-    # `source.consumer.` overrides `consumer.`, and a new name its old one.
-    names = (key, key.removeprefix("source."), *(old for old in RENAMED if RENAMED[old] == key))
-    return next((settings[name] for name in names if name in settings), None)
-
-
 @dataclass(slots=True)
 class _Section:
     flow: MirrorFlow
@@ -188,7 +105,7 @@ class _Section:
         if kind is None:
             return self._known(self.flow.worker.settings.get(key))
         connector = (self.writer if kind is _HEARTBEAT else self.flow).connectors.get(kind)
-        return self._known(_find(connector.settings, key)) if connector else None
+        return self._known(find_setting(connector.settings, key)) if connector else None
 
     def _known(self, setting: Setting | None) -> Setting | None:
         references = REFERENCE.finditer(setting.value) if setting else ()
@@ -201,7 +118,7 @@ class _Section:
     def add_fields(self) -> None:
         if self.version:
             self._put("topics_exclude", default_topics_exclude(self.version))
-        for name, (kind, key, convert) in _FIELDS.items():
+        for name, (kind, key, convert) in FIELDS.items():
             setting = self.setting(kind, key)
             if setting is None or self._is_ignored(setting, key):
                 continue
@@ -210,7 +127,7 @@ class _Section:
                 value = convert(setting.value)
                 if value is not None:
                     self._put(name, value)
-                elif key == _HEARTBEAT_INTERVAL:
+                elif key == HEARTBEAT_INTERVAL:
                     self.values["emit_heartbeats"] = False
             except ValueError as error:
                 what, why = f"{setting.key} cannot be used: {error}", "Kafka Connect rejects it"
@@ -337,82 +254,6 @@ _COMPARED: Final = {
     ),
     ConnectorKind.CHECKPOINT: ("groups", "groups_exclude", "checkpoint_interval"),
 }
-_TOPICS: Final = ("topics", "topics_exclude")
-_TOPIC_FILTER: Final = f"{MIRROR_PACKAGE}DefaultTopicFilter"
-_HEARTBEAT_FIELDS: Final = ("heartbeat_interval", "emit_heartbeats")
-
-
-class SettingDifference(NamedTuple):
-    """A field of FlowConfig, its configured value, and the value that MirrorMaker 2 uses."""
-
-    field: str
-    configured: str
-    used: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunningConnectors:
-    """What the configuration topics contain about the connectors of a flow.
-
-    *heartbeats* is the heartbeat connector of the opposite flow, *transactional*: its worker has
-    exactly-once support.
-    """
-
-    by_name: Mapping[str, ConnectorConfig] = field(default_factory=lambda: MappingProxyType({}))
-    heartbeats: ConnectorConfig | None = None
-    transactional: bool = False
-
-    @property
-    def syncs_group_offsets(self) -> bool:
-        """Whether MirrorMaker 2 commits the groups' offsets on the target."""
-        return any(
-            each.settings.get(SYNC_GROUP_OFFSETS) == "true" for each in self.by_name.values()
-        )
-
-
-def observed_flow(flow: FlowConfig, running: RunningConnectors) -> FlowConfig:
-    """*flow* with the settings of the running connectors; what they do not state is kept."""
-    if flow.settings is SettingsSource.CONFIGURED:
-        return flow
-    source = running.by_name.get(flow.connect.source_connector)
-    stating = {
-        **dict.fromkeys(("isolation", "offset_lag_max"), source),
-        "checkpoint_interval": running.by_name.get(flow.connect.checkpoint_connector),
-        **dict.fromkeys(_HEARTBEAT_FIELDS, running.heartbeats),
-    }
-    observed: dict[str, object] = {"exactly_once": True} if running.transactional else {}
-    if source:
-        observed["transforms"] = transform_settings(source.settings)
-    for name, connector in stating.items():
-        value = stated_value(connector.settings, name) if connector else None
-        if value is not None:
-            observed[name] = Isolation(str(value)) if name == "isolation" else value
-    return flow.model_copy(update=observed)
-
-
-def running_topic_filter(flow: FlowConfig, running: RunningConnectors) -> NameFilter | None:
-    """The topic filter of the running source connector; None if it is not known or to be ignored.
-
-    Without `topics.exclude` nothing counts as excluded: the default depends on the version.
-    """
-    source = running.by_name.get(flow.connect.source_connector)
-    if source is None or flow.settings is SettingsSource.CONFIGURED:
-        return None
-    if source.settings.get("topic.filter.class", _TOPIC_FILTER).strip() != _TOPIC_FILTER:
-        return None
-    topics, excluded = (stated_value(source.settings, each) for each in _TOPICS)
-    included = topics if isinstance(topics, tuple) else DEFAULT_TOPICS
-    return NameFilter(included, excluded if isinstance(excluded, tuple) else ())
-
-
-def overridden_settings(flow: FlowConfig, observed: FlowConfig) -> tuple[SettingDifference, ...]:
-    """The fields in which *observed*, by `observed_flow`, differs from *flow*."""
-    names = (
-        *("isolation", "exactly_once", "transforms", "checkpoint_interval", "offset_lag_max"),
-        *_HEARTBEAT_FIELDS,
-    )
-    values = ((name, _text(getattr(flow, name)), _text(getattr(observed, name))) for name in names)
-    return tuple(SettingDifference(*each) for each in values if each[1] != each[2])
 
 
 def setting_differences(
@@ -440,20 +281,10 @@ def setting_differences(
         unknown.add("topics_exclude")  # the default depends on MirrorMaker 2's version
     for kind in connectors:
         for name in _COMPARED[kind]:
-            configured, used = (_text(attrgetter(name)(each)) for each in (flow, actual))
+            configured, used = (value_text(attrgetter(name)(each)) for each in (flow, actual))
             if configured != used and name not in unknown:
                 yield SettingDifference(name, configured, used)
 
 
 def _settings(connector: ConnectorConfig, origin: Origin) -> dict[str, Setting]:
     return {key: Setting(key, value, origin) for key, value in connector.settings.items()}
-
-
-def _text(value: object) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(name for entry in value for name in split_list(entry))
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}={value[key]}" for key in sorted(value)) or "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return format_duration(value) if isinstance(value, float) else str(value)

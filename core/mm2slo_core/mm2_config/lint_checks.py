@@ -12,7 +12,8 @@ from cryptography import x509
 from mm2slo_core.config.client_security import Security
 from mm2slo_core.config.config_checks import check_offset_syncs
 from mm2slo_core.config.config_document import suggest_typo
-from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
+from mm2slo_core.config.exporter_settings import PolicyKind
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.java_values import share_servers
 from mm2slo_core.mm2_config import connector_settings
 from mm2slo_core.mm2_config.connector_settings import WORKER_PREFIXES, default_value

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, permutations
 from typing import Any, Final
 
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
+from mm2slo_core.config.exporter_settings import CanaryCarrier
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.config.service_config import StateConfig, TimelineConfig
 from mm2slo_core.file_syntax import dump_properties, dump_yaml
 from mm2slo_core.kafka_permissions import (

@@ -28,12 +28,7 @@ from mm2slo_core.config.config_document import (
     suggest_typo,
     value_at,
 )
-from mm2slo_core.mm2_config.connector_settings import (
-    RENAMED,
-    WORKER_KEYS,
-    client_settings,
-    connector_key,
-)
+from mm2slo_core.mm2_config.connector_settings import WORKER_KEYS, client_settings, connector_key
 from mm2slo_core.mm2_config.mirror_setup import (
     BYTE_ARRAY_CONVERTER,
     Connector,
@@ -50,6 +45,7 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Worker,
 )
 from mm2slo_core.mm2_config.provider_references import read_providers
+from mm2slo_core.mm2_config.running_settings import RENAMED
 from mm2slo_core.topology import Flow
 
 _KIND: Final = "KafkaMirrorMaker2"

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from mm2slo_core.indicators.flow_state import TaskCommits
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint, OffsetMap
-from mm2slo_core.mm2_config.flow_settings import RunningConnectors
+from mm2slo_core.mm2_config.running_settings import RunningConnectors
 from mm2slo_core.offset_translation import (
     Failover,
     Head,

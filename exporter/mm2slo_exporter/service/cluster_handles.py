@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from mm2slo_core.config.flow_config import ClusterConfig
-from mm2slo_core.config.service_config import ExporterConfig
+from mm2slo_core.config.exporter_settings import ClusterSettings, ExporterSettings
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals, WatchScope
@@ -23,7 +22,7 @@ from mm2slo_kafka.cluster_client import ClusterClient
 class ClusterHandle:
     """Client, readers and writer of one cluster, and their configuration; equal only to itself."""
 
-    config: ClusterConfig
+    config: ClusterSettings
     client: ClusterClient
     reader: ClusterReader
     internals: InternalTopicsReader
@@ -50,7 +49,7 @@ class ClusterHandles:
 
     def __init__(
         self,
-        exporter: ExporterConfig,
+        exporter: ExporterSettings,
         watch_scope: WatchScope,
         health: CollectionHealth,
         requests: Mapping[tuple[str, str], int] | None = None,
@@ -74,7 +73,7 @@ class ClusterHandles:
     def __contains__(self, alias: str) -> bool:
         return alias in self._handles
 
-    def open(self, wanted: Mapping[str, ClusterConfig]) -> None:
+    def open(self, wanted: Mapping[str, ClusterSettings]) -> None:
         """Open missing clusters. Raises KafkaOperationError for invalid properties."""
         for alias, config in wanted.items():
             if alias not in self._handles:
@@ -121,7 +120,7 @@ class ClusterHandles:
             totals.update(_request_totals(handle))
         return totals
 
-    def _open(self, alias: str, config: ClusterConfig) -> ClusterHandle:
+    def _open(self, alias: str, config: ClusterSettings) -> ClusterHandle:
         client = ClusterClient(alias, config.librdkafka_properties())
         reader = ClusterReader(client, self._intervals, self._watch_scope, self._health)
         internals = InternalTopicsReader(client, self._health)

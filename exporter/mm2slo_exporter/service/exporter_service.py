@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import cache
 
 from mm2slo_core.catalogue.metric import Granularity
-from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.exporter_settings import RootSettings
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.canary.canary_messages import LedgerState
@@ -51,7 +51,7 @@ class Exporter:
 
     def __init__(
         self,
-        load: Callable[[], Config],
+        load: Callable[[], RootSettings],
         *,
         flows: Sequence[str] = (),
         version: str,
@@ -75,7 +75,7 @@ class Exporter:
         self._evaluation = Evaluator(rounds, self._flows, self._publisher, self.health)
 
     @property
-    def config(self) -> Config:
+    def config(self) -> RootSettings:
         return self._flows.config
 
     def start(self) -> None:
@@ -126,7 +126,7 @@ class Exporter:
             logger.info(message)
             return ReloadResult(done=True, message=message)
 
-    def _checked(self) -> Config:
+    def _checked(self) -> RootSettings:
         config = self._load()
         config.select(self._selected)
         return config

@@ -6,8 +6,12 @@ A cluster's reader reads the topics and groups of the flows that run.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.flow_config import ClusterConfig, FlowConfig, PolicyKind
+from mm2slo_core.config.exporter_settings import (
+    ClusterSettings,
+    FlowSettings,
+    PolicyKind,
+    RootSettings,
+)
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.canary.canary_messages import CanaryEvent, CanarySpec, LedgerState
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
@@ -33,7 +37,7 @@ class FlowManager:
 
     def __init__(
         self,
-        config: Config,
+        config: RootSettings,
         selected: Sequence[str],
         health: CollectionHealth,
         deliver: Callable[[FlowRunner, Observation], bool],
@@ -103,7 +107,7 @@ class FlowManager:
         """Start the configured flows. Raises UserError for invalid client properties."""
         self._open(self.config)
 
-    def apply(self, config: Config) -> int:
+    def apply(self, config: RootSettings) -> int:
         """Restart changed flows and start new ones; returns the number of started flows.
 
         Raises UserError for invalid client properties, before anything is changed.
@@ -140,7 +144,7 @@ class FlowManager:
         self._close(list(self._runners))
         self._clusters.close_all()
 
-    def _changed_clusters(self, config: Config) -> tuple[set[str], bool]:
+    def _changed_clusters(self, config: RootSettings) -> tuple[set[str], bool]:
         """Clusters with changed settings, and whether all clusters must be reopened."""
         old = self.config
         everything = config.exporter != old.exporter
@@ -153,11 +157,11 @@ class FlowManager:
         return set(self._clusters.sharing(changed)), everything
 
     def _new_clusters(
-        self, config: Config, requests: Mapping[tuple[str, str], int] | None = None
+        self, config: RootSettings, requests: Mapping[tuple[str, str], int] | None = None
     ) -> ClusterHandles:
         return ClusterHandles(config.exporter, self._watch_scope, self._health, requests)
 
-    def _open(self, config: Config, previous: Mapping[str, FlowRunner] | None = None) -> int:
+    def _open(self, config: RootSettings, previous: Mapping[str, FlowRunner] | None = None) -> int:
         flows = config.select(self._selected)
         new = [flow for flow in flows if flow.label not in self._runners]
         aliases = {alias for flow in flows for alias in (flow.flow.source, flow.flow.target)}
@@ -183,7 +187,9 @@ class FlowManager:
     def _close(self, labels: Iterable[str]) -> None:
         run_in_parallel([self._runners.pop(label).stop for label in list(labels)])
 
-    def _runner(self, config: Config, flow: FlowConfig, previous: FlowRunner | None) -> FlowRunner:
+    def _runner(
+        self, config: RootSettings, flow: FlowSettings, previous: FlowRunner | None
+    ) -> FlowRunner:
         carrier = config.carrier(flow)
         opposite = next((each for each in config.flows if each.flow == flow.flow.reverse), None)
         return FlowRunner(
@@ -227,7 +233,7 @@ class FlowManager:
             runner.take(event)
 
 
-def shares_target(config: Config, flow: FlowConfig) -> bool:
+def shares_target(config: RootSettings, flow: FlowSettings) -> bool:
     """Whether another flow writes to the same topic names on the same target (identity fan-in)."""
     return flow.policy.kind is PolicyKind.IDENTITY and any(
         other is not flow
@@ -237,7 +243,7 @@ def shares_target(config: Config, flow: FlowConfig) -> bool:
     )
 
 
-def check_clients(clusters: Mapping[str, ClusterConfig]) -> None:
+def check_clients(clusters: Mapping[str, ClusterSettings]) -> None:
     """Raise KafkaOperationError for invalid client properties, without connecting."""
     for alias, config in clusters.items():
         ClusterClient(alias, config.librdkafka_properties()).close()

@@ -12,10 +12,15 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig, Isolation, SettingsSource
-from mm2slo_core.config.service_config import ExporterConfig
+from mm2slo_core.config.exporter_settings import (
+    CanaryCarrier,
+    ExporterSettings,
+    FlowSettings,
+    Isolation,
+    SettingsSource,
+)
 from mm2slo_core.indicators.replication_lag import LagOrigin
-from mm2slo_core.mm2_config.flow_settings import SettingDifference
+from mm2slo_core.mm2_config.running_settings import SettingDifference
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_messages import (
     CanaryEvent,
@@ -57,7 +62,7 @@ class FlowRunner:
         self,
         policies: FlowPolicies,
         flow_clusters: FlowClusters,
-        exporter: ExporterConfig,
+        exporter: ExporterSettings,
         health: CollectionHealth,
         deliver: Callable[[FlowRunner, Observation], bool],
         *,
@@ -67,7 +72,7 @@ class FlowRunner:
     ) -> None:
         """Continues from the state of *previous*, the stopped runner before a reload."""
         self.policies = policies
-        self.flow: FlowConfig = policies.flow
+        self.flow: FlowSettings = policies.flow
         self._flow_clusters = flow_clusters
         self._exporter = exporter
         self._health = health

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mm2slo_core.catalogue.metric import LATENCY_BUCKETS
-from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.exporter_settings import FlowSettings
 from mm2slo_core.indicators.canary_ledger import CanaryLedger
 from mm2slo_core.indicators.canary_rules import (
     CanaryArrival,
@@ -249,7 +249,7 @@ _GAP_SHARE = 1.5
 class HeartbeatTracker:
     """Age, latency and gaps of the heartbeats that arrive on the target."""
 
-    def __init__(self, flow: FlowConfig) -> None:
+    def __init__(self, flow: FlowSettings) -> None:
         self.flow = flow
         self._newest: dict[str, float] = {}
         self._received = 0

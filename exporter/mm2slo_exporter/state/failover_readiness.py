@@ -9,7 +9,7 @@ from math import inf
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.exporter_settings import FlowSettings
 from mm2slo_core.indicators.group_readiness import (
     GroupEvidence,
     LogRange,
@@ -51,13 +51,13 @@ class GroupJudge:
     While the source is unreadable, by the target now and by the source as it was last read.
     """
 
-    def __init__(self, flow: FlowConfig) -> None:
+    def __init__(self, flow: FlowSettings) -> None:
         self.use(flow)
         self._known: dict[str, _Judged] = {}
         self._last_read: dict[str, TopicState] = {}
         """The topics of the last round in which the source was readable."""
 
-    def use(self, flow: FlowConfig) -> None:
+    def use(self, flow: FlowSettings) -> None:
         """Judge the groups of *flow* by its limits; the source may have those of other flows."""
         self._limits = readiness_limits(flow)
         self._wants = GroupFilter(flow.groups, flow.groups_exclude).matches
@@ -193,7 +193,7 @@ def _holds(
     return not inputs.syncs_group_offsets or seen.at - newest > limits.group_sync_grace_period
 
 
-def readiness_limits(flow: FlowConfig) -> ReadinessLimits:
+def readiness_limits(flow: FlowSettings) -> ReadinessLimits:
     """The limits that *flow* sets."""
     return ReadinessLimits(
         max_redelivery_records=flow.readiness.max_redelivery_records,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.exporter_settings import FlowSettings
 from mm2slo_core.indicators.flow_state import FlowEvidence, FlowState, StateTimeouts, flow_state
 from mm2slo_core.indicators.sli_counters import (
     CheckpointFreshness,
@@ -51,7 +51,7 @@ class LivenessEvidence:
 class FlowStateJudge:
     """Judges the state of a flow; tracks when its data last advanced."""
 
-    def __init__(self, flow: FlowConfig) -> None:
+    def __init__(self, flow: FlowSettings) -> None:
         self.flow = flow
         self._totals = FlowTotals()
         self._observed_since: float | None = None
@@ -201,7 +201,7 @@ _CHECKPOINTS = SliKey(Sli.CHECKPOINT_FRESHNESS)
 class FreshnessClasses:
     """Assigns each topic its freshness class: the first that matches."""
 
-    def __init__(self, flow: FlowConfig) -> None:
+    def __init__(self, flow: FlowSettings) -> None:
         self._classes = tuple(
             (FreshnessClass(each.name, each.threshold), TopicFilter(each.topics, ()))
             for each in flow.freshness
@@ -243,7 +243,7 @@ class SliceIndicators:
 
     def __init__(
         self,
-        flow: FlowConfig,
+        flow: FlowSettings,
         *,
         by_heartbeats: bool,
         started_at: float,
@@ -289,7 +289,7 @@ class SliceIndicators:
                 ),
             )
 
-    def use(self, flow: FlowConfig) -> None:
+    def use(self, flow: FlowSettings) -> None:
         """Continue with the settings of the running connectors."""
         self._checkpoints.checkpoint_interval = flow.checkpoint_interval
         self._checkpoints.offset_lag_max = flow.offset_lag_max

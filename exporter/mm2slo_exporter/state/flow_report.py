@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Self
 
-from mm2slo_core.config.flow_config import Engine
+from mm2slo_core.config.exporter_settings import Engine
 from mm2slo_core.indicators.canary_rules import CanaryTotals
 from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress, StateReason
 from mm2slo_core.indicators.group_readiness import GroupReadiness
 from mm2slo_core.indicators.replication_lag import Headroom, LagOrigin
 from mm2slo_core.indicators.sli_counters import SliCount, SliKey
-from mm2slo_core.mm2_config.flow_settings import SettingDifference
+from mm2slo_core.mm2_config.running_settings import SettingDifference
 from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.state_record import GroupVerdict, RecoveryPoint
 from mm2slo_core.topic_selection import TopicPair

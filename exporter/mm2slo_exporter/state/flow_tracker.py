@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig, PolicyKind
+from mm2slo_core.config.exporter_settings import CanaryCarrier, FlowSettings, PolicyKind
 from mm2slo_core.indicators.canary_rules import CanaryRules
 from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress, StateReason
 from mm2slo_core.indicators.replication_lag import SmoothedRate, catch_up_seconds
 from mm2slo_core.indicators.sli_counters import SliCount, SliKey
-from mm2slo_core.mm2_config.flow_settings import (
+from mm2slo_core.mm2_config.running_settings import (
     RunningConnectors,
     observed_flow,
     overridden_settings,
@@ -46,7 +46,7 @@ class FlowTracker:
 
     def __init__(
         self,
-        flow: FlowConfig,
+        flow: FlowSettings,
         *,
         carrier: CanaryCarrier,
         shared_target: bool,
@@ -219,12 +219,12 @@ class FlowTracker:
             self._awaits_history = False
             self._rules = self._rules_of(self.flow)
 
-    def _rules_of(self, flow: FlowConfig) -> FlowRules:
+    def _rules_of(self, flow: FlowSettings) -> FlowRules:
         return FlowRules.of(
             flow, shared_target=self._shared_target, awaits_history=self._awaits_history
         )
 
-    def _use(self, flow: FlowConfig) -> None:
+    def _use(self, flow: FlowSettings) -> None:
         """Continue with the settings of the running connectors."""
         self.flow = self._judge.flow = self._heartbeats.flow = flow
         self._rules = self._rules_of(flow)

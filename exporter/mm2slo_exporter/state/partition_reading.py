@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from mm2slo_core.config.flow_config import FlowConfig, Isolation
+from mm2slo_core.config.exporter_settings import FlowSettings, Isolation
 from mm2slo_core.indicators.flow_state import TaskCommits
 from mm2slo_core.indicators.replication_lag import open_transaction_records
 from mm2slo_core.offset_translation import PositionQuality
@@ -32,7 +32,7 @@ class FlowRules:
     """Whether the timeline of earlier processes is being read."""
 
     @classmethod
-    def of(cls, flow: FlowConfig, *, shared_target: bool, awaits_history: bool) -> FlowRules:
+    def of(cls, flow: FlowSettings, *, shared_target: bool, awaits_history: bool) -> FlowRules:
         return cls(
             stall_after=flow.stall_after,
             flush_interval=flow.offset_flush_interval,

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from mm2slo_core.cluster_writes import arrivals_settings, timeline_settings
-from mm2slo_core.config.service_config import ExporterConfig
+from mm2slo_core.config.exporter_settings import ExporterSettings
 from mm2slo_core.kafka_permissions import LEADER_GROUPS
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
@@ -119,7 +119,7 @@ class ClusterWriter:
     """
 
     def __init__(
-        self, client: ClusterClient, config: ExporterConfig, health: CollectionHealth
+        self, client: ClusterClient, config: ExporterSettings, health: CollectionHealth
     ) -> None:
         self._client = client
         self._health = health

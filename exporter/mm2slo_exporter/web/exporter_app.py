@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.config.service_config import Listen
+from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_exporter.web.exporter_routes import Request, Response, respond, text_response
 from mm2slo_exporter.web.flow_overview import Site
 from mm2slo_web.service_telemetry import RequestLog

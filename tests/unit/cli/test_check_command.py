@@ -246,6 +246,7 @@ def test_root_help_loads_no_command() -> None:
     assert {name for name in loaded if name.startswith("mm2slo_")} == {
         "mm2slo_cli",
         "mm2slo_cli.config_options",
+        "mm2slo_cli.gc_pause",
         "mm2slo_cli.main",
         "mm2slo_core",
         "mm2slo_core.user_errors",
@@ -283,7 +284,7 @@ def install_fake_module(monkeypatch: pytest.MonkeyPatch, name: str, **content: o
 
 def test_exporter_and_demo_pass_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    install_fake_module(monkeypatch, "exporter", run=lambda *given: calls.append(given))
+    install_fake_module(monkeypatch, "settings_process", run=lambda *given: calls.append(given))
     install_fake_module(
         monkeypatch, "demo", run=lambda *given, **flags: calls.append((*given, flags))
     )

@@ -44,7 +44,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def source_of_exporter(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> ConfigSource:
     """The configuration that `mm2slo exporter` starts with."""
     found: list[ConfigSource] = []
-    module = ModuleType("mm2slo_cli.exporter")
+    module = ModuleType("mm2slo_cli.settings_process")
     monkeypatch.setattr(module, "run", lambda source, _flows: found.append(source), raising=False)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     assert run(monkeypatch, "exporter", *arguments) == 0

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mm2slo_cli.main import paused_gc
+from mm2slo_cli.gc_pause import paused_gc
 
 
 @pytest.fixture(autouse=True)

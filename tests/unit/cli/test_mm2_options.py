@@ -14,10 +14,12 @@ import trustme
 
 from mm2slo_cli import exporter as exporter_command
 from mm2slo_cli import main as root
+from mm2slo_cli import settings_process
 from mm2slo_cli.config_files import load_source, read_config
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.config.config_document import ConfigError
 from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.exporter_settings import RootSettings
 from mm2slo_core.user_errors import UserError
 
 PROPERTIES = """\
@@ -196,7 +198,9 @@ def test_exporter_reloads_files_and_logs_each_finding_once(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def run_exporter(load: Callable[[], Config], _flows: list[str]) -> NoReturn:
+    def run_exporter(
+        load: Callable[[], RootSettings], _flows: tuple[str, ...], _version: str
+    ) -> NoReturn:
         load()
         (tmp_path / "mm2.properties").write_text(f"nonsense\n{PROPERTIES}", encoding="utf-8")
         load()
@@ -206,7 +210,7 @@ def test_exporter_reloads_files_and_logs_each_finding_once(
     monkeypatch.setattr("mm2slo_exporter.log_output.configure_logging", lambda _: None)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     with caplog.at_level(logging.INFO), pytest.raises(Captured):
-        exporter_command.run(properties, [])
+        settings_process.run(properties, [])
     logged = [record.getMessage().partition("mm2.properties:")[2] for record in caplog.records]
     assert [text.split(": ")[0] for text in logged] == ["3", "1", "4"]
 

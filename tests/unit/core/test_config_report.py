@@ -4,7 +4,7 @@ import pytest
 
 from mm2slo_core.config.config_document import ConfigError
 from mm2slo_core.config.config_loader import load_config
-from mm2slo_core.config.service_config import Listen
+from mm2slo_core.config.exporter_settings import Listen
 
 HEAD = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mm2slo_core.config.config_document import ConfigError, Resolvers, UnresolvedError
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 
 TEMPLATE = """\
 clusters:

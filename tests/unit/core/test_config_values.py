@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mm2slo_core.config.config_document import Resolvers
 from mm2slo_core.config.config_loader import bare_annotation, is_model, load_config
 from mm2slo_core.config.config_model import Config, notices
-from mm2slo_core.config.flow_config import CanaryCarrier, PolicyKind
-from mm2slo_core.config.service_config import Listen, parse_listen
+from mm2slo_core.config.exporter_settings import CanaryCarrier, Listen, PolicyKind
+from mm2slo_core.config.service_config import parse_listen
 from mm2slo_core.quantity_text import duration_label, format_duration, parse_duration
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError

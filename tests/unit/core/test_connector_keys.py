@@ -4,13 +4,13 @@ import pytest
 
 from mm2slo_core.mm2_config.connector_settings import (
     CLIENT_KEYS,
-    RENAMED,
     TOP_LEVEL_KEYS,
     WORKER_KEYS,
     connector_key,
     kafka_release,
     suggest_connector_key,
 )
+from mm2slo_core.mm2_config.running_settings import RENAMED
 from mm2slo_core.replication_policy import KafkaVersion
 
 

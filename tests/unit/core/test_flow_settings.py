@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
+from mm2slo_core.config.exporter_settings import PolicyKind
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Finding, FindingSeverity, MirrorFlow
 from mm2slo_core.mm2_config.mm2_properties import read_properties

@@ -5,7 +5,7 @@ from confluent_kafka import Consumer
 from kafka_jvm import running_jvm
 
 from mm2slo_core.config.client_security import java_settings
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 
 # Each with a value that both clients accept.
 SETTINGS = {

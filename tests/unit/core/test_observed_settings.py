@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from mm2slo_core.config.flow_config import FlowConfig, Isolation
-from mm2slo_core.mm2_config.flow_settings import (
+from mm2slo_core.config.exporter_settings import Isolation
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.mm2_config.flow_settings import setting_differences
+from mm2slo_core.mm2_config.running_settings import (
     RunningConnectors,
     observed_flow,
     overridden_settings,
-    setting_differences,
 )
 from mm2slo_core.records.connect_records import ConnectorConfig
 

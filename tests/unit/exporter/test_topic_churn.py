@@ -10,7 +10,7 @@ from flow_observations import Scene, flow_config
 from tests.unit.exporter.families.conftest import OWN
 
 from mm2slo_core.catalogue.metric import Granularity
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint
 from mm2slo_core.records.mirror_records import Checkpoint, OffsetSync
 from mm2slo_core.state_record import StateKey, decode_state

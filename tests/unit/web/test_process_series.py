@@ -1,10 +1,13 @@
-"""The series of prometheus-client's collectors, under the catalogue's metrics."""
+"""The series of the process are those of prometheus-client's collectors."""
 
 import os
 import time
 from pathlib import Path
 
-from mm2slo_core.catalogue import GROUPS
+import pytest
+from prometheus_client import PlatformCollector, ProcessCollector
+
+from mm2slo_core.catalogue import BY_NAME, GROUPS
 from mm2slo_core.catalogue.service_metrics import (
     PROCESS_CPU_SECONDS_TOTAL,
     PROCESS_RESIDENT_MEMORY_BYTES,
@@ -24,3 +27,17 @@ def test_process_series_are_those_of_the_catalogue() -> None:
     ((_, started),) = found[PROCESS_START_TIME_SECONDS]
     assert time.time() > started > 0
     assert process_series()[PROCESS_START_TIME_SECONDS] == [((), started)]
+
+
+def test_process_series_equal_those_of_prometheus_client() -> None:
+    expected = {
+        BY_NAME[sample.name]: (tuple(sample.labels.values()), sample.value)
+        for collector in (ProcessCollector(registry=None), PlatformCollector(registry=None))
+        for family in collector.collect()
+        for sample in family.samples
+    }
+    found = {metric: series for metric, (series,) in process_series().items()}
+    assert found.keys() == expected.keys()
+    for metric, (labels, value) in expected.items():
+        assert found[metric][0] == labels
+        assert found[metric][1] == pytest.approx(value, rel=0.02)

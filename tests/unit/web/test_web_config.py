@@ -8,7 +8,7 @@ import pytest
 
 from mm2slo_core.config.config_document import ConfigError
 from mm2slo_core.user_errors import UserError
-from mm2slo_web.web_access import web_config_file
+from mm2slo_web.access_files import web_config_file
 from mm2slo_web.web_config import ClientAuthType, TlsVersion, parse_web_config
 
 HASH = "$2b$04$RtNpsxVxzMTmZYGVTaSpcuFBg8f4zU9rIQuJuKcMKD9AnmrfbbDIi"

@@ -7,8 +7,8 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from web_tls import write_certificate
 
-from mm2slo_core.config.service_config import Listen
-from mm2slo_web.web_access import certificate_files
+from mm2slo_core.config.exporter_settings import Listen
+from mm2slo_web.access_files import certificate_files
 from mm2slo_web.web_config import TlsServerConfig
 from mm2slo_web.web_server import WebServer, bind
 

@@ -21,7 +21,7 @@ from mm2slo_audit.spark.spark_engine import SparkEngine, tune_for_records
 from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_core.audit.audit_scope import UnitScope, Window
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

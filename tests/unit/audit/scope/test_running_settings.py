@@ -8,7 +8,8 @@ import pytest
 
 from mm2slo_audit.scope import flow_topic_reader
 from mm2slo_audit.scope.flow_topic_reader import use_running_settings
-from mm2slo_core.config.flow_config import FlowConfig, Isolation
+from mm2slo_core.config.exporter_settings import Isolation
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tailed_topic import TailRecord

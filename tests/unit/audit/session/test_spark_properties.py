@@ -16,8 +16,8 @@ from mm2slo_audit.spark.spark_properties import (
     spark_properties,
 )
 from mm2slo_audit.spark.spark_session import spark_session
-from mm2slo_core.config.field_types import Secret
 from mm2slo_core.config.flow_config import SparkConfig
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.user_errors import UserError
 
 JARS = installed_connector().jars

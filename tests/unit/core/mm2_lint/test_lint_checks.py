@@ -14,12 +14,13 @@ from mm2slo_core.config.config_document import UnresolvedError
 from mm2slo_core.mm2_config import lint_check_list
 from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connect_json import read_connect_json
-from mm2slo_core.mm2_config.connector_settings import RENAMED, TOP_LEVEL_KEYS
+from mm2slo_core.mm2_config.connector_settings import TOP_LEVEL_KEYS
 from mm2slo_core.mm2_config.lint_check_list import CHECKS
 from mm2slo_core.mm2_config.lint_checks import ClusterFacts
 from mm2slo_core.mm2_config.mirror_setup import FileForm, Finding, MirrorSetup, file_form
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.provider_references import MirrorFiles
+from mm2slo_core.mm2_config.running_settings import RENAMED
 from mm2slo_core.mm2_config.strimzi_setup import read_strimzi
 
 NOW: Final = datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC)

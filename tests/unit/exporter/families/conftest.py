@@ -13,7 +13,7 @@ from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress
 from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, GroupReadiness
 from mm2slo_core.indicators.replication_lag import Headroom, LagOrigin, RetentionLimit
 from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey
-from mm2slo_core.mm2_config.flow_settings import SettingDifference
+from mm2slo_core.mm2_config.running_settings import SettingDifference
 from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topic_selection import TopicPair, TopicRole

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.config.service_config import ExporterConfig
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage

@@ -13,7 +13,8 @@ from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
+from mm2slo_core.config.exporter_settings import CanaryCarrier
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.canary.canary_messages import EventBuffer

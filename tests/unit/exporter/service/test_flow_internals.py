@@ -4,7 +4,7 @@ from typing import Any
 
 from flow_observations import flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.flow_plan import FlowPolicies
 from mm2slo_exporter.service.flow_runner import FlowInternals

@@ -6,8 +6,8 @@ import pytest
 from flow_observations import flow_config
 
 from mm2slo_core.config.config_loader import load_config
-from mm2slo_core.config.flow_config import CanaryCarrier
-from mm2slo_core.mm2_config.flow_settings import RunningConnectors
+from mm2slo_core.config.exporter_settings import CanaryCarrier
+from mm2slo_core.mm2_config.running_settings import RunningConnectors
 from mm2slo_core.records.connect_records import ConnectorConfig
 from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy, PlacedTopic
 from mm2slo_core.topic_selection import TopicRole, replication_policy

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flow_observations import flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_exporter.flow_observation import ClusterView, InternalsView
 from mm2slo_exporter.flow_plan import FlowPolicies
 from mm2slo_exporter.service.flow_manager import FlowWatchScope

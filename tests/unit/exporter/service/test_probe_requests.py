@@ -3,7 +3,7 @@
 import pytest
 from flow_observations import Log, Scene, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
+from mm2slo_core.config.exporter_settings import CanaryCarrier, Isolation
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_observation import ProbeSpan
 from mm2slo_exporter.service.flow_runner import wanted_probes

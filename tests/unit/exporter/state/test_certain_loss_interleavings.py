@@ -13,7 +13,7 @@ from flow_observations import Scene, flow_config, lost_records
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
+from mm2slo_core.config.exporter_settings import CanaryCarrier, Isolation
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.flow_observation import NewestSync

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.flow_state import (
     FlowStateName,
     PartitionProgress,

@@ -3,7 +3,7 @@
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.flow_state import FlowStateName, StateReason
 from mm2slo_exporter.canary.canary_messages import (
     HeartbeatSeen,

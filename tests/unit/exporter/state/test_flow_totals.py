@@ -4,7 +4,7 @@ from flow_observations import Scene, flow_config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.flow_state import StateReason
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition

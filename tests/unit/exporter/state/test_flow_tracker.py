@@ -8,7 +8,7 @@ from flow_observations import Scene, flow_config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress, StateReason
 from mm2slo_core.indicators.replication_lag import Headroom, LagOrigin, RetentionLimit
 from mm2slo_core.indicators.sli_counters import Sli, SliCount, SliKey

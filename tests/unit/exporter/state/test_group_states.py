@@ -3,7 +3,7 @@
 import pytest
 from flow_observations import Scene, checkpoint_connector, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, NewestCheckpoint
 from mm2slo_core.offset_translation import SyncRuns

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from flow_observations import Scene, flow_config, lost_records
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.certain_loss import SavedLoss
 from mm2slo_core.indicators.replication_lag import Headroom, RetentionLimit
 from mm2slo_core.state_record import TopicLosses

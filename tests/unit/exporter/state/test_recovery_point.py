@@ -3,7 +3,7 @@
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint
 from mm2slo_core.state_record import RecoveryPoint
 from mm2slo_core.topology import TopicPartition

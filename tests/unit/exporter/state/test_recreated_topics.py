@@ -2,7 +2,8 @@
 
 import pytest
 
-from mm2slo_core.config.flow_config import CanaryCarrier, FlowConfig
+from mm2slo_core.config.exporter_settings import CanaryCarrier
+from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_observation import ClusterView, InternalsView, Observation, OffsetsRead

@@ -4,7 +4,7 @@ from flow_observations import Scene, flow_config, lost_records, past_poll
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
+from mm2slo_core.config.exporter_settings import CanaryCarrier, Isolation
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.records.timeline_record import PollTimes

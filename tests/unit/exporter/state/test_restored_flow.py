@@ -3,7 +3,7 @@
 import pytest
 from flow_observations import Scene, flow_config, past_poll
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.replication_lag import LagOrigin
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.records.timeline_record import PollTimes

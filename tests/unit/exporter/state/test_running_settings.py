@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier, Isolation
+from mm2slo_core.config.exporter_settings import CanaryCarrier, Isolation
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
-from mm2slo_core.mm2_config.flow_settings import RunningConnectors
+from mm2slo_core.mm2_config.running_settings import RunningConnectors
 from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.records.connect_records import ConnectorConfig
 from mm2slo_core.topic_selection import TopicRole

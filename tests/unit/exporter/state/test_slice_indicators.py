@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint
 from mm2slo_core.indicators.sli_counters import FreshnessClass, Sli, SliCount, SliKey
 from mm2slo_core.topology import TopicPartition

@@ -9,7 +9,7 @@ from flow_observations import Log, Scene, checkpoint_connector, flow_config, pas
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint
 from mm2slo_core.records.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition

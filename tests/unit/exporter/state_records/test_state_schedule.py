@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from flow_observations import Scene, flow_config
 
-from mm2slo_core.config.flow_config import CanaryCarrier
+from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.indicators.certain_loss import SavedLoss
 from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, GroupReadiness
 from mm2slo_core.state_record import StateKey, TopicLosses, decode_state

@@ -14,7 +14,7 @@ import pytest
 
 from mm2slo_core.catalogue.flow_metrics import FLOW_LAG_RECORDS
 from mm2slo_core.catalogue.service_metrics import EXPORTER_SERIES
-from mm2slo_core.config.service_config import Listen
+from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition_family import Family
 from mm2slo_exporter.exposition_renderer import Renderer, Snapshot
@@ -25,7 +25,7 @@ from mm2slo_exporter.web.flow_overview import (
     FlowReadiness,
     ReloadResult,
 )
-from mm2slo_web.web_access import web_config_file
+from mm2slo_web.access_files import web_config_file
 from mm2slo_web.web_server import WebServer
 
 FLOW = Flow("us", "eu")

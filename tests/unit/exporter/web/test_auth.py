@@ -12,7 +12,7 @@ from typing import Any
 import bcrypt
 import pytest
 
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 from mm2slo_web.authenticator import Authenticator, TooManyLoginsError
 
 PASSWORD = "correct horse é"

@@ -11,7 +11,7 @@ import pytest
 from web_tls import trusting, write_config
 
 from mm2slo_core.catalogue.flow_metrics import REPLICATION_LAG_RECORDS
-from mm2slo_core.config.service_config import Listen
+from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.exposition_family import Family
 from mm2slo_exporter.exposition_renderer import Renderer, Snapshot

@@ -10,7 +10,7 @@ from digest_samples import NOW, at
 from fake_slack import FakeSlackWebhook
 from minute_history import Minutes, objective
 
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.objectives.exclusion import Exclusion, Span
 from mm2slo_core.reporting.entry_evaluation import AuditedUnit
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, StepCounts

@@ -16,7 +16,7 @@ from digest_samples import entry, report
 from fake_slack import TOKEN, FakeSlackApi, FakeSlackWebhook
 from slack_sdk import http_retry
 
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest import slack_posters as webhook_module

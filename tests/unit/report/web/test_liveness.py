@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from report_service_fixture import MemorySource, sample_source, start_service
 
-from mm2slo_core.config.service_config import Listen
+from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_report.web.report_app import create_app
 from mm2slo_store.store import Store
