@@ -87,15 +87,18 @@ def test_judge_corrupt_parquet_file_raises_one_line_error(
     assert len(text) < 500
 
 
-def test_tune_for_records_sets_fast_compiler_and_small_heap_only_for_local_master() -> None:
-    own = SparkOptions(conf={"spark.driver.extraJavaOptions": "-Xss4m"})
+def test_tune_for_records_sets_compiler_and_small_heap_only_for_local_master() -> None:
+    option = "spark.driver.extraJavaOptions"
+    own = SparkOptions(conf={option: "-Xss4m"})
     quick = tune_for_records(own, 999_999)
-    assert quick.conf["spark.driver.extraJavaOptions"] == "-Xss4m -XX:TieredStopAtLevel=1"
+    assert quick.conf[option] == "-Xss4m -XX:TieredStopAtLevel=1"
     assert quick.driver_memory == "1g"
-    assert tune_for_records(own, 9_999_999) == replace(own, driver_memory="1g")
-    assert tune_for_records(own, 10_000_000) is own
+    large = tune_for_records(own, 10_000_000)
+    assert large.conf[option].startswith("-Xss4m -XX:Tier4InvocationThreshold=")
+    assert large.driver_memory is None
+    assert tune_for_records(own, 1_000_000) == replace(large, driver_memory="1g")
     given = replace(own, driver_memory="3g")
-    assert tune_for_records(given, 1_000_000) is given
+    assert tune_for_records(given, 1_000_000) == replace(large, driver_memory="3g")
     cluster = SparkOptions(master="spark://host:7077")
     assert tune_for_records(cluster, 1) is cluster
 
