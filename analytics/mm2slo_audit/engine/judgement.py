@@ -82,7 +82,7 @@ _COPIES: Final = (verdict_code(Verdict.DUPLICATE), verdict_code(Verdict.REPLAY))
 def judge(
     spark: SparkSession,
     records: DataFrame,
-    polls: DataFrame,
+    polls: DataFrame | None,
     scopes: Sequence[UnitScope],
     sample: Sample,
     *,
@@ -92,10 +92,11 @@ def judge(
 ) -> list[UnitOutcome]:
     """Judge the units of *scopes*, in their order; `reference_audit` is the rule.
 
-    *records* and *polls* have the columns of `AuditRecord` and `ArrivalPoll`, and are read twice if
-    there are anomalies. *evidence_cap* limits evidence per unit and verdict, and broken keys; None:
-    no limit. *partitions*: of the exchange; None: by the cores of the cluster. *split*: partitions
-    to tally in parts; None: those much larger than the others.
+    *records* and *polls* (None: no polls) have the columns of `AuditRecord` and
+    `ArrivalPoll`, and are read twice if there are anomalies. *evidence_cap* limits evidence per
+    unit and verdict, and broken keys; None: no limit. *partitions*: of the exchange; None: by the
+    cores of the cluster. *split*: partitions to tally in parts; None: those much larger than the
+    others, or without order all large ones.
     """
     units = Units(tuple(scopes))
     if not units:
@@ -126,7 +127,7 @@ class _Judgement:
 
     spark: SparkSession
     records: DataFrame
-    polls: DataFrame
+    polls: DataFrame | None
     units: Units
     census: bool
     cap: int | None

@@ -33,7 +33,7 @@ from mm2slo_audit.engine.group_marks import (
     mark_columns,
 )
 from mm2slo_audit.engine.record_verdicts import is_late
-from mm2slo_audit.engine.unit_columns import SOURCE, Units, compares_records
+from mm2slo_audit.engine.unit_columns import SOURCE, Units, compares_records, judges_order
 from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
 from mm2slo_core.audit.unit_outcome import PER_DOUBLING, LatencyCells
 
@@ -67,7 +67,7 @@ def is_plain_unit(scope: UnitScope) -> bool:
 
 def tally_matches(
     records: DataFrame,
-    polls: DataFrame,
+    polls: DataFrame | None,
     units: Units,
     partitions: int,
     split: Parts | None = None,
@@ -79,11 +79,13 @@ def tally_matches(
     (several source records: counts do not say their order or flow), `overtaken` (a later record
     precedes it on the target); `e_cells`, `x_cells` (arrays of `pack_cells`) and the sums of
     bounds. With *split* also first and last offsets of matched records: `s_low`, `s_high`, `t_low`,
-    `t_high`. *partitions*: of the exchange.
+    `t_high`. *polls* None: no polls. *partitions*: of the exchange.
     """
     split = split or {}
     several_flows = any(len(each.flows) > 1 for each in units.scopes)
-    rows = _records(units, records, split).unionByName(_polls(units.of(polls), split))
+    rows = _records(units, records, split)
+    if polls is not None:
+        rows = rows.unionByName(_polls(units.of(polls), split))
     if not several_flows:
         rows = rows.drop("flow")
     flow = F.max("flow") if several_flows else F.lit(0)
@@ -108,7 +110,12 @@ def tally_matches(
             F.shiftright("n", _HALF).alias("nd"),
         )
     )
-    rows = _add_brackets(groups, several_flows=several_flows)
+    rows = _add_brackets(
+        groups,
+        several_flows=several_flows,
+        polled=polls is not None,
+        ordered=bool(units.where(judges_order)),
+    )
     return _add_tally_columns(rows, units, several_flows=several_flows, spans=bool(split))
 
 
@@ -154,17 +161,21 @@ def _on_source() -> Column:
     return F.col("at") >= 0
 
 
-def _add_brackets(groups: DataFrame, *, several_flows: bool) -> DataFrame:
+def _add_brackets(
+    groups: DataFrame, *, several_flows: bool, polled: bool, ordered: bool
+) -> DataFrame:
+    """Each window sorts all groups, so only those that polls or order need are computed."""
     poll = F.col("ts") < _RECORD
     both = ~poll & (F.col("ns") > 0) & (F.col("nd") > 0)
-    sorted_by_source = groups.select(
-        "*",
-        *_last_poll("s", poll, ["place", *(["flow"] if several_flows else [])]),
-        # Descending, so these are the copies of this record and all later ones.
-        F.min(F.when(both, F.col("t")))
-        .over(_from_last("s", poll, ["place", *(["flow"] if several_flows else [])]))
-        .alias("t_first"),
-    )
+    lane = ["place", *(["flow"] if several_flows else [])]
+    # Descending, so these are the copies of this record and all later ones.
+    first = F.min(F.when(both, F.col("t"))).over(_from_last("s", poll, lane))
+    t_first = (first if ordered else F.lit(None).cast("bigint")).alias("t_first")
+    if not polled:
+        unknown = ("s_latest", "s_start", "t_latest", "t_start")
+        none = F.lit(None).cast("bigint")
+        return groups.select("*", t_first, *(none.alias(name) for name in unknown))
+    sorted_by_source = groups.select("*", *_last_poll("s", poll, lane), t_first)
     sorted_by_target = sorted_by_source.select("*", *_last_poll("t", poll, ["place"]))
     return sorted_by_target.where(~poll)
 
@@ -384,6 +395,8 @@ def _cell(lower: Column, upper: Column) -> Column:
 
 PART_ROWS: Final = 1_000_000
 """Rows of both sides that one task sorts efficiently."""
+UNORDERED_PART_ROWS: Final = 200_000
+"""The same without order, where parts need no second pass: small hash tables, without a spill."""
 _MAX_PARTS: Final = 1 << 12
 _SHARES_PER_TASK: Final = 2
 
@@ -407,11 +420,14 @@ def plan_parts(units: Units, parallelism: int) -> Parts:
             rows[unit.index, copied.partition] += copied.end - copied.read_from
         for each in (one for flow in unit.flows for one in flow.partitions):
             rows[unit.index, each.partition] += each.end - each.read_from
-    share = rows.total() / (parallelism * _SHARES_PER_TASK)
+    if not units.where(judges_order):
+        most, share = UNORDERED_PART_ROWS, 0.0
+    else:
+        most, share = PART_ROWS, rows.total() / (parallelism * _SHARES_PER_TASK)
     return {
-        place: min(_MAX_PARTS, -(-number // PART_ROWS))
+        place: min(_MAX_PARTS, -(-number // most))
         for place, number in rows.items()
-        if number > PART_ROWS and number > share
+        if number > most and number > share
     }
 
 

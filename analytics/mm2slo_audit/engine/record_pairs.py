@@ -37,8 +37,13 @@ from mm2slo_core.audit.audit_scope import TimestampType
 from mm2slo_core.audit.unit_outcome import Verdict
 
 
-def add_arrival_brackets(records: DataFrame, polls: DataFrame, units: Units) -> DataFrame:
-    """Records with `earliest` and `latest` arrival; null if unknown."""
+def add_arrival_brackets(records: DataFrame, polls: DataFrame | None, units: Units) -> DataFrame:
+    """Records with `earliest` and `latest` arrival, null if unknown; *polls* None: no polls."""
+    stamped_target = units.flag_per_unit(lambda each: each.target_time is TimestampType.LOG_APPEND)
+    stamped = F.when(F.col("side") == SOURCE, units.stamped_source).otherwise(stamped_target)
+    if polls is None:
+        time = F.when(stamped, F.col("ts"))
+        return units.of(records).withColumns({"earliest": time, "latest": time})
     lane = Window.partitionBy("topic", "side", "timeline", "partition")
     seen = lane.orderBy(F.desc("place"), F.desc("poll_latest")).rowsBetween(
         Window.unboundedPreceding, Window.currentRow
@@ -55,8 +60,6 @@ def add_arrival_brackets(records: DataFrame, polls: DataFrame, units: Units) -> 
         F.col("latest").alias("poll_latest"),
         F.struct("earliest", "latest").alias("poll"),
     )
-    stamped_target = units.flag_per_unit(lambda each: each.target_time is TimestampType.LOG_APPEND)
-    stamped = F.when(F.col("side") == SOURCE, units.stamped_source).otherwise(stamped_target)
     return (
         rows.unionByName(marks, allowMissingColumns=True)
         .withColumn("seen", F.last("poll", ignorenulls=True).over(seen))
@@ -268,35 +271,36 @@ def count_by_key(
     source records that overtook another, from *disordered* (by topic and kh; None: order is not
     judged). Both groupings aggregate before the exchange, so few rows move.
     """
-    known = F.broadcast(target_table(spark, units))
     source = F.col("side") == SOURCE
     counted = units.of(records).where(F.col("in_keys") & F.col("kh").isNotNull() & units.judged)
-    by_partition = (
-        counted.join(known, on=["topic", "partition"], how="left")
-        .where(source | (F.col("offset") >= F.coalesce("auditable_from", F.lit(0))))
-        .groupBy("topic", "kh", "partition")
-        .agg(F.count(F.when(source, 1)).alias("ns"), F.count(F.when(~source, 1)).alias("nd"))
+    if any(each.auditable_from > 0 for unit in units.scopes for each in unit.partitions):
+        known = F.broadcast(target_table(spark, units))
+        counted = counted.join(known, on=["topic", "partition"], how="left").where(
+            source | (F.col("offset") >= F.coalesce("auditable_from", F.lit(0)))
+        )
+    by_partition = counted.groupBy("topic", "kh", "partition").agg(
+        F.count(F.when(source, 1)).alias("ns"), F.count(F.when(~source, 1)).alias("nd")
     )
     home, away = F.col("ns") > 0, F.col("nd") > 0
+    fullest = F.sort_array(F.collect_list(F.when(away, F.col("nd"))), asc=False).alias("fullest")
+    renumbered = bool(units.where(lambda each: not compares_records(each)))
     by_key = by_partition.groupBy("topic", "kh").agg(
         F.count(F.when(home, 1)).alias("homes"),
         F.sum("ns").alias("records"),
         F.sum("nd").alias("copies"),
         F.sum(F.when(home, 0).otherwise(F.col("nd"))).alias("elsewhere"),
-        F.sort_array(F.collect_list(F.when(away, F.col("nd"))), asc=False).alias("fullest"),
+        # A list takes the aggregation out of generated code.
+        *([fullest] if renumbered else []),
     )
-    # Where partition numbers differ, a key may be in as many partitions as on the source.
-    beyond = F.col("copies") - F.aggregate(
-        F.slice("fullest", 1, F.col("homes")), F.lit(0).cast("bigint"), lambda a, b: a + b
-    )
+    strays = F.col("elsewhere")
+    if renumbered:
+        # Where partition numbers differ, a key may be in as many partitions as on the source.
+        beyond = F.col("copies") - F.aggregate(
+            F.slice("fullest", 1, F.col("homes")), F.lit(0).cast("bigint"), lambda a, b: a + b
+        )
+        strays = F.when(units.flag_per_unit(compares_records), strays).otherwise(beyond)
     both = by_key.where("homes > 0 and copies > 0").select(
-        "topic",
-        "kh",
-        "records",
-        "copies",
-        F.when(units.flag_per_unit(compares_records), F.col("elsewhere"))
-        .otherwise(beyond)
-        .alias("strays"),
+        "topic", "kh", "records", "copies", strays.alias("strays")
     )
     if disordered is None:
         return both.withColumn("overtook", F.lit(0).cast("bigint"))

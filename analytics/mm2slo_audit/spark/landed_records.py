@@ -74,7 +74,8 @@ class LandedFrames:
     """Records and polls as the engine reads them."""
 
     records: DataFrame
-    polls: DataFrame
+    polls: DataFrame | None
+    """None: no polls."""
     scopes: tuple[UnitScope, ...]
     """Those that could be read, with the offsets actually read; indexes do not change."""
     failed: tuple[NotAudited, ...] = ()
@@ -137,7 +138,7 @@ def land_records(
         records = spark.read.schema(RECORD_SCHEMA).parquet(*paths)
     return LandedFrames(
         records=records,
-        polls=poll_frame(spark, scoped.polls),
+        polls=poll_frame(spark, scoped.polls) if scoped.polls else None,
         scopes=tuple(sorted(landing.scopes, key=lambda scope: scope.index)),
         failed=tuple(landing.failed),
         directories=directories,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +48,26 @@ def test_tally_matches_plan_has_one_exchange_and_no_python(adaptive: SparkSessio
     assert plan.count("Exchange ") == plan.count("Exchange hashpartitioning(place") == 1
     for python in ("BatchEvalPython", "ArrowEvalPython", "PythonUDF"):
         assert python not in plan
+
+
+@pytest.mark.parametrize(
+    ("ordered", "polled", "sorts"), [(1, 1, 2), (1, 0, 1), (0, 1, 2), (0, 0, 0)]
+)
+def test_tally_matches_plan_sorts_records_only_for_what_is_judged(
+    adaptive: SparkSession, ordered: int, polled: int, sorts: int
+) -> None:
+    """The polls of each side need one, and so does the order on the source."""
+    unit = generate(1, size=1_500, partitions=2)
+    flows = tuple(replace(flow, has_positions=bool(ordered)) for flow in unit.scope.flows)
+    plan = executed_plan(
+        tally_matches(
+            record_frame(adaptive, unit.records),
+            poll_frame(adaptive, unit.polls) if polled else None,
+            Units((replace(unit.scope, flows=flows),)),
+            3,
+        )
+    )
+    assert plan.count(" Sort [") == sorts
 
 
 def test_tally_affinity_by_size_plan_adds_no_exchange_and_no_python(

@@ -1,5 +1,7 @@
 """Selection of slices for the second pass, and overlapping parts of a partition."""
 
+from dataclasses import replace
+
 from mm2slo_audit.engine.group_marks import (
     DECIDED,
     DUPLICATED,
@@ -132,3 +134,11 @@ def test_plan_parts_splits_only_dominant_partition() -> None:
     even, hot = Units((unit((2_000_000,) * 12),)), Units((unit((20_000_000, 1_000)),))
     assert plan_parts(even, 2) == {}
     assert plan_parts(hot, 2) == {(0, 0): 40}
+
+
+def test_plan_parts_splits_all_large_partitions_if_order_is_not_judged() -> None:
+    judged = unit((1_000_000,) * 12)
+    flows = tuple(replace(flow, has_positions=False) for flow in judged.flows)
+    assert plan_parts(Units((judged,)), 2) == {}
+    split = plan_parts(Units((replace(judged, flows=flows),)), 2)
+    assert split == {(0, partition): 10 for partition in range(12)}
