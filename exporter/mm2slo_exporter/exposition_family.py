@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
+from operator import add
 from typing import TypeAlias
 
 from mm2slo_core.catalogue.metric import Granularity, Metric, MetricType
@@ -45,10 +46,31 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesColumns:
-    """Series with numbers, as two lists: tens of thousands of pairs take time and memory."""
+class LabelColumns:
+    """Label values of several series, each in two parts that other series share.
 
-    labels: list[tuple[str, ...]]
+    A tuple per series would take more memory than all that is published.
+    """
+
+    first: list[tuple[str, ...]]
+    last: list[tuple[str, ...]]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return map(add, self.first, self.last)
+
+    def where(self, chosen: Sequence[bool]) -> LabelColumns:
+        """Those of the series that are *chosen*."""
+        return LabelColumns(list(compress(self.first, chosen)), list(compress(self.last, chosen)))
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesColumns:
+    """Series with numbers, as columns: tens of thousands of pairs take time and memory."""
+
+    labels: LabelColumns
     values: list[float]
 
     def __len__(self) -> int:

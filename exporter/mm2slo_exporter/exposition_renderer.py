@@ -24,6 +24,7 @@ from mm2slo_exporter.exposition_family import (
     ExpositionError,
     Family,
     Histogram,
+    LabelColumns,
     SeriesColumns,
     SeriesList,
     count_series,
@@ -152,6 +153,7 @@ def metadata_lines(metric: Metric, fmt: ExpositionFormat) -> bytes:
 
 
 Labels: TypeAlias = tuple[str, ...]
+Keys: TypeAlias = list[Labels] | LabelColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ class RenderedPart:
     """Some series of a metric and their lines."""
 
     series: SeriesList
-    keys: list[Labels]
+    keys: Keys
     lines: Piece
 
 
@@ -200,9 +202,7 @@ class RenderedFamily:
             for at, each in enumerate(series)
         ]
 
-    def _render(
-        self, series: SeriesList, keys: list[Labels], before: RenderedPart | None
-    ) -> RenderedPart:
+    def _render(self, series: SeriesList, keys: Keys, before: RenderedPart | None) -> RenderedPart:
         numbers = self._numbers(series)
         if before is not None and before.keys == keys:
             if are_same_integers(self._numbers(before.series), numbers):
@@ -232,7 +232,7 @@ class RenderedFamily:
             )
         return (*value.cumulative, value.sum, value.count)
 
-    def _check_distinct(self, keys: Sequence[list[Labels]]) -> None:
+    def _check_distinct(self, keys: Sequence[Keys]) -> None:
         # Prometheus keeps one of two samples of a series, and only logs that it dropped the other.
         seen: set[Labels] = set()
         for key in chain.from_iterable(keys):
@@ -242,7 +242,7 @@ class RenderedFamily:
             seen.add(key)
 
 
-def _labels_of(series: SeriesList) -> list[Labels]:
+def _labels_of(series: SeriesList) -> Keys:
     return series.labels if isinstance(series, SeriesColumns) else [labels for labels, _ in series]
 
 

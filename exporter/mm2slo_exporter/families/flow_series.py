@@ -43,7 +43,7 @@ def _overridden_settings(view: FlowSeriesView, _granularity: Granularity) -> lis
 
 def _topic_info(view: FlowSeriesView, _granularity: Granularity) -> list[Series]:
     return [
-        ((*topic.labels.topic, topic.state.pair.target), 1)
+        ((*topic.labels, topic.state.pair.target), 1)
         for topic in view.topics
         if topic.state.pair.target
     ]
@@ -144,9 +144,7 @@ def _config_drift(view: FlowSeriesView, granularity: Granularity) -> list[Series
         return []
     if granularity >= Granularity.TOPIC:
         return [
-            ((*topic.labels.topic, name), 1)
-            for topic in view.topics
-            for name in topic.state.config_drift
+            ((*topic.labels, name), 1) for topic in view.topics for name in topic.state.config_drift
         ]
     topics = Counter(
         name for topic in view.topics if topic.is_data for name in topic.state.config_drift

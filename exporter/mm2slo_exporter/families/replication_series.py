@@ -21,9 +21,9 @@ from typing import Final
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue.metric import Granularity
 from mm2slo_core.indicators.flow_state import PartitionProgress
-from mm2slo_core.indicators.replication_lag import LagOrigin
+from mm2slo_core.indicators.replication_lag import Headroom, LagOrigin, RetentionLimit
 from mm2slo_core.offset_translation import PositionQuality
-from mm2slo_exporter.exposition_family import SeriesColumns, SeriesList
+from mm2slo_exporter.exposition_family import SeriesList
 from mm2slo_exporter.families.series_view import (
     FlowSeriesView,
     Labels,
@@ -42,13 +42,9 @@ _quality_of = attrgetter("quality")
 
 
 def _position_quality(view: FlowSeriesView, _granularity: Granularity) -> SeriesList:
-    labels = [
-        topic.labels.partition_with(partition.partition, partition.quality)
-        for topic in view.topics
-        for partition in topic.state.partitions
-        if partition.quality is not None
-    ]
-    return SeriesColumns(labels, [1] * len(labels))
+    qualities = list(map(_quality_of, view.partitions))
+    labels = view.partition_labels_with(qualities)
+    return known_series(labels, [None if quality is None else 1 for quality in qualities])
 
 
 def _partitions_by_quality(view: FlowSeriesView, _granularity: Granularity) -> list[Series]:
@@ -152,6 +148,9 @@ THROUGHPUT_SERIES: Final[SeriesTable] = {
 }
 
 
+_NO_HEADROOM: Final = Headroom(0, None, RetentionLimit.UNKNOWN)
+
+
 def _headroom_records(view: FlowSeriesView, granularity: Granularity) -> SeriesList:
     values = [room.records if (room := p.headroom) else None for p in view.partitions]
     return partition_series(catalogue.RETENTION_HEADROOM_RECORDS, view, granularity, values)
@@ -159,18 +158,14 @@ def _headroom_records(view: FlowSeriesView, granularity: Granularity) -> SeriesL
 
 def _headroom_seconds(view: FlowSeriesView, granularity: Granularity) -> SeriesList:
     if granularity is Granularity.PARTITION:
-        rooms = [
-            (topic.labels.partition_with(partition.partition, room.limit), room.seconds)
-            for topic in view.topics
-            for partition in topic.state.partitions
-            if (room := partition.headroom)
-        ]
-        return known_series([labels for labels, _ in rooms], [seconds for _, seconds in rooms])
+        rooms = [partition.headroom or _NO_HEADROOM for partition in view.partitions]
+        labels = view.partition_labels_with(room.limit for room in rooms)
+        return known_series(labels, [room.seconds for room in rooms])
     if granularity is Granularity.TOPIC:
         return [
             series
             for topic in view.topics
-            for series in _least_headroom(topic.labels.topic, topic.state.partitions)
+            for series in _least_headroom(topic.labels, topic.state.partitions)
         ]
     return _least_headroom(view.labels, view.data_partitions())
 

@@ -3,8 +3,8 @@
 Unknown values (None) are not published and not combined: the lag of several partitions is that of
 the partitions with known lag; `mm2_lag_seconds_origin_partitions{origin="absent"}` counts the
 others. Sums of offsets are the exception (`needs_all`): without one partition, the sum would go
-back. Flow level combines data topics only, and counters by their growth (`flow_totals`). Label
-tuples are cached between cycles: the renderer compares identical objects fast.
+back. Flow level combines data topics only, and counters by their growth (`flow_totals`). The label
+values of topics are cached between cycles: the renderer compares identical objects fast.
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, islice, zip_longest
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from mm2slo_core.catalogue.metric import Granularity, Metric, Rollup
 from mm2slo_core.topic_selection import TopicRole
-from mm2slo_exporter.exposition_family import Histogram, SeriesColumns, SeriesList
+from mm2slo_exporter.exposition_family import (
+    Histogram,
+    LabelColumns,
+    SeriesColumns,
+    SeriesList,
+)
 from mm2slo_exporter.state.flow_report import (
     FlowReport,
     GroupState,
@@ -38,7 +43,7 @@ class TopicView(NamedTuple):
     """One topic."""
 
     state: TopicState
-    labels: TopicLabels
+    labels: Labels
     is_data: bool
     """Whether the topic counts in flow totals; heartbeats and canaries do not."""
 
@@ -64,9 +69,9 @@ class FlowSeriesView:
         return cls(report, labels, topics)
 
     @cached_property
-    def topic_labels(self) -> list[Labels]:
+    def topic_labels(self) -> LabelColumns:
         """The label values of each topic."""
-        return [topic.labels.topic for topic in self.topics]
+        return LabelColumns([topic.labels for topic in self.topics], [()] * len(self.topics))
 
     @cached_property
     def partitions(self) -> list[PartitionState]:
@@ -74,12 +79,18 @@ class FlowSeriesView:
         return list(chain.from_iterable(topic.state.partitions for topic in self.topics))
 
     @cached_property
-    def partition_labels(self) -> list[Labels]:
+    def partition_labels(self) -> LabelColumns:
         """The label values of each partition."""
-        return list(
-            chain.from_iterable(
-                topic.labels.partitions(len(topic.state.partitions)) for topic in self.topics
-            )
+        return LabelColumns(
+            [topic.labels for topic in self.topics for _ in topic.state.partitions],
+            [partition_label(each.partition) for each in self.partitions],
+        )
+
+    def partition_labels_with(self, values: Iterable[str | None]) -> LabelColumns:
+        """Those of each partition, followed by one of *values*."""
+        numbers = (each.partition for each in self.partitions)
+        return LabelColumns(
+            self.partition_labels.first, list(map(partition_label, numbers, values))
         )
 
     def by_topic(self, values: Iterable[_Value]) -> Iterator[tuple[TopicView, list[_Value]]]:
@@ -132,45 +143,26 @@ SeriesTable: TypeAlias = "Mapping[Metric, SeriesOf]"
 """The series of one flow, by metric."""
 
 
-class TopicLabels:
-    """The label values of one topic and of its partitions, which are numbered from 0."""
-
-    __slots__ = ("_by_value", "_partitions", "topic")
-
-    def __init__(self, flow: Labels, topic: str) -> None:
-        self.topic: Labels = (*flow, topic)
-        self._partitions: list[Labels] = []
-        self._by_value: dict[str, list[Labels]] = {}
-
-    def partitions(self, count: int) -> list[Labels]:
-        """The label values of *count* partitions."""
-        known = self._partitions
-        known += [(*self.topic, str(number)) for number in range(len(known), count)]
-        return known[:count]
-
-    def partition_with(self, number: int, value: str) -> Labels:
-        """The label values of one partition, followed by *value*."""
-        known = self._by_value.setdefault(value, [])
-        while len(known) <= number:
-            # The plain text of a member of a StrEnum.
-            known.append((*self.topic, str(len(known)), str(value)))
-        return known[number]
+@lru_cache(maxsize=1 << 14)
+def partition_label(number: int, *values: str | None) -> Labels:
+    """The label values of a partition after those of its topic; the same object for all topics."""
+    return (str(number), *map(str, values))  # the plain text of a member of a StrEnum
 
 
 class LabelCache:
     """The label values of all published topics. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: dict[Labels, dict[str, TopicLabels]] = {}
-        self._used: dict[Labels, dict[str, TopicLabels]] = {}
+        self._kept: dict[Labels, dict[str, Labels]] = {}
+        self._used: dict[Labels, dict[str, Labels]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._kept.values()))
 
-    def topics(self, flow: Labels, topics: Iterable[str]) -> Iterable[TopicLabels]:
+    def topics(self, flow: Labels, topics: Iterable[str]) -> Iterable[Labels]:
         """The label values of a flow's *topics*, each once."""
         known = self._kept.get(flow, {})
-        found = {topic: known.get(topic) or TopicLabels(flow, topic) for topic in topics}
+        found = {topic: known.get(topic) or (*flow, topic) for topic in topics}
         self._kept[flow] = self._used[flow] = found
         return found.values()
 
@@ -218,12 +210,11 @@ def partition_series(
     return view.flow_series(combine(metric, of_data, needs_all=needs_all))
 
 
-def known_series(labels: list[Labels], values: Sequence[float | None]) -> SeriesColumns:
+def known_series(labels: LabelColumns, values: Sequence[float | None]) -> SeriesColumns:
     """Series of the values that are known; *labels* are in their order."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        found = zip(labels, values, strict=True)
-        labels = [each for each, value in found if value is not None]
+        labels = labels.where([value is not None for value in values])
     return SeriesColumns(labels, known)
 
 

@@ -9,6 +9,7 @@ import pytest
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue.metric import Granularity
 from mm2slo_core.topology import Flow
+from mm2slo_exporter.exposition_family import SeriesColumns
 from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer
 from mm2slo_exporter.families.exporter_series import EXPORTER_TABLE
 from mm2slo_exporter.families.family_composer import (
@@ -191,12 +192,14 @@ def test_label_cache_reuses_labels_and_drops_removed_topics(publisher: Any) -> N
     def keys(report: Any) -> list[int]:
         found = families([report], publisher.own, Granularity.PARTITION, cache)
         return [
-            id(labels)
+            id(part)
             for family in found
             if family.metric in (catalogue.SOURCE_END_OFFSET, catalogue.POSITION_QUALITY)
-            for labels, _ in family.series
+            and isinstance(family.series, SeriesColumns)
+            for part in (*family.series.labels.first, *family.series.labels.last)
         ]
 
+    assert keys(publisher.report)
     assert keys(publisher.report) == keys(publisher.report)
     assert len(cache.labels) == 4
     keys(publisher.changed(topics=publisher.report.topics[:1]))

@@ -13,7 +13,7 @@ from mm2slo_core import catalogue
 from mm2slo_core.catalogue.metric import Granularity
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.exposition_family import Family
+from mm2slo_exporter.exposition_family import Family, SeriesColumns
 from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer, Snapshot
 from mm2slo_exporter.families import family_composer
 from mm2slo_exporter.families.family_composer import SeriesCache, families
@@ -117,3 +117,14 @@ def test_families_of_groups_are_made_again_when_what_a_group_has_not_read_change
     labels = ("us->eu", "us", "eu", first.cluster, first.group, "orders")
     assert (labels, 0) in list(changed.series)
     assert of_groups(replace(REPORT, target_readable=False)).keys() == {metrics[0]}
+
+
+def test_partitions_of_all_topics_share_their_label_values() -> None:
+    states = tuple(topic(name, partition(0), partition(1)) for name in ("a", "b"))
+    made = families([replace(REPORT, topics=states)], OWN, Granularity.PARTITION)
+    columns = [each.series.labels for each in made if isinstance(each.series, SeriesColumns)]
+    of_partitions = [each for each in columns if len(each) == 4]
+    assert len(of_partitions) > 5
+    for labels in of_partitions:
+        assert labels.last[0] is labels.last[2]
+        assert labels.first[0] is labels.first[1]
