@@ -57,11 +57,12 @@ class Renderer:
         by_name = _by_name(families)
         rendered = {name: self._render_family(parts) for name, parts in by_name.items()}
         self._rendered = rendered  # drops metrics that have no series now
-        bodies = {}
+        bodies: dict[tuple[ExpositionFormat, Encoding], EncodedBody | InflatedBody] = {}
+        inflated: dict[int, bytes] = {}
         for fmt in ExpositionFormat:
             pieces = self._pieces(fmt)
             deflated = (piece.deflated for piece in pieces)
-            bodies[fmt, Encoding.IDENTITY] = EncodedBody(tuple(piece.plain for piece in pieces))
+            bodies[fmt, Encoding.IDENTITY] = InflatedBody(pieces, inflated)
             bodies[fmt, Encoding.GZIP] = EncodedBody((HEADER, *deflated, gzip_trailer(pieces)))
         return Snapshot(bodies, sum(map(count_series, by_name.values())))
 
@@ -119,15 +120,36 @@ class EncodedBody:
         return sum(map(len, self.chunks))
 
 
+class InflatedBody:
+    """A plain body, made when it is first wanted: Prometheus asks for gzip."""
+
+    def __init__(self, pieces: Sequence[Piece], inflated: dict[int, bytes]) -> None:
+        """*inflated*: the content of pieces by id, once for both formats and all clients."""
+        self._pieces = pieces
+        self._inflated = inflated
+        self._body: EncodedBody | None = None
+
+    def read(self) -> EncodedBody:
+        body = self._body or EncodedBody(tuple(map(self._plain, self._pieces)))
+        self._body = body
+        return body
+
+    def _plain(self, piece: Piece) -> bytes:
+        known = self._inflated.get(id(piece))
+        # Several threads may get here; all continue with the content of the first.
+        return self._inflated.setdefault(id(piece), piece.plain) if known is None else known
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The response to a scrape. `series` counts each bucket, as Prometheus does."""
 
-    bodies: Mapping[tuple[ExpositionFormat, Encoding], EncodedBody]
+    bodies: Mapping[tuple[ExpositionFormat, Encoding], EncodedBody | InflatedBody]
     series: int
 
     def body(self, fmt: ExpositionFormat, encoding: Encoding) -> EncodedBody:
-        return self.bodies[fmt, encoding]
+        found = self.bodies[fmt, encoding]
+        return found if isinstance(found, EncodedBody) else found.read()
 
 
 class ExpositionFormat(StrEnum):
@@ -204,15 +226,17 @@ class RenderedFamily:
 
     def _render(self, series: SeriesList, keys: Keys, before: RenderedPart | None) -> RenderedPart:
         numbers = self._numbers(series)
+        plain = None
         if before is not None and before.keys == keys:
             if are_same_integers(self._numbers(before.series), numbers):
                 return RenderedPart(series, keys, before.lines)
-            template = template_of(before.lines.plain)
+            plain = before.lines.plain
+            template = template_of(plain)
         else:
             template = "".join(map(self._templates.of, keys)).encode()
         check_values(self._metric, numbers)
         lines = fill_in(template, numbers)
-        if before is not None and lines == before.lines.plain:
+        if before is not None and lines == plain:
             return RenderedPart(series, keys, before.lines)
         return RenderedPart(series, keys, Piece.of(lines, self._level))
 
@@ -359,9 +383,10 @@ def deflate(piece: bytes, level: int = LEVEL) -> bytes:
 
 
 class Piece(NamedTuple):
-    """A piece of a member, with the checksum of its plain content."""
+    """A piece of a member, without its plain content, which is about ten times as large."""
 
-    plain: bytes
+    size: int
+    """Of the plain content."""
     deflated: bytes
     crc: int
     shift: int
@@ -369,7 +394,13 @@ class Piece(NamedTuple):
 
     @classmethod
     def of(cls, plain: bytes, level: int = LEVEL) -> Piece:
-        return cls(plain, deflate(plain, level), zlib.crc32(plain), _power_of_x(8 * len(plain)))
+        size = len(plain)
+        return cls(size, deflate(plain, level), zlib.crc32(plain), _power_of_x(8 * size))
+
+    @property
+    def plain(self) -> bytes:
+        ended = self.deflated + _FINAL_BLOCK
+        return zlib.decompress(ended, -zlib.MAX_WBITS, bufsize=max(1, self.size))
 
 
 def gzip_trailer(pieces: Iterable[Piece]) -> bytes:
@@ -377,7 +408,7 @@ def gzip_trailer(pieces: Iterable[Piece]) -> bytes:
     crc = size = 0
     for piece in pieces:
         crc = _product(piece.shift, crc) ^ piece.crc
-        size += len(piece.plain)
+        size += piece.size
     return _FINAL_BLOCK + struct.pack("<II", crc, size & 0xFFFFFFFF)
 
 

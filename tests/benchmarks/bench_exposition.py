@@ -130,8 +130,9 @@ def memory(series: int) -> None:
     snapshot = renderer.render(rows)
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    chunks = {id(c): len(c) for body in snapshot.bodies.values() for c in body.chunks}
-    alone = sum(body.length for body in snapshot.bodies.values())
+    bodies = [snapshot.body(*key) for key in snapshot.bodies]
+    chunks = {id(c): len(c) for body in bodies for c in body.chunks}
+    alone = sum(body.length for body in bodies)
     print(f"memory at {series:,} series")
     print(f"  chunks of the four bodies: {sum(chunks.values()) / 1e6:.1f} MB "
           f"(unshared they would be {alone / 1e6:.1f} MB)")  # fmt: skip

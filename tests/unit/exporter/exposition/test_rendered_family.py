@@ -22,7 +22,7 @@ def state_family(*states: str, value: float = 1) -> Family:
 
 
 def all_bytes(snapshot: Snapshot) -> dict[tuple[ExpositionFormat, Encoding], bytes]:
-    return {key: b"".join(body.chunks) for key, body in snapshot.bodies.items()}
+    return {key: b"".join(snapshot.body(*key).chunks) for key in snapshot.bodies}
 
 
 @given(

@@ -2,7 +2,10 @@
 
 import gzip
 import math
+import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from operator import is_
 from typing import Any
 
 import pytest
@@ -18,7 +21,13 @@ from mm2slo_core.catalogue.flow_metrics import (
 from mm2slo_core.catalogue.metric import Granularity, Metric, MetricType
 from mm2slo_core.catalogue.service_metrics import EXPORTER_COLLECT_ERRORS_TOTAL, EXPORTER_SERIES
 from mm2slo_exporter.exposition_family import ExpositionError, Family, Histogram, count_series
-from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer, Snapshot
+from mm2slo_exporter.exposition_renderer import (
+    Encoding,
+    ExpositionFormat,
+    Piece,
+    Renderer,
+    Snapshot,
+)
 
 FLOW = ("us->eu", "us", "eu")
 
@@ -242,3 +251,19 @@ def test_render_gzip_body_is_one_member() -> None:
     member.decompress(packed)
     assert member.eof
     assert member.unused_data == b""
+
+
+@pytest.mark.parametrize("content", [b"", b"mm2_flow_info 1\n", b"mm2_flow_info 1\n" * 10_000])
+def test_piece_gives_back_its_content_without_keeping_it(content: bytes) -> None:
+    piece = Piece.of(content)
+    assert (piece.plain, piece.size) == (content, len(content))
+    assert sum(map(sys.getsizeof, piece)) < 2_000
+
+
+@pytest.mark.parametrize("fmt", list(ExpositionFormat))
+def test_clients_share_one_plain_body(fmt: ExpositionFormat) -> None:
+    snapshot = Renderer().render(EXAMPLES)
+    with ThreadPoolExecutor(4) as clients:
+        found = list(clients.map(lambda _: snapshot.body(fmt, Encoding.IDENTITY), range(8)))
+    for body in found[1:]:
+        assert all(map(is_, body.chunks, found[0].chunks))
