@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from mm2slo_cli.service_process import log_to_file
+from mm2slo_cli.service_process import log_to_file, notify_ready
 from mm2slo_cli.settings_process import FirstReading, Reading, read_again
 from mm2slo_core.config.exporter_settings import CanaryCarrier, RootSettings
 from mm2slo_core.user_errors import UserError
@@ -115,6 +115,7 @@ def serve(reading: Reading) -> None:
         signal.signal(number, on_signal)
     with run_exporter(load, reading.flows, reading.version) as (exporter, server):
         logger.info("serving %s/metrics", server.url)
+        notify_ready()
         while not stopping.is_set():
             server.wait(0.2)
             if reloading.is_set():

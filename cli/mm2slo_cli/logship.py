@@ -25,7 +25,7 @@ import typer
 from mm2slo_cli.config_files import load_source, log_findings, read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.main import new_app
-from mm2slo_cli.service_process import log_to_file
+from mm2slo_cli.service_process import log_to_file, notify_ready
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.exporter_settings import Listen
 from mm2slo_core.config.logship_config import LogFileFormat, LogshipConfig, LogSource
@@ -77,6 +77,7 @@ def run(source: ConfigSource) -> None:
     try:
         _serve(metrics, section.listen)
         logger.info("shipping to %s", ", ".join(section.endpoints))
+        notify_ready()
         while shipper.wait(1.0):
             pass
         logger.info("stopping")

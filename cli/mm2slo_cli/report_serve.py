@@ -38,7 +38,12 @@ from mm2slo_cli.report_sources import (
     open_store,
     optional_path,
 )
-from mm2slo_cli.service_process import Interrupted, interrupt_on_signals, log_to_file
+from mm2slo_cli.service_process import (
+    Interrupted,
+    interrupt_on_signals,
+    log_to_file,
+    notify_ready,
+)
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_exporter import log_output
@@ -88,6 +93,7 @@ def serve(
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
     with interrupt_on_signals(), suppress(Interrupted), open_server(loaded, store) as server:
         logger.info("serving %s/", server.url)
+        notify_ready()
         server.wait()
 
 

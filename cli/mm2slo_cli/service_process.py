@@ -1,4 +1,4 @@
-"""What a long-running command needs from its process: signals and a log file.
+"""What a long-running command needs from its process: signals, readiness and a log file.
 
 The first SIGINT, SIGTERM or SIGHUP becomes an exception in the main thread. The log file is written
 beside standard output, for log shippers.
@@ -7,9 +7,10 @@ beside standard output, for log shippers.
 import logging
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final, NoReturn
@@ -66,6 +67,18 @@ def interrupt_on_signals() -> Iterator[SignalInterrupts]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def notify_ready() -> None:
+    """Report to systemd that the start has succeeded, for units of `Type=notify` (sd_notify(3))."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    if address.startswith("@"):  # an abstract socket
+        address = "\0" + address[1:]
+    # Without the message, systemd reports a timeout of the start.
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notification:
+        notification.sendto(b"READY=1", address)
 
 
 _VARIABLE: Final = "MM2SLO_LOG_FOLDER"
