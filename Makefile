@@ -11,7 +11,7 @@ PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --d
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-long check generate fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools setup clean
+.PHONY: help demo test test-unit test-long check generate fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools release-check setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -74,6 +74,9 @@ appinspect: ## Install AppInspect (checks of Splunk apps) in its own environment
 
 image-tools: ## Find buildah, mmdebstrap and bubblewrap, or install Debian's packages
 	@deploy/scripts/image-tools
+
+release-check: setup ## Build the files of a release in dist/ and check them (docs/release.md)
+	@deploy/scripts/release-check
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
