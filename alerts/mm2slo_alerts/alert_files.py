@@ -32,6 +32,8 @@ from mm2slo_alerts.alert_rules import (
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
 from mm2slo_alerts.alertmanager_config import DEFAULT_WEBHOOK_FILE, TEMPLATES, check_files, document
 from mm2slo_alerts.alertmanager_variants import fragment, resource
+from mm2slo_core.catalogue import NAMESPACED
+from mm2slo_core.catalogue.promql import add_matcher, equal
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SloConfig
 from mm2slo_core.config.config_model import Config, default_objective_rules
 from mm2slo_core.objectives.objective import ObjectiveRule
@@ -62,19 +64,25 @@ DEFAULT_FORMATS: Final = (
     GeneratedFormat.ALERTMANAGER,
 )
 
+_DEFAULT: Final = AlertingConfig()
+
 
 def generated(
     config: Config | None = None,
     scale: Scale = PRODUCTION,
     formats: Collection[GeneratedFormat] = DEFAULT_FORMATS,
+    alerting: AlertingConfig = _DEFAULT,
 ) -> dict[str, str]:
-    """Return the text of each file by its path below the output folder."""
-    alerting = AlertingConfig() if config is None else config.alerting
+    """Return the text of each file by its path below the output folder.
+
+    *alerting* is used without *config*, for any flow.
+    """
+    alerting = alerting if config is None else config.alerting
     found: dict[str, str] = {}
     if {GeneratedFormat.PROMETHEUS, GeneratedFormat.PROMETHEUSRULE} & set(formats):
         rules = default_objective_rules() if config is None else config.objective_rules
-        recorded = recording_rules.recording_groups(rules, scale)
-        alerts = configured_alerts(config, scale)
+        recorded = _in_namespace(recording_rules.recording_groups(rules, scale), alerting)
+        alerts = configured_alerts(config, scale, alerting)
         if GeneratedFormat.PROMETHEUS in formats:
             found[RECORDING_RULES] = prometheus_text(recorded)
             found[ALERT_RULES] = prometheus_text(alerts)
@@ -95,18 +103,23 @@ def generated(
     return found
 
 
-def configured_alerts(config: Config | None, scale: Scale = PRODUCTION) -> tuple[Group, ...]:
-    """The alerts of *config*, with its labels and severities."""
-    alerting = AlertingConfig() if config is None else config.alerting
+def configured_alerts(
+    config: Config | None,
+    scale: Scale = PRODUCTION,
+    alerting: AlertingConfig = _DEFAULT,
+) -> tuple[Group, ...]:
+    """The alerts of *config*, with its labels and severities; *alerting* as in `generated`."""
+    alerting = alerting if config is None else config.alerting
     thresholds = replace(DEFAULT_THRESHOLDS, exporter_job=alerting.exporter_job)
     flows = {
         each.flow: min(level.threshold for level in each.freshness)
         for each in (() if config is None else config.flows)
     }
-    return tuple(
+    groups = tuple(
         replace(group, rules=tuple(_labelled(rule, alerting) for rule in group.rules))
         for group in alert_groups(alerting.links, scale, thresholds, flows)
     )
+    return _in_namespace(groups, alerting)
 
 
 def _labelled(rule: Rule, config: AlertingConfig) -> Rule:
@@ -114,8 +127,32 @@ def _labelled(rule: Rule, config: AlertingConfig) -> Rule:
         return rule
     severities = config.severities.model_dump()
     own = {**rule.labels, "severity": severities.get(rule.labels["severity"], "none")}
-    namespace = {"namespace": config.namespace} if config.namespace else {}
-    return replace(rule, labels={**config.labels, **namespace, **own})
+    return replace(rule, labels={**config.labels, **own})
+
+
+def _in_namespace(groups: Sequence[Group], config: AlertingConfig) -> tuple[Group, ...]:
+    """*groups* that read and write the series of the namespace only, if there is one.
+
+    Labels of the scrape would not survive `by (flow)`, so each rule adds the namespace again.
+    """
+    if config.namespace is None:
+        return tuple(groups)
+    label = {"namespace": config.namespace}
+    matcher = equal("namespace", config.namespace)
+    return tuple(
+        replace(
+            group,
+            rules=tuple(
+                replace(
+                    rule,
+                    expr=add_matcher(rule.expr, NAMESPACED, matcher),
+                    labels={**label, **rule.labels},
+                )
+                for rule in group.rules
+            ),
+        )
+        for group in groups
+    )
 
 
 ANY_FLOW: Final[Mapping[Flow, float]] = MappingProxyType({})

@@ -38,3 +38,22 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
 ALL: tuple[Metric, ...] = tuple(metric for group in GROUPS.values() for metric in group)
 """All metrics, in the order of the exposition."""
 BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in ALL})
+
+NAMESPACED: frozenset[str] = frozenset(
+    (
+        *(
+            name
+            for metric in (
+                *ALL,
+                UP,
+                *(each for group in REPORT_GROUPS.values() for each in group),
+                *(each for group in LOGSHIP_GROUPS.values() for each in group),
+            )
+            for name in metric.sample_names
+        ),
+        *(series.name for series in RECORDED),
+        ALERTS,
+        ALERTS_FOR_STATE,
+    )
+)
+"""Series that have the label `namespace` on Kubernetes: all but those of the monitoring itself."""

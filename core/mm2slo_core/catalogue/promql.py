@@ -4,7 +4,8 @@ A `Vector` is an expression with the labels of its result; selecting or grouping
 is an error. Literals are escaped only here.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,6 +77,25 @@ def unequal(label: str, value: str) -> Matcher:
 def matching(label: str, pattern: str) -> Matcher:
     """Return `label=~"pattern"`, an RE2 expression that must match the whole value."""
     return Matcher(label, "=~", pattern)
+
+
+_STRING: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`"""
+_SELECTOR: Final = re.compile(
+    rf"(?:{_STRING})|(?<![\w:.$])(?P<name>[A-Za-z_:][\w:]*)"
+    rf"(?:\{{(?P<matchers>(?:{_STRING}|[^}}\"'`])*)\}})?"
+)
+
+
+def add_matcher(expression: str, series: Collection[str], matcher: Matcher) -> str:
+    """Return *expression* with *matcher* in every selector of *series*, by their names."""
+
+    def added(found: re.Match[str]) -> str:
+        if found["name"] not in series:
+            return found[0]
+        matchers = (found["matchers"], str(matcher))
+        return f"{found['name']}{{{', '.join(filter(None, matchers))}}}"
+
+    return _SELECTOR.sub(added, expression)
 
 
 def unmatching(label: str, pattern: str) -> Matcher:

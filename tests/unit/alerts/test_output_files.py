@@ -53,6 +53,7 @@ def test_labels_severities_and_namespace_are_on_every_alert() -> None:
     assert all(alert["labels"]["namespace"] == "monitoring" for alert in alerts)
     recorded = [r for g in rule["spec"]["groups"] for r in g["rules"] if "record" in r]
     assert not [each for each in recorded if "team" in each.get("labels", {})]
+    assert all(each["labels"]["namespace"] == "monitoring" for each in recorded)
     routes = files["alertmanager/alertmanager.yml"]
     assert 'severity="critical"' in routes
     assert 'severity="page"' not in routes
