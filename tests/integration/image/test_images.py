@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -136,13 +137,15 @@ class Sandbox:
     mounts: Mapping[Path, str] = field(default_factory=dict)
     """Read-only files and folders, with their places in the container."""
     tmpfs: tuple[str, ...] = ()
+    user: str = ""
+    """User and group by number; default: those of the image."""
 
     def start(
         self, *arguments: str, entrypoint: str = "", **variables: str
     ) -> subprocess.Popen[str]:
         """Start the entry point with *arguments*, or with the image's default ones."""
         config = self.image.config
-        user, _, group = config["User"].partition(":")
+        user, _, group = (self.user or config["User"]).partition(":")
         (volume,) = config["Volumes"]
         os.chown(self.state, int(user), int(group))
         binds = [("--ro-bind", str(here), there) for here, there in self.mounts.items()]
@@ -336,10 +339,14 @@ def test_images_run_as_a_number_without_rights_and_build_tools(
         " touch /var/lib/mm2slo/x && echo state; find / -xdev -name pip -o -name 'pip3*'"
         " -o -name ensurepip -o -name setuptools"
     )
-    for image in (images.exporter, images.audit):
-        done = sandbox(image, {}).run("-c", script, entrypoint="sh")
+    openshift = "1000690000:0"  # any user, in group 0
+    for image, user in itertools.product((images.exporter, images.audit), ("", openshift)):
+        folder = (image.folder / "var/lib/mm2slo").stat()
+        assert (folder.st_gid, folder.st_mode & 0o777) == (0, 0o775)
+        done = replace(sandbox(image, {}), user=user).run("-c", script, entrypoint="sh")
+        number = (user or "65532:").partition(":")[0]
         assert done.stdout.split() == [
-            *("Uid:", *["65532"] * 4), *("CapPrm:", "0" * 16), *("CapEff:", "0" * 16),
+            *("Uid:", *[number] * 4), *("CapPrm:", "0" * 16), *("CapEff:", "0" * 16),
             *("CapBnd:", "0" * 16), "state",
         ]  # fmt: skip
         assert done.stderr.count("Read-only file system") == 2
