@@ -15,6 +15,7 @@ from mm2slo_alerts.alert_files import alert_groups, generated
 from mm2slo_alerts.alert_rules import Group
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
 from mm2slo_alerts.objective_series import REMEMBERED, SETTLES, STEP
+from mm2slo_cli.chart_files import render_chart_files
 from mm2slo_cli.config_pages import render_configuration, render_reference
 from mm2slo_core.catalogue import GROUPS
 from mm2slo_core.catalogue.metric import FLOW_LABELS, Granularity, Metric, Rollup
@@ -84,6 +85,7 @@ def rendered_files() -> dict[str, str]:
         f"{RUNBOOKS}/README.md": _runbook_index(Path(RUNBOOKS)),
         **{f"{ALERTS}/{name}": text for name, text in generated().items()},
         **{f"{DASHBOARDS}/{name}": text for name, text in generate_files().items()},
+        **render_chart_files(),
     }
 
 

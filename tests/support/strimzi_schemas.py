@@ -1,4 +1,7 @@
-"""Strimzi's custom resource definitions (v1), which are not part of the repository."""
+"""Custom resource definitions of Strimzi (v1) and of the Prometheus operator.
+
+They are not part of the repository.
+"""
 
 import os
 from functools import cache
@@ -17,10 +20,20 @@ needs_definitions = pytest.mark.skipif(
 )
 
 
+class KubernetesLoader(yaml.CSafeLoader):
+    """Reads `=` as text, which YAML 1.1 reserves."""
+
+
+KubernetesLoader.add_constructor("tag:yaml.org,2002:value", lambda _, node: node.value)
+
+
 @cache
 def _validator(kind: str) -> Draft4Validator:
-    text = (FOLDER / f"strimzi-{kind.lower()}-v1.yaml").read_text(encoding="utf-8")
-    (version,) = yaml.load(text, yaml.CSafeLoader)["spec"]["versions"]
+    path = FOLDER / f"strimzi-{kind.lower()}-v1.yaml"
+    if not path.exists():
+        path = FOLDER / f"monitoring.coreos.com_{kind.lower()}s.yaml"
+    (definition,) = yaml.load_all(path.read_text(encoding="utf-8"), KubernetesLoader)
+    (version,) = definition["spec"]["versions"]
     return Draft4Validator(_strict(version["schema"]["openAPIV3Schema"]))
 
 
@@ -37,7 +50,7 @@ def schema_errors(text: str) -> list[str]:
     """What Kubernetes would refuse or drop of the resources in *text*."""
     return [
         f"{error.json_path}: {error.message}"
-        for resource in yaml.load_all(text, yaml.CSafeLoader)
+        for resource in yaml.load_all(text, KubernetesLoader)
         for error in _validator(resource["kind"]).iter_errors(
             {key: value for key, value in resource.items() if key != "metadata"}
         )

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from strimzi_schemas import FOLDER, needs_definitions
+from strimzi_schemas import FOLDER, KubernetesLoader, needs_definitions
 
 from mm2slo_alerts.alertmanager_config import document
 from mm2slo_alerts.alertmanager_variants import resource
@@ -55,13 +55,6 @@ CONFIG: Final = AlertingConfig(
 )
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads `=` as text, which YAML 1.1 reserves."""
-
-
-_Loader.add_constructor("tag:yaml.org,2002:value", lambda loader, node: node.value)
-
-
 def made(config: AlertingConfig = CONFIG) -> dict[str, Any]:
     return resource(document(config, SloConfig()), config, message_template(config))
 
@@ -87,7 +80,7 @@ def routes(route: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @needs_definitions
 def test_resource_matches_schema_of_the_operator() -> None:
-    definition = yaml.load(DEFINITION.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a safe loader
+    [definition] = yaml.load_all(DEFINITION.read_text(encoding="utf-8"), KubernetesLoader)
     [version] = [each for each in definition["spec"]["versions"] if each["name"] == "v1alpha1"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     found = made()["spec"]

@@ -1,0 +1,254 @@
+{{/* Names and labels. */}}
+{{- define "mm2slo.fullname" -}}
+{{- $name := .Values.nameOverride | default .Chart.Name -}}
+{{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) -}}
+{{- .Values.fullnameOverride | default $full | trunc 40 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "mm2slo.selector" -}}
+app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "mm2slo.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
+{{ include "mm2slo.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* `metadata` of a resource: root, and optionally suffix, labels, annotations. */}}
+{{- define "mm2slo.metadata" -}}
+metadata:
+  name: {{ include "mm2slo.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "mm2slo.labels" .root | nindent 4 }}
+    {{- with .labels }}{{ toYaml . | nindent 4 }}{{ end }}
+  {{- with .annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{- define "mm2slo.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "mm2slo.fullname" .) "default") -}}
+{{- end }}
+
+{{- define "mm2slo.image" -}}
+{{- $tag := printf ":%s" (.image.tag | default .root.Chart.AppVersion) -}}
+{{- .image.repository }}{{ empty .image.digest | ternary $tag (printf "@%s" .image.digest) -}}
+{{- end }}
+
+{{/* "true" for Spark on Kubernetes. */}}
+{{- define "mm2slo.sparkOnKubernetes" -}}
+{{- if and .Values.audit.enabled (hasPrefix "k8s://" .Values.audit.spark.master) }}true{{ end -}}
+{{- end }}
+
+{{/* Names of all Secrets to mount, as JSON {names: [...]}. */}}
+{{- define "mm2slo.secretNames" -}}
+{{- $v := .Values -}}
+{{- $names := concat $v.secrets (list $v.tls.secretName $v.report.tokens.secretName) -}}
+{{- if $v.digest.enabled }}{{ $names = append $names $v.slack.secretName }}{{ end -}}
+{{- range regexFindAll "(?m)\\bsecretName\"?:\\s*[\"']?[a-z0-9][a-z0-9.-]*" $v.mirrorMaker2.resource -1 -}}
+{{- $names = append $names (regexFind "[a-z0-9][a-z0-9.-]*$" .) -}}
+{{- end -}}
+{{- dict "names" ($names | compact | uniq) | toJson -}}
+{{- end }}
+
+{{/* Fails if a part of `value` at `path` contains a secret instead of a reference to one. */}}
+{{- define "mm2slo.refuseSecrets" -}}
+{{- $path := .path -}}
+{{- if and (kindIs "map" .value) (not (hasKey .value "secretName")) (not (hasSuffix "_secret" $path)) -}}
+{{- range $key, $each := .value -}}
+{{- $text := kindIs "string" $each | ternary $each "" -}}
+{{- $isSecret := regexMatch "(?i)(password|secret|credentials|token|_key|^key|keystore\\.key|key\\.pem)$" $key -}}
+{{- $isEmbedded := regexMatch "(?i)(password|secret|token)\\s*=\\s*[\"']?[^$\"'\\s]" $text -}}
+{{- if or $isEmbedded (and $text $isSecret (not (hasPrefix "${" $text))) -}}
+{{- fail (printf "%s.%s contains a secret, which would be readable in a ConfigMap; expected a reference such as ${file:/run/secrets/mm2slo/SECRET/KEY}" $path $key) -}}
+{{- end -}}
+{{- include "mm2slo.refuseSecrets" (dict "path" (printf "%s.%s" $path $key) "value" $each) -}}
+{{- end -}}
+{{- else if kindIs "slice" .value -}}
+{{- range $index, $each := .value -}}
+{{- include "mm2slo.refuseSecrets" (dict "path" (printf "%s[%d]" $path $index) "value" $each) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* mm2slo.yaml: `config` over what the chart knows. */}}
+{{- define "mm2slo.config" -}}
+{{- $v := .Values -}}
+{{- $name := include "mm2slo.fullname" . -}}
+{{- $secrets := "/run/secrets/mm2slo" -}}
+{{- $scheme := empty $v.tls.secretName | ternary "http" "https" -}}
+{{- $exporters := list -}}
+{{- range until (int $v.exporter.replicas) -}}
+{{- $exporters = append $exporters (printf "%s://%s-exporter-%d.%s-exporter.%s.svc:9469" $scheme $name . $name $.Release.Namespace) -}}
+{{- end -}}
+{{- $host := printf "%s-report" $name -}}
+{{- $hosts := list $host (printf "%s.%s" $host .Release.Namespace) (printf "%s.%s.svc" $host .Release.Namespace) -}}
+{{- $hosts = concat $hosts (list (ternary $v.ingress.host "" $v.ingress.enabled) (ternary $v.route.host "" $v.route.enabled)) | compact -}}
+{{- $report := dict "hosts" $hosts "recorder" (dict "exporters" $exporters) -}}
+{{- $exporter := dict -}}
+{{- if $v.report.enabled -}}
+{{- $_ := set $report "tokens_file" (printf "%s/%s/%s" $secrets $v.report.tokens.secretName $v.report.tokens.key) -}}
+{{- end -}}
+{{- with $v.tls.secretName -}}
+{{- $_ := set $exporter "web_config_file" "/etc/mm2slo/web-config.yaml" -}}
+{{- $_ := set $report "tls" (dict "cert_file" (printf "%s/%s/%s" $secrets . $v.tls.certFile) "key_file" (printf "%s/%s/%s" $secrets . $v.tls.keyFile)) -}}
+{{- $_ := set $report.recorder "ca_file" (printf "%s/%s/%s" $secrets . $v.tls.caFile) -}}
+{{- end -}}
+{{- $audit := dict "store" ($v.store.postgresql.url | default "sqlite:////var/lib/mm2slo/mm2slo.db") "directory" "/var/lib/mm2slo/audit" -}}
+{{- $own := dict "exporter" $exporter "report" $report "audit" $audit "alerting" (dict "namespace" .Release.Namespace) -}}
+{{- if or $v.mirrorMaker2.resource $v.mirrorMaker2.existingConfigMap -}}
+{{- $_ := set $own "mm2" (dict "strimzi" (list "/etc/mm2slo/mirrormaker2.yaml") "secrets" $secrets) -}}
+{{- end -}}
+{{- mergeOverwrite $own (deepCopy $v.config) | toYaml -}}
+{{- end }}
+
+{{/* The volumes and mounts of configuration, secrets and state: root, hasState. */}}
+{{- define "mm2slo.mounts" -}}
+- {name: config, mountPath: /etc/mm2slo, readOnly: true}
+- {name: tmp, mountPath: /tmp}
+{{- if .hasState }}
+- {name: state, mountPath: /var/lib/mm2slo}
+{{- end }}
+{{- range $index, $each := (include "mm2slo.secretNames" .root | fromJson).names }}
+- {name: secret-{{ $index }}, mountPath: /run/secrets/mm2slo/{{ $each }}, readOnly: true}
+{{- end }}
+{{- with .root.Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "mm2slo.volumes" -}}
+- name: config
+  projected:
+    sources:
+      - configMap: {name: {{ include "mm2slo.fullname" .root }}}
+      {{- with .root.Values.mirrorMaker2.existingConfigMap }}
+      - configMap:
+          name: {{ . }}
+          items: [{key: {{ $.root.Values.mirrorMaker2.key | quote }}, path: mirrormaker2.yaml}]
+      {{- end }}
+- name: tmp
+  emptyDir: {}
+{{- if .hasState }}
+- name: state
+  {{- if .root.Values.store.persistence.enabled }}
+  persistentVolumeClaim:
+    claimName: {{ .root.Values.store.persistence.existingClaim | default (include "mm2slo.fullname" .root) }}
+  {{- else }}
+  emptyDir: {}
+  {{- end }}
+{{- end }}
+{{- range $index, $each := (include "mm2slo.secretNames" .root | fromJson).names }}
+- name: secret-{{ $index }}
+  secret: {secretName: {{ $each }}, defaultMode: 0440}
+{{- end }}
+{{- with .root.Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* `securityContext` of pods; OpenShift assigns the ids itself. */}}
+{{- define "mm2slo.podSecurityContext" -}}
+{{- $isOpenShift := or .Values.openshift (.Capabilities.APIVersions.Has "security.openshift.io/v1") -}}
+{{- $isOpenShift | ternary (omit .Values.podSecurityContext "fsGroup" "runAsUser" "runAsGroup") .Values.podSecurityContext | toYaml -}}
+{{- end }}
+
+{{/*
+A pod template: root, component, args, and optionally settings (extraArgs, resources), image, port
+(of a service; a job has none), hasState, env.
+*/}}
+{{- define "mm2slo.pod" -}}
+{{- $root := .root -}}
+{{- $v := .root.Values -}}
+{{- $scheme := empty $v.tls.secretName | ternary "HTTP" "HTTPS" -}}
+metadata:
+  labels:
+    {{- include "mm2slo.labels" $root | nindent 4 }}
+    app.kubernetes.io/component: {{ .component }}
+    {{- with $v.podLabels }}{{ toYaml . | nindent 4 }}{{ end }}
+  annotations:
+    checksum/config: {{ include "mm2slo.configData" $root | sha256sum }}
+    {{- with $v.podAnnotations }}{{ toYaml . | nindent 4 }}{{ end }}
+spec:
+  {{- $usesApi := and (eq .component "audit") (include "mm2slo.sparkOnKubernetes" $root) }}
+  serviceAccountName: {{ include "mm2slo.serviceAccount" $root }}{{ if $usesApi }}-audit{{ end }}
+  automountServiceAccountToken: {{ empty $usesApi | ternary "false" "true" }}
+  enableServiceLinks: false
+  {{- if not .port }}
+  restartPolicy: Never
+  {{- end }}
+  {{- with $v.imagePullSecrets }}
+  imagePullSecrets: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext: {{- include "mm2slo.podSecurityContext" $root | nindent 4 }}
+  {{- range $key := list "nodeSelector" "tolerations" "hostAliases" "priorityClassName" }}
+  {{- with get $v $key }}
+  {{ $key }}: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
+  {{- $sharesVolume := and .hasState (not .port) $v.report.enabled $v.store.persistence.enabled (eq $v.store.persistence.accessMode "ReadWriteOnce") }}
+  {{- if $v.affinity }}
+  affinity: {{- toYaml $v.affinity | nindent 4 }}
+  {{- else if $sharesVolume }}
+  affinity:
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        - topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- include "mm2slo.selector" $root | nindent 14 }}
+              app.kubernetes.io/component: report
+  {{- end }}
+  {{- if .port }}
+  {{- with $v.topologySpreadConstraints }}
+  topologySpreadConstraints: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
+  terminationGracePeriodSeconds: {{ empty .port | ternary 70 15 }}
+  containers:
+    - name: {{ .component }}
+      {{- $image := .image | default $v.image }}
+      image: {{ include "mm2slo.image" (dict "root" $root "image" $image) }}
+      imagePullPolicy: {{ $image.pullPolicy }}
+      args: {{- concat .args .settings.extraArgs | toYaml | nindent 8 }}
+      env:
+        - {name: MM2SLO_CONFIG, value: /etc/mm2slo/mm2slo.yaml}
+        {{- with $v.store.postgresql.secretName }}
+        - name: PGPASSWORD
+          valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $v.store.postgresql.key }}}}
+        {{- end }}
+        {{- with concat (.env | default list) $v.extraEnv }}{{ toYaml . | nindent 8 }}{{ end }}
+      {{- with $v.extraEnvFrom }}
+      envFrom: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- if .port }}
+      ports: [{name: {{ .component }}, containerPort: {{ .port }}}]
+      startupProbe:
+        httpGet: {path: /healthz, port: {{ .component }}, scheme: {{ $scheme }}}
+        {{- toYaml $v.startupProbe | nindent 8 }}
+      livenessProbe:
+        httpGet: {path: /healthz, port: {{ .component }}, scheme: {{ $scheme }}}
+        {{- toYaml $v.livenessProbe | nindent 8 }}
+      readinessProbe:
+        httpGet: {path: /readyz, port: {{ .component }}, scheme: {{ $scheme }}}
+        {{- toYaml $v.readinessProbe | nindent 8 }}
+      {{- end }}
+      securityContext: {{- toYaml $v.securityContext | nindent 8 }}
+      resources: {{- toYaml .settings.resources | nindent 8 }}
+      volumeMounts: {{- include "mm2slo.mounts" . | nindent 8 }}
+        {{- if $usesApi }}
+        - {name: executor, mountPath: /etc/mm2slo-executor, readOnly: true}
+        {{- end }}
+    {{- if .port }}
+    {{- with $v.extraContainers }}{{ toYaml . | nindent 4 }}{{ end }}
+    {{- end }}
+  volumes: {{- include "mm2slo.volumes" . | nindent 4 }}
+    {{- if $usesApi }}
+    - name: executor
+      configMap: {name: {{ include "mm2slo.fullname" $root }}-executor}
+    {{- end }}
+{{- end }}

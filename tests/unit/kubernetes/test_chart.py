@@ -1,0 +1,276 @@
+"""The Helm chart against Helm, Pod Security `restricted`, the command line and the services."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+import trustme
+import yaml
+from helm_chart import (
+    CASES,
+    CHART,
+    FOLDER,
+    NAMESPACE,
+    helm_resources,
+    needs_helm,
+    render,
+    rendering,
+    run_helm,
+)
+from promtool import needs_promtool, run_rule_tests
+from strimzi_schemas import needs_definitions, schema_errors
+
+from mm2slo_cli.chart_files import NAMESPACE as PLACEHOLDER
+from mm2slo_cli.config_files import load_source
+from mm2slo_cli.config_options import ConfigSource
+from mm2slo_cli.main import main
+from mm2slo_core.catalogue import NAMESPACED
+from mm2slo_core.config.service_config import ExporterConfig, ReportConfig
+from mm2slo_exporter.web.exporter_routes import _ROUTES
+from mm2slo_report.web.operation_routes import health_router, metrics_router
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ROOT = FOLDER.parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PORTS = {"exporter": ExporterConfig().listen.port, "report": ReportConfig().listen.port}
+cases = pytest.mark.parametrize("case", CASES)
+
+
+def pods(case: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The pod specs of *case* with the names of their resources; also that of executors."""
+    for each in rendering(case):
+        spec = each.get("spec", {})
+        spec = spec.get("jobTemplate", {}).get("spec", spec)
+        if "template" in spec:
+            yield each["metadata"]["name"], spec["template"]["spec"]
+        elif "executor.yaml" in each.get("data", {}):
+            yield "executor", yaml.safe_load(each["data"]["executor.yaml"])["spec"]
+
+
+@needs_helm
+@cases
+def test_rendering_is_what_helm_renders(case: str) -> None:
+    path = FOLDER / "renderings" / f"{case}.yaml"
+    assert render(case) == path.read_text(encoding="utf-8"), "run tests/support/helm_chart.py"
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("exporter.replica=2", "additional properties 'replica' not allowed"),
+        ("exporter.replicas=3", "exporter.replicas is 3; expected 1 or 2"),
+        ("exporter.replicas=two", "got string, want integer"),
+        ("config.flows=null", "no flows: set mirrorMaker2.resource"),
+        ("report.tokens.secretName=", "report.tokens.secretName is not set"),
+        ("report.replicas=2", "more than 1 needs store.postgresql.url"),
+        ("config.clusters.us.security.sasl.password=hunter2", "sasl.password contains a secret"),
+        ("config.clusters.us.client.x=password=hunter2", "client.x contains a secret"),
+        ("store.postgresql.url=postgresql://a:b@c/d", "the URL of the store contains a password"),
+        ("config.report.listen=:80", "config.report.listen is :80; remove it"),
+        ("config.alerting.namespace=b", "config.alerting.namespace is b; expected"),
+        ("ingress.enabled=true", "ingress.host is not set"),
+        ("podMonitor.enabled=true,serviceMonitor.enabled=true", "would be scraped twice"),
+        ("prometheusRule.enabled=true,prometheusRule.content=a: b", "content has no spec"),
+        ("prometheusRule.enabled=true,config.slo.window=7d", "set prometheusRule.content"),
+        ("audit.enabled=true,audit.spark.master=yarn", "audit.spark.master is yarn; expected"),
+        ("audit.enabled=true,audit.spark.master=k8s://a", "executors write record details"),
+    ],
+)
+def test_wrong_value_is_refused(option: str, message: str) -> None:
+    done = run_helm("minimal", "--set", option)
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
+@needs_helm
+@needs_definitions
+@cases
+def test_custom_resources_match_their_definitions(case: str) -> None:
+    found = [each for each in helm_resources(case) if each["apiVersion"].startswith("monitoring.")]
+    assert schema_errors(yaml.safe_dump_all(found)) == []
+
+
+@cases
+def test_schema_accepts_example_and_refuses_misspelt_key(case: str) -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    values = yaml.safe_load((FOLDER / "examples" / f"{case}.yaml").read_text(encoding="utf-8"))
+    jsonschema.validate(values, schema)
+    values["report"]["token"] = {}
+    with pytest.raises(jsonschema.ValidationError, match="'token' was unexpected"):
+        jsonschema.validate(values, schema)
+
+
+@cases
+def test_pods_fit_pod_security_restricted_and_restricted_v2(case: str) -> None:
+    for name, pod in pods(case):
+        security = pod["securityContext"]
+        assert security["runAsNonRoot"] is True
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"runAsUser", "runAsGroup"} & security.keys()
+        assert ("fsGroup" in security) is (case != "openshift")
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert not [port for port in container.get("ports", []) if "hostPort" in port]
+            mounted = {mount["name"] for mount in container["volumeMounts"]}
+            assert mounted <= {volume["name"] for volume in pod["volumes"]}
+        kinds = {kind for volume in pod["volumes"] for kind in volume if kind != "name"}
+        allowed = {"projected", "emptyDir", "secret", "persistentVolumeClaim", "configMap"}
+        assert kinds <= allowed
+        uses_api = (case, name) == ("complete", "mm2slo-audit")
+        assert pod["automountServiceAccountToken"] is uses_api
+
+
+@cases
+def test_only_spark_on_kubernetes_has_a_role_and_nothing_is_a_secret(case: str) -> None:
+    kinds = {each["kind"] for each in rendering(case)}
+    assert ("Role" in kinds) is (case == "complete")
+    assert not {"Secret", "ClusterRole", "ClusterRoleBinding"} & kinds
+
+
+@cases
+def test_services_have_their_ports_probes_and_scrapes(case: str) -> None:
+    routes = (*health_router.routes, *metrics_router.routes)
+    paths = {"exporter": set(_ROUTES), "report": {getattr(each, "path", "") for each in routes}}
+    seen = {}
+    for _, pod in pods(case):
+        for container in pod["containers"]:
+            for port in container.get("ports", []):
+                seen[port["name"]] = port["containerPort"]
+                for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                    request = container[probe]["httpGet"]
+                    assert request["port"] == port["name"]
+                    assert request["path"] in paths[port["name"]] >= {"/metrics"}
+    assert seen == PORTS
+    for each in rendering(case):
+        spec = each.get("spec", {})
+        if each["kind"] == "Service":
+            assert {port["name"]: port["port"] for port in spec["ports"]}.items() <= PORTS.items()
+        elif each["kind"] == "NetworkPolicy":
+            assert [port["port"] for port in spec["ingress"][0]["ports"]] == list(PORTS.values())
+        elif each["kind"] in {"PodMonitor", "ServiceMonitor"}:
+            endpoints = spec.get("podMetricsEndpoints") or spec["endpoints"]
+            assert {endpoint["port"] for endpoint in endpoints} <= PORTS.keys()
+
+
+@cases
+def test_command_line_parses_and_variables_and_images_exist(
+    case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documented = (ROOT / "docs" / "image.md").read_text(encoding="utf-8")
+    for name, pod in pods(case):
+        (container,) = pod["containers"]
+        for variable in container.get("env", []):
+            own = variable["name"].startswith("MM2SLO_")
+            assert not own or f"`{variable['name']}`" in documented
+        if name == "executor":
+            continue
+        target = "mm2slo-audit" if name == "mm2slo-audit" else "mm2slo"
+        assert container["image"] == f"{target}:{PROJECT['version']}"
+        monkeypatch.setattr("sys.argv", ["mm2slo", *container["args"], "--help"])
+        with suppress(SystemExit):
+            main()
+        assert not capsys.readouterr().err
+
+
+@cases
+def test_configuration_is_valid(case: str, tmp_path: Path) -> None:
+    (data,) = (
+        each["data"]
+        for each in rendering(case)
+        if each["kind"] == "ConfigMap" and "mm2slo.yaml" in each.get("data", {})
+    )
+    data.setdefault(
+        "mirrormaker2.yaml", (FOLDER / "examples" / "mirror.yaml").read_text(encoding="utf-8")
+    )
+    for name, text in data.items():
+        local = text.replace("/etc/mm2slo", str(tmp_path))
+        local = local.replace("/run/secrets/mm2slo", str(tmp_path / "secrets"))
+        (tmp_path / name).write_text(local, encoding="utf-8")
+    authority = trustme.CA()
+    user = authority.issue_cert("mm2slo")
+    secret = {
+        "ca.crt": authority.cert_pem.bytes(),
+        "user.crt": user.cert_chain_pems[0].bytes(),
+        "user.key": user.private_key_pem.bytes(),
+        "password": b"x",
+    }
+    mounts = dict(pods(case))["mm2slo-exporter"]["containers"][0]["volumeMounts"]
+    for mount in mounts:
+        if mount["mountPath"].startswith("/run/secrets/"):
+            folder = tmp_path / "secrets" / mount["mountPath"].rpartition("/")[2]
+            folder.mkdir(parents=True)
+            for key, content in secret.items():
+                (folder / key).write_bytes(content)
+    config = load_source(ConfigSource(config=tmp_path / "mm2slo.yaml"))[0]
+    assert [flow.flow.label for flow in config.flows] == ["us->eu"]
+    assert config.alerting.namespace == NAMESPACE
+
+
+def test_chart_has_version_and_images_of_the_project() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["version"] == chart["appVersion"] == PROJECT["version"]
+    images = yaml.safe_load(chart["annotations"]["artifacthub.io/images"])
+    assert {image["image"] for image in images} == {
+        f"{name}:{PROJECT['version']}" for name in ("mm2slo", "mm2slo-audit")
+    }
+
+
+def test_every_query_selects_the_namespace() -> None:
+    rules = yaml.safe_load((CHART / "files" / "prometheusrule.yaml").read_text(encoding="utf-8"))
+    every = [rule for group in rules["spec"]["groups"] for rule in group["rules"]]
+    assert {rule["labels"]["namespace"] for rule in every} == {PLACEHOLDER}
+    texts = {rule.get("alert", rule.get("record")): rule["expr"] for rule in every}
+    for board in (CHART / "files" / "dashboards").glob("*.json"):
+        found = re.findall(r'"(?:expr|query)": ("(?:[^"\\]|\\.)*")', board.read_text("utf-8"))
+        texts |= {f"{board.name} {index}": json.loads(text) for index, text in enumerate(found)}
+    names = "|".join(sorted(NAMESPACED, key=len, reverse=True))
+    selector = re.compile(
+        rf"(?<![\w:$\"`])(?:{names})(?![\w:])(?!\{{.*?namespace=\"{PLACEHOLDER}\")"
+    )
+    assert {name: text for name, text in texts.items() if selector.search(text)} == {}
+
+
+@needs_promtool
+def test_rules_of_two_releases_do_not_mix(tmp_path: Path) -> None:
+    text = (CHART / "files" / "prometheusrule.yaml").read_text(encoding="utf-8")
+    for name in ("a", "b"):
+        spec = yaml.safe_load(text.replace(PLACEHOLDER, name))["spec"]
+        (tmp_path / f"{name}.yml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    labels = 'flow="us->eu",source="us",target="eu",sli="availability",tier="all"'
+    increase = "flow:mm2_sli_events:increase5m"
+    inputs = [
+        {"series": f'mm2_sli_events_total{{namespace="{name}",instance="x",{labels}}}',
+         "values": f"0+{step}x60"} for name, step in (("a", 1), ("b", 3))
+    ]  # fmt: skip
+    inputs += [
+        {"series": f'up{{job="mm2slo",namespace="{name}",instance="x"}}', "values": f"{up}x60"}
+        for name, up in (("a", 1), ("b", 0))
+    ]
+    expressions = {
+        f"sum by (namespace) ({increase})": {"a": 10, "b": 30},
+        'count by (namespace) (ALERTS{alertname="MM2ExporterDown", alertstate="firing"})': {"b": 1},
+    }
+    expected = [
+        {"expr": expr, "eval_time": "25m", "exp_samples": [
+            {"labels": f'{{namespace="{name}"}}', "value": value} for name, value in found.items()
+        ]} for expr, found in expressions.items()
+    ]  # fmt: skip
+    test = {"interval": "30s", "input_series": inputs, "promql_expr_test": expected}
+    document = {"rule_files": ["a.yml", "b.yml"], "evaluation_interval": "30s", "tests": [test]}
+    (tmp_path / "test.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    run_rule_tests(tmp_path / "test.yml")
