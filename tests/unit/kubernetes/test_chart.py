@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import jsonschema
 import pytest
@@ -31,6 +31,8 @@ from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.main import main
 from mm2slo_core.catalogue import NAMESPACED
+from mm2slo_core.config.config_section import Section
+from mm2slo_core.config.field_types import Secret
 from mm2slo_core.config.service_config import ExporterConfig, ReportConfig
 from mm2slo_exporter.web.exporter_routes import _ROUTES
 from mm2slo_report.web.operation_routes import health_router, metrics_router
@@ -142,6 +144,17 @@ def test_only_spark_on_kubernetes_has_a_role_and_nothing_is_a_secret(case: str) 
     assert not {"Secret", "ClusterRole", "ClusterRoleBinding"} & kinds
 
 
+def test_component_mounts_its_own_secrets_only() -> None:
+    mounted = {
+        name: {volume["secret"]["secretName"] for volume in pod["volumes"] if "secret" in volume}
+        for name, pod in pods("complete")
+    }
+    shared = {"mirror-eu", "mirror-us", "eu-cluster-ca-cert", "us-cluster-ca-cert", "mm2slo-tls"}
+    assert mounted.pop("mm2slo-report") == {*shared, "mm2slo-report"}
+    assert mounted.pop("mm2slo-digest") == {*shared, "mm2slo-slack"}
+    assert mounted == dict.fromkeys(("mm2slo-exporter", "mm2slo-audit", "executor"), shared)
+
+
 @cases
 def test_services_have_their_ports_probes_and_scrapes(case: str) -> None:
     routes = (*health_router.routes, *metrics_router.routes)
@@ -219,6 +232,23 @@ def test_configuration_is_valid(case: str, tmp_path: Path) -> None:
     config = load_source(ConfigSource(config=tmp_path / "mm2slo.yaml"))[0]
     assert [flow.flow.label for flow in config.flows] == ["us->eu"]
     assert config.alerting.namespace == NAMESPACE
+
+
+def test_chart_refuses_a_value_of_every_secret_field() -> None:
+    helpers = (CHART / "templates" / "_helpers.tpl").read_text(encoding="utf-8")
+    (pattern,) = re.findall(r'isSecret := regexMatch "(.*)" \$key', helpers)
+    sections = [Section]
+    for section in sections:
+        sections += section.__subclasses__()
+    names = {
+        name
+        for section in sections
+        for name, field in section.model_fields.items()
+        if Secret in {field.annotation, *get_args(field.annotation)}
+    }
+    names -= {"client", "store"}  # keys of librdkafka; a URL, whose password is refused
+    assert {"password", "hmac_key", "client_secret"} <= names
+    assert [name for name in names if not re.search(pattern.replace("\\\\", "\\"), name)] == []
 
 
 def test_chart_has_version_and_images_of_the_project() -> None:

@@ -44,11 +44,11 @@ metadata:
 {{- if and .Values.audit.enabled (hasPrefix "k8s://" .Values.audit.spark.master) }}true{{ end -}}
 {{- end }}
 
-{{/* Names of all Secrets to mount, as JSON {names: [...]}. */}}
+{{/* Names of the Secrets that a component mounts, as JSON {names: [...]}: root, component. */}}
 {{- define "mm2slo.secretNames" -}}
-{{- $v := .Values -}}
-{{- $names := concat $v.secrets (list $v.tls.secretName $v.report.tokens.secretName) -}}
-{{- if $v.digest.enabled }}{{ $names = append $names $v.slack.secretName }}{{ end -}}
+{{- $v := .root.Values -}}
+{{- $own := dict "report" $v.report.tokens.secretName "digest" $v.slack.secretName -}}
+{{- $names := concat $v.secrets (list $v.tls.secretName (get $own .component)) -}}
 {{- range regexFindAll "(?m)\\bsecretName\"?:\\s*[\"']?[a-z0-9][a-z0-9.-]*" $v.mirrorMaker2.resource -1 -}}
 {{- $names = append $names (regexFind "[a-z0-9][a-z0-9.-]*$" .) -}}
 {{- end -}}
@@ -106,14 +106,14 @@ metadata:
 {{- mergeOverwrite $own (deepCopy $v.config) | toYaml -}}
 {{- end }}
 
-{{/* The volumes and mounts of configuration, secrets and state: root, hasState. */}}
+{{/* The volumes and mounts of configuration, secrets and state: root, component, hasState. */}}
 {{- define "mm2slo.mounts" -}}
 - {name: config, mountPath: /etc/mm2slo, readOnly: true}
 - {name: tmp, mountPath: /tmp}
 {{- if .hasState }}
 - {name: state, mountPath: /var/lib/mm2slo}
 {{- end }}
-{{- range $index, $each := (include "mm2slo.secretNames" .root | fromJson).names }}
+{{- range $index, $each := (include "mm2slo.secretNames" . | fromJson).names }}
 - {name: secret-{{ $index }}, mountPath: /run/secrets/mm2slo/{{ $each }}, readOnly: true}
 {{- end }}
 {{- with .root.Values.extraVolumeMounts }}
@@ -142,7 +142,7 @@ metadata:
   emptyDir: {}
   {{- end }}
 {{- end }}
-{{- range $index, $each := (include "mm2slo.secretNames" .root | fromJson).names }}
+{{- range $index, $each := (include "mm2slo.secretNames" . | fromJson).names }}
 - name: secret-{{ $index }}
   secret: {secretName: {{ $each }}, defaultMode: 0440}
 {{- end }}
@@ -217,9 +217,9 @@ spec:
       args: {{- concat .args .settings.extraArgs | toYaml | nindent 8 }}
       env:
         - {name: MM2SLO_CONFIG, value: /etc/mm2slo/mm2slo.yaml}
-        {{- with $v.store.postgresql.secretName }}
+        {{- if and .hasState $v.store.postgresql.secretName }}
         - name: PGPASSWORD
-          valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $v.store.postgresql.key }}}}
+          valueFrom: {secretKeyRef: {name: {{ $v.store.postgresql.secretName }}, key: {{ $v.store.postgresql.key }}}}
         {{- end }}
         {{- with concat (.env | default list) $v.extraEnv }}{{ toYaml . | nindent 8 }}{{ end }}
       {{- with $v.extraEnvFrom }}
