@@ -32,7 +32,7 @@ from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.main import main
 from mm2slo_core.catalogue import NAMESPACED
 from mm2slo_core.config.config_section import Section
-from mm2slo_core.config.field_types import Secret
+from mm2slo_core.config.secret import Secret
 from mm2slo_core.config.service_config import ExporterConfig, ReportConfig
 from mm2slo_exporter.web.exporter_routes import _ROUTES
 from mm2slo_report.web.operation_routes import health_router, metrics_router
