@@ -117,11 +117,18 @@ def _root_schema(text: str) -> dict[str, Any]:
     return {"$schema": "http://json-schema.org/draft-07/schema#", **schema}
 
 
-def _schema(value: Any) -> dict[str, Any]:
+# Objects of Kubernetes, whose other fields the API server knows.
+_OPEN: Final = re.compile(r"resources|labels|\w+(?:Context|Probe|Selector)")
+
+
+def _schema(value: Any, *, is_open: bool = False) -> dict[str, Any]:
     """Allows values of the type of the default; a mapping without keys may have any."""
     if not isinstance(value, dict):
         return {"type": _TYPES[type(value)]}
-    if not value:
-        return {"type": "object"}
-    inner = {key: _schema(each) for key, each in value.items()}
+    inner = {
+        key: _schema(each, is_open=is_open or bool(_OPEN.fullmatch(key)))
+        for key, each in value.items()
+    }
+    if is_open or not value:
+        return {"type": "object", **({"properties": inner} if inner else {})}
     return {"type": "object", "additionalProperties": False, "properties": inner}

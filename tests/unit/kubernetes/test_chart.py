@@ -112,6 +112,23 @@ def test_schema_accepts_example_and_refuses_misspelt_key(case: str) -> None:
         jsonschema.validate(values, schema)
 
 
+@needs_helm
+@pytest.mark.parametrize(
+    ("option", "line"),
+    [
+        ("podSecurityContext.runAsUser=1000", "runAsUser: 1000"),
+        ("securityContext.capabilities.add={CHOWN}", "- CHOWN"),
+        ("exporter.resources.limits.cpu=1500m", "cpu: 1500m"),
+        ("livenessProbe.initialDelaySeconds=7", "initialDelaySeconds: 7"),
+        ("grafanaDashboards.enabled=true,grafanaDashboards.labels.team=storage", "team: storage"),
+    ],
+)
+def test_object_of_kubernetes_takes_its_other_fields(option: str, line: str) -> None:
+    done = run_helm("minimal", "--set", option)
+    assert done.returncode == 0, done.stderr
+    assert line in {each.strip() for each in done.stdout.splitlines()}
+
+
 @cases
 def test_pods_fit_pod_security_restricted_and_restricted_v2(case: str) -> None:
     for name, pod in pods(case):
