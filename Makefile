@@ -11,7 +11,7 @@ PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --d
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-long check generate fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools release-check setup clean
+.PHONY: help demo test test-unit test-long test-deploy check generate fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools release-check setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,7 +20,7 @@ demo: setup java ## Run two Kafka clusters, MirrorMaker 2 and the exporter, then
 	@$(BIN)/mm2slo demo || [ $$? -eq 130 ]  # Ctrl-C is the normal exit of the demo
 
 test: setup java prometheus postgres ## Run the default test suite (unit, spec, integration on real Kafka)
-	@$(PYTEST) -m "not long and not benchmark"
+	@$(PYTEST) -m "not long and not benchmark and not deploy"
 
 test-unit: WORKERS := 2
 test-unit: setup ## Run the unit tests alone, without Kafka, Spark and Prometheus
@@ -29,6 +29,9 @@ test-unit: setup ## Run the unit tests alone, without Kafka, Spark and Prometheu
 test-long: WORKERS := 4
 test-long: setup java prometheus postgres chromium axe splunk-logging image-tools ## Run the long suite (Kafka Connect, other versions of Kafka, long faults, deep searches)
 	@HYPOTHESIS_PROFILE=deep $(PYTEST) -m "long or property"
+
+test-deploy: setup ## Install the Helm chart on a kube-apiserver, which the first run builds
+	@KUBE_APISERVER=$$(deploy/scripts/kube-apiserver) && export KUBE_APISERVER && $(PYTEST) -n 0 -m deploy
 
 check: setup ## Lint, types, import contracts, generated files
 	@deploy/scripts/check
