@@ -100,7 +100,7 @@ def test_diff_prints_consequences_and_actions_within_80_columns(run: Run) -> Non
 
 
 def test_diff_example_of_the_page_is_a_part_of_the_output() -> None:
-    page = Path(__file__).parents[3].joinpath("docs", "migration.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/mirrormaker-changes.md").read_text(encoding="utf-8")
     command, label, example = page.split("```console\n")[1].split("```")[0].split("\n", 2)
     assert command == "$ mm2slo diff mm2.properties mirror.yaml --topics topics.txt"
     assert TEXT.startswith(label)
