@@ -11,7 +11,7 @@ PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --d
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-long test-deploy check generate fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools release-check setup clean
+.PHONY: help demo test test-unit test-long test-deploy check generate docs fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools release-check setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,9 @@ check: setup ## Lint, types, import contracts, generated files
 
 generate: setup ## Write all files generated from the code: pages of docs, alerts, dashboards
 	@$(BIN)/python -m mm2slo_cli.docs
+
+docs: ## Build the documentation as a site in site/, with search, links and anchors checked
+	@PYTHON=$(PYTHON) deploy/scripts/docs
 
 fmt: setup ## Format the code and fix what ruff can fix
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix-only --quiet .
