@@ -26,7 +26,7 @@ from mm2slo_core.config.config_model import default_objective_rules
 from mm2slo_core.indicators.canary_rules import ALIAS_PREFIX
 from mm2slo_core.kafka_permissions import REQUIRED_PERMISSIONS, Component
 from mm2slo_core.mm2_config.lint_check_list import CHECKS
-from mm2slo_dashboards.dashboard_files import generate_files
+from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER, generate_files, render_export
 
 ALERTS: Final = "alerts/generated"
 DASHBOARDS: Final = "dashboards/generated"
@@ -74,6 +74,12 @@ def render_lint() -> str:
 
 def rendered_files() -> dict[str, str]:
     """The text of each generated file, by its path."""
+    boards = generate_files()
+    exports = {
+        f"grafana.com/{Path(name).name}": render_export(text)
+        for name, text in boards.items()
+        if name.startswith(DASHBOARD_FOLDER)
+    }
     return {
         "docs/configuration.md": render_configuration(),
         "docs/lint.md": render_lint(),
@@ -84,7 +90,7 @@ def rendered_files() -> dict[str, str]:
         "docs/alerts.md": alerts_page.render(alert_groups(), DEFAULT_THRESHOLDS),
         f"{RUNBOOKS}/README.md": _runbook_index(Path(RUNBOOKS)),
         **{f"{ALERTS}/{name}": text for name, text in generated().items()},
-        **{f"{DASHBOARDS}/{name}": text for name, text in generate_files().items()},
+        **{f"{DASHBOARDS}/{name}": text for name, text in (boards | exports).items()},
         **render_chart_files(),
     }
 

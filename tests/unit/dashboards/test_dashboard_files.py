@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from copy import deepcopy
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -81,6 +82,28 @@ def test_dashboards_need_no_inputs() -> None:
     for name, text in generated_files().items():
         assert "__inputs" not in text, name
         assert "DS_PROMETHEUS" not in text, name
+
+
+@pytest.mark.parametrize("uid", dashboards())
+def test_export_differs_from_provisioned_dashboard_in_its_inputs_only(uid: str) -> None:
+    path = ROOT / "dashboards" / "generated" / "grafana.com" / f"{uid}.json"
+    exported = json.loads(path.read_text(encoding="utf-8"))
+    (needed,), required = exported.pop("__inputs"), exported.pop("__requires")
+    assert (needed["type"], needed["pluginId"]) == ("datasource", "prometheus")
+    assert (exported.pop("__elements"), exported.pop("id")) == ({}, None)
+    source = exported["templating"]["list"][0]
+    assert (
+        source["current"].pop("value") == f"${{{needed['name']}}}" == source["current"].pop("text")
+    )
+    provisioned = deepcopy(dashboards()[uid])
+    for name in ("text", "value"):
+        del provisioned["templating"]["list"][0]["current"][name]
+    assert exported == provisioned
+    used = {("panel", panel["type"]) for panel in panels(provisioned)}
+    assert {(each["type"], each["id"]) for each in required} == {
+        *used, ("grafana", "grafana"), ("datasource", "prometheus"),
+    }  # fmt: skip
+    assert all({"name", "version"} <= each.keys() for each in required)
 
 
 def test_committed_panels_link_only_to_dashboards() -> None:
