@@ -10,6 +10,8 @@ import pytest
 import yaml
 from chromium import browsing
 
+from mm2slo_lab.managed_process import wait_for
+
 ROOT = Path(__file__).parents[3]
 NAVIGATION = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
 
@@ -69,8 +71,6 @@ def test_site_builds_strictly_fits_screens_and_searches_without_a_server(tmp_pat
         tab.call("Emulation.setFocusEmulationEnabled", enabled=True)
         tab.ask("document.querySelector('.md-search__input').focus()")
         tab.call("Input.insertText", text="headroom")
-        found = """new Promise(found => { const look = () => {
-            const pages = document.querySelectorAll('.md-search-result__item').length;
-            pages ? found(pages) : setTimeout(look, 50) }; look() })"""
-        assert tab.ask(found) > 3
+        count = "document.querySelectorAll('.md-search-result__item').length"
+        wait_for(lambda: tab.ask(count) > 3, "results of the search")
         assert [each for each in tab.requested if not each.startswith(("file:", "data:"))] == []
