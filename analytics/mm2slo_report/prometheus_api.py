@@ -72,11 +72,16 @@ class PrometheusClient:
         """The content of `status/runtimeinfo`."""
         return self._mapping(self._call("GET", "status/runtimeinfo", {}))
 
-    def rule_groups(self) -> frozenset[str]:
-        """Names of the loaded rule groups."""
+    def rule_groups(self, namespace: str | None = None) -> frozenset[str]:
+        """Names of the loaded rule groups; with *namespace*, of those with this label."""
         groups = self._mapping(self._call("GET", "rules", {})).get("groups")
         try:
-            return frozenset(str(each["name"]) for each in groups or ())
+            return frozenset(
+                str(each["name"])
+                for each in groups or ()
+                if namespace is None
+                or any(rule["labels"].get("namespace") == namespace for rule in each["rules"])
+            )
         except (KeyError, TypeError) as error:
             raise self._unexpected() from error
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.catalogue import NAMESPACED
 from mm2slo_core.catalogue.prometheus_series import (
     BAD_STEP,
     EVENTS_STEP,
@@ -21,7 +22,7 @@ from mm2slo_core.catalogue.prometheus_series import (
     UNKNOWN_STEP,
     RecordedSeries,
 )
-from mm2slo_core.catalogue.promql import Matcher, aggregate, equal, over, select
+from mm2slo_core.catalogue.promql import Matcher, add_matcher, aggregate, equal, over, select
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.quantity_text import format_duration
@@ -61,8 +62,9 @@ _LOOKBACKS: Final = ("1d:5m", "63d:1h")
 class PrometheusSource:
     """The history that recording rules keep in Prometheus, in steps of five minutes. Thread-safe.
 
-    A step belongs to the span that it ends in. A missed evaluation is unmeasured. *clock* returns
-    epoch ms.
+    A step belongs to the span that it ends in. A missed evaluation is unmeasured. With *namespace*,
+    it is that of the rules with this label: other releases may have flows of the same name. *clock*
+    returns epoch ms.
     """
 
     name: Final = "prometheus"
@@ -71,9 +73,11 @@ class PrometheusSource:
         self,
         client: PrometheusClient,
         *,
+        namespace: str | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._client = client
+        self._namespace = namespace
         self._clock = clock
         self._lock = threading.Lock()
         self._firsts: tuple[int, Mapping[Indicator, int]] | None = None
@@ -103,7 +107,7 @@ class PrometheusSource:
             if part in {"steps", "excluded"}:
                 continue
             text = f"{select(series, *_matchers(indicator))}[{_length(span)}]"
-            for found in self._client.query(text, span.end):
+            for found in self._query(text, span.end):
                 for point in found.points:
                     steps[point.at][part] = point.value
         counted = []
@@ -148,9 +152,17 @@ class PrometheusSource:
     def rules_problems(self, expected: Iterable[str]) -> Sequence[str]:
         """The *expected* rule groups that are not loaded, for readiness."""
         try:
-            return missing_groups(self._client.rule_groups(), expected)
+            return missing_groups(self._client.rule_groups(self._namespace), expected)
         except SliSourceError as problem:
             return (str(problem),)
+
+    def _query(self, expression: str, at: int) -> Sequence[QueriedSeries]:
+        return self._client.query(self._select_own(expression), at)
+
+    def _select_own(self, expression: str) -> str:
+        if self._namespace is None:
+            return expression
+        return add_matcher(expression, NAMESPACED, equal("namespace", self._namespace))
 
     def _sums(self, span: Span, only: Sequence[Matcher]) -> Mapping[Indicator, Mapping[str, float]]:
         """The parts of _SUMS by indicator."""
@@ -161,7 +173,7 @@ class PrometheusSource:
             # of its own, a part would hide the others of its indicator.
             parts.append(f'label_replace({summed}, "part", "{name}", "", "")')
         found: dict[Indicator, dict[str, float]] = defaultdict(dict)
-        for each in self._client.query("\nor\n".join(parts), span.end):
+        for each in self._query("\nor\n".join(parts), span.end):
             indicator = _indicator(each)
             if indicator is not None:
                 found[indicator][each.labels["part"]] = each.points[0].value
@@ -177,7 +189,7 @@ class PrometheusSource:
 
     def _find_first_steps(self, now: int) -> Mapping[Indicator, int]:
         """Look every six hours, then for the first sample in the day before."""
-        probe = str(aggregate("max", select(EVENTS_STEP), _LABELS))
+        probe = self._select_own(str(aggregate("max", select(EVENTS_STEP), _LABELS)))
         seen: dict[Indicator, int] = {}
         for each in self._client.query_range(probe, now - _OLDEST_MS, now, _PROBES_MS):
             indicator = _indicator(each)
@@ -193,7 +205,7 @@ class PrometheusSource:
         """The first or last sample (epoch ms) of each indicator within *lookback* before *at*."""
         text = f"{function}(timestamp({select(EVENTS_STEP)})[{lookback}])"
         found: dict[Indicator, int] = {}
-        for each in self._client.query(f"max by ({', '.join(_LABELS)}) ({text})", at):
+        for each in self._query(f"max by ({', '.join(_LABELS)}) ({text})", at):
             indicator = _indicator(each)
             if indicator is not None:
                 found[indicator] = round(each.points[0].value * 1000)

@@ -43,7 +43,8 @@ def create_source(loaded: Config, results: Store) -> SliSource:
         token_file=optional_path(named.token_file),
         ca_file=optional_path(named.ca_file),
     )
-    return PrometheusSource(PrometheusClient(server, timeout=named.timeout), clock=now_ms)
+    client = PrometheusClient(server, timeout=named.timeout)
+    return PrometheusSource(client, namespace=loaded.alerting.namespace, clock=now_ms)
 
 
 def exporter_urls(loaded: Config) -> tuple[str, ...]:

@@ -378,3 +378,34 @@ def test_value_that_is_not_finite_is_an_error_of_its_indicator(source: Prometheu
     with pytest.raises(SliSourceError, match="has NaN or an infinite value"):
         source.steps(NAN, Span(NOW - HOUR, NOW))
     assert math.isfinite(counts_of(source, AVAILABLE, Span(NOW - HOUR, NOW)).total)
+
+
+def test_two_releases_in_one_prometheus_do_not_mix(tmp_path: Path) -> None:
+    lines = [
+        f'{series.name}{{{labels(AVAILABLE)},namespace="{namespace}"}} {value} {at / 1000:.3f}'
+        for series, values in ((EVENTS_STEP, (100, 300)), (BAD_STEP, (1, 30)))
+        for namespace, value in zip(("a", "b"), values, strict=True)
+        for at in range(NOW - (HOUR if namespace == "a" else 2 * HOUR), NOW + 1, STEP)
+    ]
+    lines += [
+        f'{EVENTS_STEP.name}{{{labels(YOUNG)},namespace="b"}} 1 {NOW / 1000:.3f}',
+        "# EOF",
+        "",
+    ]
+    span = Span(NOW - HOUR // 2, NOW)
+    with prometheus(tmp_path, {}, history="\n".join(lines)) as server:
+        client = PrometheusClient(Server(url=server.url))
+        a, b, missing = (
+            PrometheusSource(client, namespace=each, clock=lambda: NOW) for each in ("a", "b", "c")
+        )
+        for source, events, bad, hours in ((a, 100.0, 1.0, 1), (b, 300.0, 30.0, 2)):
+            for asked in ([AVAILABLE], [AVAILABLE, NEVER]):
+                counts = source.counts(asked, [span])[AVAILABLE]
+                assert not isinstance(counts, SliSourceError)
+                assert (counts[span].total, counts[span].good) == (6 * events, 6 * (events - bad))
+            assert {each.total for each in source.steps(AVAILABLE, span)} == {events}
+            assert source.known_since([AVAILABLE]) == {AVAILABLE: NOW - hours * HOUR - STEP}
+            assert source.last_seen([AVAILABLE], NOW) == {AVAILABLE: NOW}
+        assert list(a.indicators()) == [AVAILABLE]
+        assert set(b.indicators()) == {AVAILABLE, YOUNG}
+        assert missing.indicators() == ()

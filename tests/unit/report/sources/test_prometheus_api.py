@@ -241,3 +241,13 @@ def test_rule_groups_are_listed(fake: FakePrometheus) -> None:
     assert fake.requests[0].path == "/api/v1/rules"
     fake.answer = Answer(body='{"status": "success", "data": {"groups": [1]}}')
     assert "unexpected response" in str(problem(client(fake).rule_groups))
+
+
+def test_rule_groups_of_another_namespace_are_not_listed(fake: FakePrometheus) -> None:
+    groups = [
+        {"name": name, "rules": [{"labels": {"namespace": namespace} if namespace else {}}]}
+        for name, namespace in (("mm2-slo-steps", "a"), ("mm2-canary", "b"), ("other", ""))
+    ]
+    fake.answer = Answer(body=json.dumps({"status": "success", "data": {"groups": groups}}))
+    assert client(fake).rule_groups("a") == {"mm2-slo-steps"}
+    assert client(fake).rule_groups() == {"mm2-slo-steps", "mm2-canary", "other"}
