@@ -61,14 +61,18 @@ def run(
         except KafkaOperationError as problem:
             results.append(_failure(alias, problem))
     results += diagnose(config, clusters, counterparts, allow_writes=allow_writes)
+    print_results(results, as_json=as_json)
+    if any(each.state == "fix" for each in results):
+        raise typer.Exit(1)
+
+
+def print_results(results: Sequence[CheckResult], *, as_json: bool) -> None:
     counts = Counter(each.state for each in results)
     if as_json:
         found = {"results": [each._asdict() for each in results], "counts": counts}
         Console(soft_wrap=True, highlight=False).print(json.dumps(found, indent=2), markup=False)
     else:
         _print_table(results, counts)
-    if counts["fix"]:
-        raise typer.Exit(1)
 
 
 def diagnose(

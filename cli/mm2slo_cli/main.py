@@ -122,13 +122,49 @@ def check(
             "--allow-writes", help="With --connect: measure clocks, in mm2slo.clock.internal."
         ),
     ] = False,
+    user_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--as",
+            metavar="FILE",
+            help="With --cannot-read: the user's Java client configuration (properties).",
+        ),
+    ] = None,
+    cannot_read: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="With --connect: check only that the user of --as cannot read these topics.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ALIAS",
+            help="With --cannot-read: check only this cluster; repeatable. [default: the cluster "
+            "of bootstrap.servers in the user's file; without them, all]",
+        ),
+    ] = None,
 ) -> None:
     """Validate a configuration and list its flows, or check its clusters.
 
     With --connect, exits with 1 if there is something to fix. For example:
     mm2slo check mm2slo.yaml --connect
+
+    With --cannot-read, exits with 0 if each of the topics is refused, 1 if one can be read, and 2
+    if that is unknown, as when no topic matches, or the login fails.
     """
-    if connect:
+    if user_file or cannot_read or cluster:
+        if not (connect and user_file and cannot_read):
+            raise UserError("--connect, --as FILE and --cannot-read REGEX are used together")
+        _load("mm2slo_cli.check_isolation").run(
+            source,
+            as_json=as_json,
+            user_file=user_file,
+            pattern=cannot_read,
+            aliases=cluster or [],
+        )
+    elif connect:
         run = _load("mm2slo_cli.check_connect").run
         run(source, as_json=as_json, principals=principal or [], allow_writes=allow_writes)
     else:
