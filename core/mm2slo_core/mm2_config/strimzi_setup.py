@@ -523,12 +523,27 @@ def cluster_settings(text: ResourceText, cluster: StrimziCluster, path: Path) ->
         trusted = _certificates(text, tls.trusted_certificates, (*path, "tls"))
         stores = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": trusted}
         settings |= text.place(stores, (*path, "tls"))
+        _check_authority(text, tls.trusted_certificates, given, (*path, "tls"))
     if given is not None:
         settings |= _authentication(text, given, auth)
         if given.sasl if given.type == "custom" else given.type != "tls":
             protocol = "SASL_PLAINTEXT" if tls is None else "SASL_SSL"
     settings |= text.place({"security.protocol": protocol}, auth)
     return settings | text.settings(cluster.config, (*path, "config"))
+
+
+def _check_authority(
+    text: ResourceText, trusted: tuple[SecretRef, ...], given: Authentication | None, path: Path
+) -> None:
+    """Report trust in a KafkaUser's Secret: its `ca.crt` is the clients CA (`KafkaUserModel`).
+
+    Secrets of other origin have other keys, as cert-manager's `tls.crt`, and may have the same CA.
+    """
+    user = given.certificate_and_key if given else None
+    names = {each.secret_name for each in trusted}
+    if user is not None and user.certificate == "user.crt" and user.secret_name in names:
+        what = f"trusts ca.crt of {user.secret_name}, the Secret of a KafkaUser"
+        text.report("clients-ca", path, what)
 
 
 def _authentication(text: ResourceText, given: Authentication, path: Path) -> dict[str, Setting]:
@@ -621,6 +636,10 @@ _ERRORS: Final = {
         _REFUSED, "give each cluster its own alias, and each pair of clusters one mirror"
     ),
     "unknown-cluster": (_REFUSED, ""),
+    "clients-ca": (
+        "it is the CA of the clients, and the brokers' certificates are of another one",
+        "trust ca.crt of the Secret CLUSTER-cluster-ca-cert",
+    ),
     "invalid-flow": (_REFUSED, "remove this mirror"),
     "unsupported-authentication": (
         "mm2slo reads tls, plain, scram-sha-256, scram-sha-512, custom, and oauth with a secret",

@@ -348,6 +348,11 @@ MISTAKES: Final = {
     "no key of a CA": (OLD.replace('"a:9092"',
         '"a:9092", tls: {trustedCertificates: [{secretName: s}]}'),
         ["6: error: spec.clusters[0].tls has no certificate (add certificate) [missing-key]"]),
+    "trust in a KafkaUser": (auth("type: tls, certificateAndKey: {secretName: s, certificate: "
+        "user.crt, key: user.key}}, tls: {trustedCertificates: [{secretName: t, certificate: "
+        "ca.crt}, {secretName: s, pattern: '*.crt'}]"),
+        ["6: error: trusts ca.crt of s, the Secret of a KafkaUser "
+        "(trust ca.crt of the Secret CLUSTER-cluster-ca-cert) [clients-ca]"]),
     "other settings in custom": (auth(
         "type: custom, sasl: true, config: {ssl.truststore.type: PEM}"),
         ["6: warning: authentication.config has ssl.truststore.type; expected only sasl.* "
@@ -377,6 +382,13 @@ def test_read_strimzi_leaves_the_braces_of_other_kinds_alone() -> None:
     rule = "kind: PrometheusRule\nspec: {summary: '{{ $labels.flow }} is late'}\n---\n"
     (setup,) = read_strimzi("f", rule + OLD)
     assert flows(setup) == {"a->b": {SOURCE: "running"}}
+
+
+def test_read_strimzi_of_one_secret_with_keys_of_cert_manager_reports_nothing() -> None:
+    secret = "{secretName: s, certificate: tls.crt, key: tls.key}"
+    tls = "tls: {trustedCertificates: [{secretName: s, certificate: ca.crt}]"
+    (setup,) = read_strimzi("f", auth(f"type: tls, certificateAndKey: {secret}}}, {tls}"))
+    assert setup.findings == ()
 
 
 def test_read_strimzi_of_an_alias_called_oauth_in_v1_reports_nothing() -> None:

@@ -86,12 +86,33 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
         ("prometheusRule.enabled=true,config.slo.window=7d", "set prometheusRule.content"),
         ("audit.enabled=true,audit.spark.master=yarn", "audit.spark.master is yarn; expected"),
         ("audit.enabled=true,audit.spark.master=k8s://a", "executors write record details"),
+        (
+            "config.clusters.us.security.tls.ca_file=/run/secrets/mm2slo/u/ca.crt,"
+            "config.clusters.us.security.tls.certificate_file=/run/secrets/mm2slo/u/user.crt",
+            "config.clusters.us.security.tls trusts ca.crt of u, the Secret of a KafkaUser",
+        ),
     ],
 )
 def test_wrong_value_is_refused(option: str, message: str) -> None:
     done = run_helm("minimal", "--set", option)
     assert done.returncode != 0
     assert message in done.stderr
+
+
+@needs_helm
+@pytest.mark.parametrize(("old", "new"), [
+    ("eu-cluster-ca-cert", "mirror-eu"),
+    ("eu-cluster-ca-cert\n          certificate: ca.crt", "mirror-eu\n          pattern: '*.crt'"),
+])  # fmt: skip
+def test_trust_in_the_secret_of_a_kafka_user_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    text = (FOLDER / "examples" / "mirror.yaml").read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "mirror.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    resource = f"mirrorMaker2.resource={tmp_path / 'mirror.yaml'}"
+    done = run_helm("strimzi", "--set-file", resource)
+    assert done.returncode != 0
+    assert "the cluster eu trusts ca.crt of mirror-eu, the Secret of a KafkaUser" in done.stderr
+    assert "expected ca.crt of the Secret CLUSTER-cluster-ca-cert" in done.stderr
 
 
 @needs_helm

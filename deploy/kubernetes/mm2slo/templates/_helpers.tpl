@@ -75,6 +75,44 @@ metadata:
 {{- end -}}
 {{- end }}
 
+{{/*
+Fails if a cluster trusts the `ca.crt` of a KafkaUser's Secret: path, trusted (names of Secrets), user
+(the Secret with user.crt, or "").
+*/}}
+{{- define "mm2slo.refuseClientsCa" -}}
+{{- if and .user (has .user .trusted) -}}
+{{- fail (printf "%s trusts ca.crt of %s, the Secret of a KafkaUser, which is the CA of the clients; expected ca.crt of the Secret CLUSTER-cluster-ca-cert" .path .user) -}}
+{{- end -}}
+{{- end }}
+
+{{/* The same for each cluster of `config` and of the documents in mirrorMaker2.resource. */}}
+{{- define "mm2slo.refuseClientsCas" -}}
+{{- range $alias, $cluster := .Values.config.clusters -}}
+{{- $tls := (($cluster | default dict).security | default dict).tls | default dict -}}
+{{- $ca := $tls.ca_file | default "" -}}
+{{- $certificate := $tls.certificate_file | default "" -}}
+{{- $user := eq (base $certificate) "user.crt" | ternary (base (dir $certificate)) "" -}}
+{{- $trusted := list (eq (base $ca) "ca.crt" | ternary (base (dir $ca)) "-") -}}
+{{- include "mm2slo.refuseClientsCa" (dict "path" (printf "config.clusters.%s.security.tls" $alias) "trusted" $trusted "user" $user) -}}
+{{- end -}}
+{{- range $text := splitList "\n---" .Values.mirrorMaker2.resource -}}
+{{- $spec := (fromYaml $text).spec | default dict -}}
+{{- $clusters := concat (list $spec.target) ($spec.clusters | default list) -}}
+{{- range $spec.mirrors -}}
+{{- $clusters = append $clusters .source -}}
+{{- end -}}
+{{- range $clusters | compact -}}
+{{- $key := (.authentication | default dict).certificateAndKey | default dict -}}
+{{- $trusted := list -}}
+{{- range (.tls | default dict).trustedCertificates -}}
+{{- $trusted = append $trusted .secretName -}}
+{{- end -}}
+{{- $user := eq ($key.certificate | default "") "user.crt" | ternary $key.secretName "" -}}
+{{- include "mm2slo.refuseClientsCa" (dict "path" (printf "mirrorMaker2.resource: the cluster %v" .alias) "trusted" $trusted "user" $user) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{/* mm2slo.yaml: `config` over what the chart knows. */}}
 {{- define "mm2slo.config" -}}
 {{- $v := .Values -}}
