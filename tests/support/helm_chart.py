@@ -13,18 +13,22 @@ from strimzi_schemas import KubernetesLoader
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 CHART: Final = FOLDER / "mm2slo"
-CASES: Final = ("minimal", "strimzi", "openshift", "complete")
-NAMESPACE: Final = "replication"
+CASES: Final = ("minimal", "strimzi", "openshift", "complete", "tenant-a", "tenant-b")
 HELM: Final = shutil.which(os.environ.get("HELM", "helm"))
 
 needs_helm = pytest.mark.skipif(HELM is None, reason="set HELM to Helm 3, or add it to PATH")
+
+
+def namespace(case: str) -> str:
+    """Where the release of *case* is."""
+    return case if case.startswith("tenant") else "replication"
 
 
 def run_helm(case: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Render the example *case* with additional *options*."""
     resource = f"mirrorMaker2.resource={FOLDER / 'examples' / 'mirror.yaml'}"
     files = ("--set-file", resource) if case == "strimzi" else ()
-    command = (HELM or "helm", "template", "mm2slo", CHART, "--namespace", NAMESPACE)
+    command = (HELM or "helm", "template", "mm2slo", CHART, "--namespace", namespace(case))
     version = ("--kube-version", "1.31.0", "--values", FOLDER / "examples" / f"{case}.yaml")
     return subprocess.run(
         (*command, *version, *files, *options), capture_output=True, text=True, check=False

@@ -12,12 +12,13 @@ import jsonschema
 import pytest
 import trustme
 import yaml
+from acl_grants import implies, least_grants
 from helm_chart import (
     CASES,
     CHART,
     FOLDER,
-    NAMESPACE,
     helm_resources,
+    namespace,
     needs_helm,
     render,
     rendering,
@@ -34,12 +35,16 @@ from mm2slo_core.catalogue import NAMESPACED
 from mm2slo_core.config.config_section import Section
 from mm2slo_core.config.secret import Secret
 from mm2slo_core.config.service_config import ExporterConfig, ReportConfig
+from mm2slo_core.kafka_permissions import AclGrant, AclPattern, FlowResources
+from mm2slo_core.replication_policy import DefaultPolicy, internal_topics
 from mm2slo_exporter.web.exporter_routes import _ROUTES
 from mm2slo_report.web.operation_routes import health_router, metrics_router
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from mm2slo_core.config.config_model import Config
 
 ROOT = FOLDER.parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -268,8 +273,59 @@ def test_configuration_is_valid(case: str, tmp_path: Path) -> None:
             for key, content in secret.items():
                 (folder / key).write_bytes(content)
     config = load_source(ConfigSource(config=tmp_path / "mm2slo.yaml"))[0]
-    assert [flow.flow.label for flow in config.flows] == ["us->eu"]
-    assert config.alerting.namespace == NAMESPACE
+    own = {"tenant-a": "a-us->a-eu", "tenant-b": "b-us->b-eu"}
+    assert [flow.flow.label for flow in config.flows] == [own.get(case, "us->eu")]
+    assert config.alerting.namespace == namespace(case)
+    if case in own:
+        _check_tenant(case.removeprefix("tenant-"), config)
+
+
+def _check_tenant(tenant: str, config: Config) -> None:
+    """The example's users may do what this configuration needs, and reach no other tenant."""
+    (flow,) = config.flows
+    resources = FlowResources(
+        flow.flow,
+        DefaultPolicy(),
+        flow.topics,
+        flow.groups,
+        internal_topics(flow.flow, DefaultPolicy()),
+        canary_topic=flow.canary.topic,
+        leases_instance=True,
+        state_topic=config.exporter.state.topic,
+        timeline_topic=config.exporter.timeline.topic,
+        arrivals_topic=config.exporter.timeline.arrivals_topic,
+    )
+    path = FOLDER / "examples" / f"tenant-{tenant}-users.yaml"
+    granted = {
+        AclGrant(
+            f"{tenant}-{user['metadata']['labels']['strimzi.io/cluster']}",
+            acl["resource"]["type"],
+            AclPattern(acl["resource"]["name"], acl["resource"]["patternType"] == "prefix"),
+            operation,
+        )
+        for user in yaml.safe_load_all(path.read_text(encoding="utf-8"))
+        for acl in user["spec"]["authorization"]["acls"]
+        for operation in acl["operations"]
+    }
+    needed = least_grants(resources, "exporter", "audit")
+    assert [each for each in needed if not any(implies(grant, each) for grant in granted)] == []
+    other = "ba"["ab".index(tenant)]
+    names = {"topic": (f"{other}.x", f"{other}-us.{other}.x", f"mm2slo-{other}.state.internal",
+             f"mm2-offset-syncs.{other}-eu.internal"), "group": (f"{other}.x",)}  # fmt: skip
+    found = [
+        grant
+        for grant in granted
+        for name in names[grant.kind]
+        if grant.pattern.covers(AclPattern(name))
+    ]
+    assert found == []
+
+
+@needs_definitions
+@pytest.mark.parametrize("tenant", ["a", "b"])
+def test_users_of_tenants_match_their_definition(tenant: str) -> None:
+    path = FOLDER / "examples" / f"tenant-{tenant}-users.yaml"
+    assert schema_errors(path.read_text(encoding="utf-8")) == []
 
 
 def test_chart_refuses_a_value_of_every_secret_field() -> None:
