@@ -13,7 +13,15 @@ from strimzi_schemas import KubernetesLoader
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 CHART: Final = FOLDER / "mm2slo"
-CASES: Final = ("minimal", "strimzi", "openshift", "complete", "tenant-a", "tenant-b")
+CASES: Final = (
+    "minimal",
+    "strimzi",
+    "openshift",
+    "complete",
+    "event-streams",
+    "tenant-a",
+    "tenant-b",
+)
 HELM: Final = shutil.which(os.environ.get("HELM", "helm"))
 
 needs_helm = pytest.mark.skipif(HELM is None, reason="set HELM to Helm 3, or add it to PATH")

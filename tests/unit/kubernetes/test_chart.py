@@ -162,7 +162,7 @@ def test_pods_fit_pod_security_restricted_and_restricted_v2(case: str) -> None:
         assert security["runAsNonRoot"] is True
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"runAsUser", "runAsGroup"} & security.keys()
-        assert ("fsGroup" in security) is (case != "openshift")
+        assert ("fsGroup" in security) is (case not in {"openshift", "event-streams"})
         assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
         for container in pod["containers"]:
             assert container["securityContext"] == {
