@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 import typer
-from confluent_kafka import OFFSET_BEGINNING
 
 from mm2slo_cli.check_connect import print_results
 from mm2slo_cli.config_files import path_pair, read_config
@@ -25,17 +24,12 @@ from mm2slo_core.kafka_permissions import CheckResult, shorten_list
 from mm2slo_core.mm2_config.config_overlay import read_security
 from mm2slo_core.mm2_config.mirror_setup import Origin, Setting
 from mm2slo_core.mm2_config.provider_references import read_providers, resolve_settings
-from mm2slo_core.topology import TopicPartition
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 _CHECK: Final = "cannot-read"
 _SERVERS: Final = "bootstrap.servers"
-_READ_SECONDS: Final = 30.0
-
-_ANSWERED: Final = (OFFSET_BEGINNING, OFFSET_BEGINNING + 1)
-"""Any record, and the end of an empty log, is beyond this range: either ends the read."""
 
 
 def run(
@@ -72,15 +66,14 @@ def read_client_file(path: Path, source: ConfigSource) -> dict[str, str]:
         each.key: Setting(each.key, each.value, Origin(str(path), each.number)) for each in lines
     }
     paths = dict(map(path_pair, source.path))
-    files = mirror_files(
-        MirrorFilesConfig(secrets=source.secrets and str(source.secrets), paths=paths)
-    )
-    client, unresolved = resolve_settings(client, read_providers(client)[0], files)
-    security, findings = read_security(client, files)
+    secrets = None if source.secrets is None else str(source.secrets)
+    files = mirror_files(MirrorFilesConfig(secrets=secrets, paths=paths))
+    resolved, unresolved = resolve_settings(client, read_providers(client)[0], files)
+    security, findings = read_security(resolved, files)
     problems = [str(each) for each in (*unresolved, *findings) if each.is_error]
     if security is None or problems:
         raise UserError("\n".join(problems))
-    servers = {_SERVERS: client[_SERVERS].value} if _SERVERS in client else {}
+    servers = {_SERVERS: resolved[_SERVERS].value} if _SERVERS in resolved else {}
     return librdkafka_properties(security) | servers
 
 
@@ -128,12 +121,10 @@ def _check_cluster(
             if theirs.topics().cluster_id != listing.cluster_id:
                 return None
             matching = filter(topics.fullmatch, {*listing.partition_counts, *listing.errors})
-            partitions = {TopicPartition(topic, 0): _ANSWERED for topic in matching}
-            answers = theirs.first_records(partitions, timeout=_READ_SECONDS)
+            names = sorted(matching)
+            failures = theirs.read_failures(names)
     except KafkaOperationError as problem:
         return _failure(alias, name, problem)
-    failures = {partition.topic: kind for partition, kind in answers.failures.items()}
-    names = sorted(topic for topic, _ in partitions)
     return _judge(alias, name, topics.pattern, names, failures)
 
 

@@ -16,7 +16,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import cluster_metadata
 from mm2slo_kafka.client_handles import AdminHandle, HandleFactory
 from mm2slo_kafka.cluster_metadata import ConfigReading, GroupsReading, TopicIdentity, TopicListing
-from mm2slo_kafka.first_records import FirstRecordReader, FirstRecords
+from mm2slo_kafka.first_records import ANY_ANSWER, FirstRecordReader, FirstRecords
 from mm2slo_kafka.group_worker import GroupOffsets, GroupRead, GroupWorker
 from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.offset_requests import Leaders
@@ -198,6 +198,12 @@ class ClusterClient:
     ) -> FirstRecords:
         """The first data record in [offset, end) of each partition; see `FirstRecords`."""
         return self._first_record_reader(isolation).read(ranges, timeout)
+
+    def read_failures(self, topics: Iterable[str], timeout: float = 30.0) -> dict[str, ErrorKind]:
+        """Why topics cannot be fetched, by their first partition; one that can be is missing."""
+        ranges = {TopicPartition(topic, 0): ANY_ANSWER for topic in topics}
+        failures = self.first_records(ranges, timeout=timeout).failures
+        return {partition.topic: kind for partition, kind in failures.items()}
 
     def _close_idle(self) -> None:
         self._admin.drop()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as RawPartition
 from confluent_kafka.admin import AdminClient
 
@@ -24,6 +24,10 @@ _OPERATION = "reading first records"
 _BATCH = 500
 _SLICE_SECONDS = 0.5
 _RECYCLE_CALLS = 200
+
+ANY_ANSWER = (OFFSET_BEGINNING, OFFSET_BEGINNING + 1)
+"""A range that every record and the end of an empty log are beyond: any fetch that is allowed ends
+its read."""
 
 _SETTINGS: dict[str, str] = {
     "enable.partition.eof": "true",

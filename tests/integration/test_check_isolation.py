@@ -76,7 +76,7 @@ def reads(jvm: Any, properties: dict[str, str], topic: str) -> bool:
     second = jvm.java.time.Duration.ofSeconds(1)
     try:
         consumer.assign([partition])
-        consumer.seekToBeginning([partition])
+        consumer.seek(partition, 0)
         wait_for(lambda: consumer.poll(second).count() > 0, f"a record of {topic}")
     except Py4JJavaError as error:
         if "TopicAuthorizationException" not in str(error):

@@ -24,7 +24,7 @@ AUDIT = re.compile(r"mm2slo audit|\S+/__main__\.py")
 
 
 def commands() -> Iterator[list[str]]:
-    """The words of each command that starts an audit."""
+    """The arguments of each command that starts an audit."""
     for kind, text in BLOCKS:
         for line in text.replace("\\\n", " ").splitlines() if kind == "sh" else ():
             if line.startswith(("mm2slo", "spark-submit")):
@@ -58,8 +58,8 @@ def is_of_spark(name: str) -> bool:
 
 def test_options_of_audits_are_those_of_the_command() -> None:
     known = {option for each in get_command(audit_app).params for option in each.opts}
-    used = [word for words in commands() for word in words[words.index("AUDIT") :]]
-    options = {word for word in used if word.startswith("--")}
+    used = [part for command in commands() for part in command[command.index("AUDIT") :]]
+    options = {part for part in used if part.startswith("--")}
     assert {"--config", "--since", "--master", "--directory", "--spark-conf"} <= options
     assert options <= known
 
@@ -67,8 +67,8 @@ def test_options_of_audits_are_those_of_the_command() -> None:
 def test_options_and_properties_of_spark_exist() -> None:
     names = set(re.findall(r"\bspark\.[\w.-]+(?==)", PAGE))
     names |= {key for each in section("conf") for key in each["spark"]["conf"]}
-    for words in commands():
-        names.update(each for each in words[: words.index("AUDIT")] if each.startswith("--"))
+    for command in commands():
+        names.update(each for each in command[: command.index("AUDIT")] if each.startswith("--"))
     assert {"--num-executors", "spark.yarn.maxAppAttempts", "spark.cores.max"} <= names
     assert [each for each in sorted(names) if not is_of_spark(each)] == []
     assert not is_of_spark("spark.yarn.maxAttempts")

@@ -13,14 +13,11 @@ from mm2slo_cli import check_isolation
 from mm2slo_cli.main import app
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_metadata import TopicListing
-from mm2slo_kafka.first_records import FirstRecords
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
-
-    from mm2slo_core.topology import TopicPartition
 
 CONFIG = """
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
@@ -72,18 +69,10 @@ class Client:
         cluster = self.servers.replace("external.", "")
         return TopicListing(cluster, 1, dict.fromkeys(names, 1), {})
 
-    def first_records(
-        self, ranges: Mapping[TopicPartition, tuple[int, int]], timeout: float
-    ) -> FirstRecords:
+    def read_failures(self, topics: Iterable[str]) -> dict[str, ErrorKind]:
         assert self.user == "tenant-a"
-        assert timeout > 0
-        found = FirstRecords()
-        for each in ranges:
-            if kind := self.clusters.failures.get(each.topic):
-                found.failures[each] = kind
-            else:
-                found.found[each] = None
-        return found
+        failures = self.clusters.failures
+        return {each: failures[each] for each in topics if each in failures}
 
 
 @pytest.fixture
