@@ -141,8 +141,8 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="ALIAS",
-            help="With --cannot-read: check only this cluster; repeatable. [default: the cluster "
-            "of bootstrap.servers in the user's file; without them, all]",
+            help="With --cannot-read: only this cluster; repeatable. Default: that of "
+            "bootstrap.servers in the user's file, else all.",
         ),
     ] = None,
 ) -> None:
@@ -151,8 +151,8 @@ def check(
     With --connect, exits with 1 if there is something to fix. For example:
     mm2slo check mm2slo.yaml --connect
 
-    With --cannot-read, exits with 0 if each of the topics is refused, 1 if one can be read, and 2
-    if that is unknown, as when no topic matches, or the login fails.
+    With --cannot-read, exits with 0 if each of the topics is refused, 1 if
+    one can be read, and 2 if that is unknown: no topic matches, a login fails.
     """
     if user_file or cannot_read or cluster:
         if not (connect and user_file and cannot_read):
