@@ -120,8 +120,7 @@ def _check_cluster(
         with ClusterClient(alias, {_SERVERS: cluster.bootstrap_servers, **user}) as theirs:
             if theirs.topics().cluster_id != listing.cluster_id:
                 return None
-            matching = filter(topics.fullmatch, {*listing.partition_counts, *listing.errors})
-            names = sorted(matching)
+            names = sorted(filter(topics.fullmatch, {*listing.partition_counts, *listing.errors}))
             failures = theirs.read_failures(names)
     except KafkaOperationError as problem:
         return _failure(alias, name, problem)
