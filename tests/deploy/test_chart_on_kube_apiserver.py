@@ -137,6 +137,17 @@ def test_pod_that_may_gain_privileges_is_refused(kube: KubeApiServer, namespace:
     assert "allowPrivilegeEscalation" in answer.json()["message"]
 
 
+@pytest.mark.parametrize("tenant", ["tenant-a", "tenant-b"])
+def test_kafka_users_of_tenant_are_accepted(
+    kube: KubeApiServer, namespace: str, tenant: str
+) -> None:
+    text = (FOLDER / "examples" / f"{tenant}-users.yaml").read_text("utf-8")
+    for user in yaml.load_all(text, KubernetesLoader):
+        user["metadata"].pop("namespace", None)
+        answer = kube.apply(user, namespace)
+        assert answer.ok, answer.text
+
+
 def test_spark_driver_creates_executors_with_its_own_role(
     kube: KubeApiServer, namespace: str, tmp_path: Path
 ) -> None:
