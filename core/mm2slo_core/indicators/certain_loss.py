@@ -36,12 +36,20 @@ class CertainLoss:
     Compacted offsets and transaction markers count as well: an upper bound in such topics.
     """
 
-    __slots__ = ("_before", "_judged_to", "_skips", "_total")
+    __slots__ = ("_judged_to", "_live_end", "_log_start", "_sampled_at", "_skips", "_total")
 
-    def __init__(self) -> None:
+    def __init__(
+        self, judged_to: int = 0, sampled_at: float | None = None, live_end: int | None = None
+    ) -> None:
+        """Continues after samples in which no record may have been lost.
+
+        The last one was taken at *sampled_at*; *live_end* is its target end if it was live.
+        """
         self._total = 0
-        self._judged_to = 0
-        self._before: _Sample | None = None
+        self._judged_to = judged_to
+        self._sampled_at = sampled_at
+        self._log_start = 0
+        self._live_end = live_end
         self._skips: tuple[_Skip, ...] = ()
 
     @property
@@ -69,18 +77,19 @@ class CertainLoss:
         the target partition at this position. *log_start_read*: whether *log_start* was read
         after the position, not in an earlier round.
         """
-        before = self._before
-        if before is not None and at - before.at < position_period:
+        before_at = self._sampled_at
+        if before_at is not None and at - before_at < position_period:
             return 0
-        now = _Sample(at, next_offset, log_start, position_period == 0, target_end)
-        self._before = now
+        live_end = None if position_period else target_end
         lost = 0
-        if before is not None:
-            lost = self._confirmed(before, now)
+        if before_at is not None:
+            copies = _growth(self._live_end, live_end)
+            lost = self._confirmed(next_offset, copies)
             if lost:
-                self._judged_to = max(self._judged_to, before.log_start)  # C
-            else:
-                self._note_skip(before, now)
+                self._judged_to = max(self._judged_to, self._log_start)  # C
+            elif copies:  # else no copy shows where MM2 is: it passed offsets without records
+                self._note_skip(next_offset, copies)
+        self._sampled_at, self._log_start, self._live_end = at, log_start, live_end
         if log_start_read:
             lost += self._removed(log_start)
             self._skips = ()
@@ -102,17 +111,14 @@ class CertainLoss:
 
     def source_recreated(self) -> None:
         """Restart after a re-creation or truncation, which counts no loss."""
-        self._before = None
+        self._sampled_at = None
         self._judged_to = 0
         self._skips = ()
 
-    def _note_skip(self, before: _Sample, now: _Sample) -> None:
-        copies = _copies(before, now)
-        if not copies:
-            return  # no copy shows where MM2 is: the position passed offsets without records
+    def _note_skip(self, next_offset: int, copies: int) -> None:
         first = self._judged_to
-        if now.next_offset > first + copies:
-            skip = _Skip(first, now.next_offset, now.next_offset - first - copies)
+        if next_offset > first + copies:
+            skip = _Skip(first, next_offset, next_offset - first - copies)
             self._skips = (*self._skips, skip)
 
     def _removed(self, log_start: int) -> int:
@@ -124,25 +130,16 @@ class CertainLoss:
                 lost += min(skip.records, removed)
         return lost
 
-    def _confirmed(self, before: _Sample, now: _Sample) -> int:
+    def _confirmed(self, next_offset: int, copies: int | None) -> int:
         # B: the log start of the first sample. What retention removed since then, the position may
         # have passed before.
         first = self._judged_to
-        gap = before.log_start - first
+        gap = self._log_start - first
         if gap <= 0:
             return 0
-        if now.next_offset < before.log_start:
-            return before.log_start - max(first, now.next_offset)
-        copies = _copies(before, now)
-        return 0 if copies is None else min(max(now.next_offset - first - copies, 0), gap)
-
-
-class _Sample(NamedTuple):
-    at: float
-    next_offset: int
-    log_start: int
-    live: bool
-    target_end: int | None
+        if next_offset < self._log_start:
+            return self._log_start - max(first, next_offset)
+        return 0 if copies is None else min(max(next_offset - first - copies, 0), gap)
 
 
 class _Skip(NamedTuple):
@@ -153,9 +150,6 @@ class _Skip(NamedTuple):
     records: int
 
 
-def _copies(before: _Sample, now: _Sample) -> int | None:
+def _growth(before: int | None, now: int | None) -> int | None:
     """The growth of the target; None without live positions, or if the target was re-created."""
-    if not (before.live and now.live) or before.target_end is None or now.target_end is None:
-        return None
-    copies = now.target_end - before.target_end
-    return copies if copies >= 0 else None
+    return None if before is None or now is None or now < before else now - before

@@ -5,6 +5,8 @@ not, the newest known position is used, with the quality `stale`. Only losses in
 are published: without a record there, a restarted process would count them a second time.
 """
 
+from __future__ import annotations
+
 from mm2slo_core.indicators.certain_loss import CertainLoss, SavedLoss
 from mm2slo_core.indicators.flow_state import DroppedTail, PartitionProgress, StallWatch
 from mm2slo_core.indicators.replication_lag import (
@@ -36,14 +38,17 @@ class PartitionTracker:
 
     __slots__ = (
         "_history",
+        "_judged_to",
         "_last_end",
+        "_live_end",
         "_log",
         "_polled_at",
         "_position",
         "_rate",
+        "_sampled_at",
         "_stall",
         "_tail",
-        "loss",
+        "found_loss",
         "partition",
         "replicated_total",
         "source_total",
@@ -55,7 +60,12 @@ class PartitionTracker:
         self._history = ArrivalHistory()
         self._stall = StallWatch()
         self._tail: DroppedTail | None = None
-        self.loss: LossTracker = LossTracker()
+        self.found_loss: LossTracker | None = None
+        """None while no record can have been lost, as in nearly all partitions."""
+        # Until then, what `CertainLoss` continues from.
+        self._judged_to = 0
+        self._sampled_at: float | None = None
+        self._live_end: int | None = None
         self._rate: SmoothedRate | None = None
         self._position = PositionTracker()
         self._last_end: int | None = None
@@ -66,9 +76,12 @@ class PartitionTracker:
         self.truncations = 0
 
     @property
-    def awaits_confirmation(self) -> bool:
-        """Whether skipped records count as lost if no later round contradicts it."""
-        return self.loss.awaits_confirmation
+    def loss(self) -> LossTracker:
+        """The tracker of its loss, created on first use."""
+        if self.found_loss is None:
+            certain = CertainLoss(self._judged_to, self._sampled_at, self._live_end)
+            self.found_loss = LossTracker(certain)
+        return self.found_loss
 
     def add_past_poll(self, end: int, times: PollTimes) -> None:
         """Add a poll of an earlier process to the arrival history; polls come newest first."""
@@ -141,7 +154,8 @@ class PartitionTracker:
         # Records below the log start were removed, and do not move the position.
         oldest = max(next_offset, log_start)
         lag = record_lag(end, next_offset, reading.skip_empty_offsets(oldest))
-        if self.loss.has_resumed(at, reading, next_offset, lag.records):
+        may_have_lost = self.found_loss is not None or next_offset < log_start
+        if may_have_lost and self.loss.has_resumed(at, reading, next_offset, lag.records):
             self._position.skip_removed(oldest)
             next_offset, lag = reading.skip_empty_offsets(oldest), NO_LAG
         is_dropped, is_undecided = self._watch_tail(at, position, lag, reading, rules)
@@ -164,9 +178,16 @@ class PartitionTracker:
         )
         if is_undecided and progress is PartitionProgress.STALLED:
             progress = PartitionProgress.MOVING
-        self.loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
-        self.loss.observe(at, reading, next_offset, period, self._position.passed_from)
-        self.replicated_total += self.loss.replicated(self._position.advance)
+        advance = self._position.advance
+        if self.found_loss is not None or (
+            reading.target_readable
+            and self._may_have_lost(at, next_offset, log_start, reading.target_end, period)
+        ):
+            passed_from = self._position.passed_from
+            self.loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
+            self.loss.observe(at, reading, next_offset, period, passed_from)
+            advance = self.loss.replicated(advance)
+        self.replicated_total += advance
         room = headroom(
             next_offset,
             log_start,
@@ -206,7 +227,27 @@ class PartitionTracker:
         period = rules.position_period(state.quality)
         if not period or state.next_offset is None or state.source_start is None:
             return False
-        return self.loss.repeat(at, state.next_offset, state.source_start, state.target_end, period)
+        offsets = (state.next_offset, state.source_start, state.target_end)
+        return self._may_have_lost(at, *offsets, period) and self.loss.repeat(at, *offsets, period)
+
+    def _may_have_lost(
+        self, at: float, next_offset: int, log_start: int, target_end: int | None, period: float
+    ) -> bool:
+        """Add a round; True if its loss must be tracked from now on, or is already."""
+        if self.found_loss is not None or next_offset < log_start:
+            return True
+        live_end = None if period else target_end
+        # `CertainLoss` notes offsets that a live position passed without copies.
+        if (
+            live_end is not None
+            and self._live_end is not None
+            and next_offset - self._judged_to > live_end - self._live_end
+        ):
+            return True
+        if self._sampled_at is None or at - self._sampled_at >= period:
+            self._sampled_at, self._live_end = at, live_end
+            self._judged_to = max(self._judged_to, next_offset)
+        return False
 
     def _watch_tail(
         self,
@@ -304,8 +345,8 @@ class LossTracker:
         "saved",
     )
 
-    def __init__(self) -> None:
-        self._loss = CertainLoss()
+    def __init__(self, loss: CertainLoss) -> None:
+        self._loss = loss
         self._ahead = 0
         """Lost offsets that the position has not passed yet."""
         self._passed = 0
@@ -317,11 +358,6 @@ class LossTracker:
         self._skipped: tuple[float, int] | None = None
         self.saved = _NOTHING_SAVED
         """What the state topic holds."""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether this or another process has counted a loss."""
-        return self._loss.total > 0 or self.saved.total > 0
 
     @property
     def pending(self) -> int:

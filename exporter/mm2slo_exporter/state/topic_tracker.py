@@ -75,8 +75,11 @@ class TopicTracker:
 
     def losses(self) -> TopicLosses:
         """The losses of its partitions."""
-        counted = {number: tracker.loss.counted for number, tracker in self._partitions.items()}
-        found = {number: loss for number, loss in counted.items() if loss.total}
+        found = {
+            number: loss.counted
+            for number, tracker in self._partitions.items()
+            if (loss := tracker.found_loss) is not None and loss.counted.total
+        }
         return TopicLosses(self._source_epochs.topic_id, found)
 
     def repeat(self, seen: Observation, rules: FlowRules) -> TopicState | None:
@@ -136,7 +139,7 @@ class TopicTracker:
         partitions = self._judge_partitions(seen, pair, rules, count or 0, flow_replicated_at)
         trackers = self._partitions.values()
         source_total = sum(t.source_total for t in trackers)
-        losses = [t.loss for t in trackers if t.loss.is_known]
+        losses = [loss for t in trackers if (loss := t.found_loss) is not None]
         self.needs_saving = any(loss.needs_saving for loss in losses)
         moved_at = backlog_since = None
         if not rules.has_positions:
@@ -170,7 +173,11 @@ class TopicTracker:
         return (
             bool(partitions)
             and all(rests(each, self._policy) for each in partitions)
-            and not any(tracker.awaits_confirmation for tracker in self._partitions.values())
+            and not any(
+                loss.awaits_confirmation
+                for tracker in self._partitions.values()
+                if (loss := tracker.found_loss) is not None
+            )
         )
 
     def _observe_source_id(self, topic_ids: Mapping[str, str], source: str) -> None:
