@@ -79,7 +79,7 @@ class TimeLag(NamedTuple):
     origin: LagOrigin
 
 
-_NO_TIME_LAG = TimeLag(0.0, LagOrigin.NO_BACKLOG)
+NO_TIME_LAG = TimeLag(0.0, LagOrigin.NO_BACKLOG)
 UNKNOWN_TIME_LAG = TimeLag(None, LagOrigin.ABSENT)
 PENDING_TIME_LAG = TimeLag(None, LagOrigin.PENDING)
 
@@ -101,7 +101,7 @@ def time_lag(
     if lag.records is None:
         return UNKNOWN_TIME_LAG
     if lag.records == 0 and not lag.expired:
-        return _NO_TIME_LAG
+        return NO_TIME_LAG
     if arrival is not None:
         return TimeLag(now - arrival.likely, LagOrigin.HISTORY)
     if record_timestamp is not None:

@@ -11,6 +11,7 @@ from mm2slo_core.indicators.certain_loss import CertainLoss, SavedLoss
 from mm2slo_core.indicators.flow_state import DroppedTail, PartitionProgress, StallWatch
 from mm2slo_core.indicators.replication_lag import (
     NO_LAG,
+    NO_TIME_LAG,
     PENDING_TIME_LAG,
     UNKNOWN_TIME_LAG,
     ArrivalHistory,
@@ -153,18 +154,23 @@ class PartitionTracker:
         next_offset, quality = position
         # Records below the log start were removed, and do not move the position.
         oldest = max(next_offset, log_start)
-        lag = record_lag(end, next_offset, reading.skip_empty_offsets(oldest))
+        first = oldest if reading.probe is None else reading.skip_empty_offsets(oldest)
+        lag = record_lag(end, next_offset, first)
         may_have_lost = self.found_loss is not None or next_offset < log_start
         if may_have_lost and self.loss.has_resumed(at, reading, next_offset, lag.records):
             self._position.skip_removed(oldest)
-            next_offset, lag = reading.skip_empty_offsets(oldest), NO_LAG
-        is_dropped, is_undecided = self._watch_tail(at, position, lag, reading, rules)
+            next_offset, lag = first, NO_LAG
+        is_dropped = is_undecided = False
+        if reading.task_commits is not None or self._tail is not None:
+            is_dropped, is_undecided = self._watch_tail(at, position, lag, reading, rules)
         if is_dropped:
             next_offset, quality, lag = end, PositionQuality.FILTERED, NO_LAG
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
         restart_position = min(next_offset, reading.restart_position(next_offset))
         self._history.forget_below(restart_position, coarse_below=next_offset)
-        age = self._age(at, lag, next_offset, reading.record_timestamp(oldest), rules)
+        age = NO_TIME_LAG
+        if lag is not NO_LAG:
+            age = self._age(at, lag, next_offset, reading.record_timestamp(oldest), rules)
         if is_undecided:
             age = UNKNOWN_TIME_LAG
         period = rules.position_period(quality)
@@ -188,13 +194,14 @@ class PartitionTracker:
             self.loss.observe(at, reading, next_offset, period, passed_from)
             advance = self.loss.replicated(advance)
         self.replicated_total += advance
+        by_size = policy is not None and policy.size_bytes is not None
         room = headroom(
             next_offset,
             log_start,
             policy,
             lag_records=lag.records or 0,
             oldest_age=age.seconds,
-            production_rate=self._production_rate(at, end, policy),
+            production_rate=self._production_rate(at, end) if by_size else None,
         )
         sync = reading.sync
         # Keywords would take longer than the rest of the call.
@@ -214,7 +221,7 @@ class PartitionTracker:
             room,
             None if sync is None else sync.upstream,
             None if sync is None else sync.at,
-            reading.open_transaction_records,
+            None if reading.stable_end is None else reading.open_transaction_records,
             None if is_undecided else self._stall.backlog_since,
             self._log,
         )
@@ -286,17 +293,17 @@ class PartitionTracker:
         rules: FlowRules,
     ) -> TimeLag:
         """The lag in seconds."""
-        arrival = self._history.arrived(next_offset) if lag.records or lag.expired else None
-        present_at = self._history.base_seen_at or self._polled_at
+        arrival = self._history.arrived(next_offset)
+        present_at = None
+        if arrival is None:
+            present_at = self._history.base_seen_at or self._polled_at
         age = time_lag(at, lag, arrival, record_timestamp, present_at)
         if age.origin in _PENDING and rules.awaits_history and self._history.lacks(next_offset):
             return PENDING_TIME_LAG  # the clock of a producer may be hours off
         return age
 
-    def _production_rate(self, at: float, end: int, policy: RetentionPolicy | None) -> float | None:
-        """Records per second on the source; only where retention by size needs it."""
-        if policy is None or policy.size_bytes is None:
-            return None
+    def _production_rate(self, at: float, end: int) -> float | None:
+        """Records per second on the source."""
         if self._rate is None:
             self._rate = SmoothedRate(_HEADROOM_RATE_HALF_LIFE)
             self._rate.add(at, end)

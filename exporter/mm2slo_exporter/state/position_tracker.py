@@ -66,16 +66,21 @@ class PositionTracker:
         self.advance = 0
         log_start = reading.source_start
         if end is not None and log_start is not None:
-            self._observe_copy(reading.target_end, reading.sync)
-            self._committed, self._sync = reading.committed, reading.sync
-            self._target_end = reading.target_end
-            before = self._estimate
-            reading = self._without_old_copy(reading)
-            self._estimate = self._next_estimate(reading, end, log_start, rules)
-            if before is not None and self._estimate.quality not in NOTHING_REPLICATED:
-                self.advance = max(0, self._estimate.next_offset - before.next_offset)
+            sync, target_end, before = reading.sync, reading.target_end, self._estimate
+            if target_end is not None:
+                self._observe_copy(target_end, sync)
+            self._committed, self._sync, self._target_end = reading.committed, sync, target_end
+            if self._sync_of_old_copy is not None:
+                reading = self._without_old_copy(reading)
+            if self._old is None:
+                position = _estimate(reading, end, log_start, rules, before)
+            else:
+                position = self._estimate_in_new_log(self._old, reading, end, log_start, rules)
+            self._estimate = position
+            if before is not None and position.quality not in NOTHING_REPLICATED:
+                self.advance = max(0, position.next_offset - before.next_offset)
             if self._old is not None:
-                self._observe_skipped(self._old, self._estimate, self._target_end)
+                self._observe_skipped(self._old, position, target_end)
         estimate = self._estimate
         if estimate is None:
             return None
@@ -121,10 +126,8 @@ class PositionTracker:
         self.source_truncated(end)
         return True
 
-    def _observe_copy(self, end: int | None, sync: NewestSync | None) -> None:
+    def _observe_copy(self, end: int, sync: NewestSync | None) -> None:
         """Note a copy that was truncated or re-created; its sync is of the old one."""
-        if end is None:
-            return
         if sync is not None and end < (self._copy_end or 0):
             is_old = sync == self._sync or sync.downstream > end
             self._sync_of_old_copy = sync if is_old else None
@@ -157,12 +160,14 @@ class PositionTracker:
             recreated=recreated,
         )
 
-    def _next_estimate(
-        self, reading: PartitionReading, end: int, log_start: int, rules: FlowRules
+    def _estimate_in_new_log(
+        self,
+        old: ReplacedLog,
+        reading: PartitionReading,
+        end: int,
+        log_start: int,
+        rules: FlowRules,
     ) -> Position:
-        old = self._old
-        if old is None:
-            return _estimate(reading, end, log_start, rules, self._estimate)
         position = _estimate(old.without_old(reading), end, log_start, rules, None)
         if position.quality is PositionQuality.SOURCE_RESET:
             # Written late: beyond the end of the new log, so about the old one.

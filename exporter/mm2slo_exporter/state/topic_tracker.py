@@ -5,6 +5,7 @@ Where the engine has no positions, the progress of its copy is tracked.
 
 from collections.abc import Mapping, Sequence
 from itertools import repeat
+from operator import attrgetter
 
 from mm2slo_core.indicators.flow_state import TopicActivityWatch
 from mm2slo_core.indicators.replication_lag import RetentionPolicy
@@ -18,13 +19,16 @@ from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 from mm2slo_exporter.state.partition_tracker import PartitionTracker, rests
 
 _UNREAD = OffsetsRead()
+_source_total = attrgetter("source_total")
+_replicated_total = attrgetter("replicated_total")
+_truncations = attrgetter("truncations")
 
 
 class TopicTracker:
     """One replicated topic over time."""
 
     def __init__(self) -> None:
-        self._partitions: dict[int, PartitionTracker] = {}
+        self._partitions: list[PartitionTracker] = []
         self._source_epochs = TopicEpochs()
         self._target_epochs = TopicEpochs()
         self._policy: RetentionPolicy | None = None
@@ -42,13 +46,6 @@ class TopicTracker:
         self.needs_saving = False
         """Whether its losses differ from those in the state topic."""
 
-    def partition(self, number: int) -> PartitionTracker:
-        """The tracker of one partition, created on first use."""
-        tracker = self._partitions.get(number)
-        if tracker is None:
-            tracker = self._partitions[number] = PartitionTracker(number)
-        return tracker
-
     def add_history(self, records: Sequence[WatermarkRecord]) -> None:
         """Add polls of an earlier process, newest first, up to a re-creation of the topic."""
         self._resting = None  # its state may differ from that of the last round
@@ -61,8 +58,8 @@ class TopicTracker:
                 return
             self._has_history = True
             for number, end in zip(record.partitions, record.ends, strict=True):
-                if (tracker := self._partitions.get(number)) is not None:
-                    tracker.add_past_poll(end, record.times)
+                if number < len(self._partitions):
+                    self._partitions[number].add_past_poll(end, record.times)
 
     def lacks_arrivals(self, state: TopicState) -> bool:
         """Whether older polls may add arrivals of unreplicated records."""
@@ -76,8 +73,8 @@ class TopicTracker:
     def losses(self) -> TopicLosses:
         """The losses of its partitions."""
         found = {
-            number: loss.counted
-            for number, tracker in self._partitions.items()
+            tracker.partition: loss.counted
+            for tracker in self._partitions
             if (loss := tracker.found_loss) is not None and loss.counted.total
         }
         return TopicLosses(self._source_epochs.topic_id, found)
@@ -137,8 +134,8 @@ class TopicTracker:
         count = seen.source.topics.get(source)
         target_count = seen.target.topics.get(target)
         partitions = self._judge_partitions(seen, pair, rules, count or 0, flow_replicated_at)
-        trackers = self._partitions.values()
-        source_total = sum(t.source_total for t in trackers)
+        trackers = self._partitions
+        source_total = sum(map(_source_total, trackers))
         losses = [loss for t in trackers if (loss := t.found_loss) is not None]
         self.needs_saving = any(loss.needs_saving for loss in losses)
         moved_at = backlog_since = None
@@ -158,34 +155,25 @@ class TopicTracker:
             assigned_missing=count_assigned_missing(seen, pair),
             unassigned=count_unassigned(seen, pair),
             source_records_total=source_total,
-            replicated_records_total=sum(t.replicated_total for t in trackers),
+            replicated_records_total=sum(map(_replicated_total, trackers)),
             lost_records_total=sum(loss.saved.total for loss in losses),
             pending_lost_records=sum(loss.pending for loss in losses),
-            truncations_total=sum(t.truncations for t in trackers),
+            truncations_total=sum(map(_truncations, trackers)),
             source_recreations_total=self._source_epochs.recreations,
             target_recreations_total=self._target_epochs.recreations,
             target_moved_at=moved_at,
             backlog_since=backlog_since,
-            at_rest=self._is_at_rest(partitions),
-        )
-
-    def _is_at_rest(self, partitions: Sequence[PartitionState]) -> bool:
-        return (
-            bool(partitions)
+            at_rest=bool(partitions)
             and all(rests(each, self._policy) for each in partitions)
-            and not any(
-                loss.awaits_confirmation
-                for tracker in self._partitions.values()
-                if (loss := tracker.found_loss) is not None
-            )
+            and not any(loss.awaits_confirmation for loss in losses),
         )
 
     def _observe_source_id(self, topic_ids: Mapping[str, str], source: str) -> None:
         if self._source_epochs.observe_id(topic_ids.get(source)):
-            for tracker in self._partitions.values():
+            for tracker in self._partitions:
                 tracker.source_recreated()
         elif topic_ids is not self._topic_ids:
-            for tracker in self._partitions.values():
+            for tracker in self._partitions:
                 tracker.confirm_log()
         self._topic_ids = topic_ids
 
@@ -236,9 +224,10 @@ class TopicTracker:
             map(internals.task_commits, on_source) if rules.may_drop else repeat(None),
         )
         losses = map(saved.losses.get, on_source)
+        known = len(self._partitions)
+        self._partitions += map(PartitionTracker, range(known, count))
         states = []
-        for number, (reading, loss) in enumerate(zip(readings, losses, strict=True)):
-            tracker = self.partition(number)
+        for tracker, reading, loss in zip(self._partitions, readings, losses, strict=False):
             end = reading.source_end
             if end is not None:
                 tracker.observe_source_end(end, source.requested_at, source.answered_at)
