@@ -15,6 +15,7 @@ from typing import Final
 
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue.metric import Granularity, Metric
+from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition_family import (
     Family,
     LimitedFamilies,
@@ -26,7 +27,6 @@ from mm2slo_exporter.families import canary_series, flow_series, group_series, r
 from mm2slo_exporter.families.exporter_series import EXPORTER_TABLE, ExporterReport
 from mm2slo_exporter.families.series_view import (
     FlowSeriesView,
-    LabelCache,
     Labels,
     SeriesOf,
     SeriesTable,
@@ -98,14 +98,6 @@ NEEDS_MIRRORMAKER: Final = frozenset(
 """Metrics not published for other engines: zeros would wrongly mean that all is well."""
 
 
-class SeriesCache:
-    """What is kept between calls of `families`. Not thread-safe."""
-
-    def __init__(self) -> None:
-        self.labels = LabelCache()
-        self.blocks = TopicBlocks()
-
-
 def families(
     reports: Sequence[FlowReport],
     own: ExporterReport,
@@ -117,16 +109,14 @@ def families(
     A metric of topics has several families. *cache* keeps what has not changed between calls.
     """
     cache = SeriesCache() if cache is None else cache
-    views = [FlowSeriesView.of(report, cache.labels) for report in reports]
-    cache.labels.forget_unused()
-    cache.blocks.update(views)
+    views = cache.update(reports)
     found: list[Family] = []
     for metric in catalogue.ALL:
         if metric is catalogue.EXPORTER_SERIES or not metric.published_at(granularity):
             continue
         if metric in STEADY and granularity >= Granularity.TOPIC:
             for view in _published(metric, views):
-                found += cache.blocks.families(metric, granularity, view)
+                found += cache.families(metric, granularity, view)
             continue
         series = _series(metric, views, own, granularity)
         if series:
@@ -253,15 +243,18 @@ class _Block:
         return found
 
 
-class TopicBlocks:
-    """The blocks of all published flows. Not thread-safe."""
+class SeriesCache:
+    """What is kept between calls of `families`. Not thread-safe."""
 
     def __init__(self) -> None:
+        self._views: dict[Flow, FlowSeriesView] = {}
         self._topics: dict[Labels, list[_Block]] = {}
         self._groups: dict[Labels, list[_Block]] = {}
 
-    def update(self, views: Iterable[FlowSeriesView]) -> None:
-        """Take the newest views; blocks of unchanged topics and groups keep their families."""
+    def update(self, reports: Iterable[FlowReport]) -> list[FlowSeriesView]:
+        """Take the newest reports; blocks of unchanged topics and groups keep their families."""
+        views = [FlowSeriesView.of(report, self._views.get(report.flow)) for report in reports]
+        self._views = {view.report.flow: view for view in views}
         topics, self._topics = self._topics, {}
         groups, self._groups = self._groups, {}
         for view in views:
@@ -272,6 +265,7 @@ class TopicBlocks:
             self._topics[view.labels] = _blocks(of_topics, topics.get(view.labels, []))
             of_groups = [(view, _states_of_groups(view))]
             self._groups[view.labels] = _blocks(of_groups, groups.get(view.labels, []))
+        return views
 
     def families(
         self, metric: Metric, granularity: Granularity, view: FlowSeriesView

@@ -3,8 +3,7 @@
 Unknown values (None) are not published and not combined: the lag of several partitions is that of
 the partitions with known lag; `mm2_lag_seconds_origin_partitions{origin="absent"}` counts the
 others. Sums of offsets are the exception (`needs_all`): without one partition, the sum would go
-back. Flow level combines data topics only, and counters by their growth (`flow_totals`). The label
-values of topics are cached between cycles: the renderer compares identical objects fast.
+back. Flow level combines data topics only, and counters by their growth (`flow_totals`).
 """
 
 from __future__ import annotations
@@ -57,14 +56,21 @@ class FlowSeriesView:
     topics: tuple[TopicView, ...]
 
     @classmethod
-    def of(cls, report: FlowReport, cache: LabelCache) -> FlowSeriesView:
-        """Build the view; topics of a flow that is not ready have offsets of the source only."""
+    def of(cls, report: FlowReport, before: FlowSeriesView | None = None) -> FlowSeriesView:
+        """Build the view; topics of a flow that is not ready have offsets of the source only.
+
+        Label values are the same objects as in the view *before*: the renderer compares them fast.
+        """
         flow = report.flow
         labels = (flow.label, flow.source, flow.target)
-        topic_labels = cache.topics(labels, [state.pair.source for state in report.topics])
+        known = {topic.labels[-1]: topic.labels for topic in before.topics} if before else {}
         topics = tuple(
-            TopicView(state, each, state.pair.role is TopicRole.DATA)
-            for state, each in zip(report.topics, topic_labels, strict=True)
+            TopicView(
+                state,
+                known.get(state.pair.source) or (*labels, state.pair.source),
+                state.pair.role is TopicRole.DATA,
+            )
+            for state in report.topics
         )
         return cls(report, labels, topics)
 
@@ -147,28 +153,6 @@ SeriesTable: TypeAlias = "Mapping[Metric, SeriesOf]"
 def partition_label(number: int, *values: str | None) -> Labels:
     """The label values of a partition after those of its topic; the same object for all topics."""
     return (str(number), *map(str, values))  # the plain text of a member of a StrEnum
-
-
-class LabelCache:
-    """The label values of all published topics. Not thread-safe."""
-
-    def __init__(self) -> None:
-        self._kept: dict[Labels, dict[str, Labels]] = {}
-        self._used: dict[Labels, dict[str, Labels]] = {}
-
-    def __len__(self) -> int:
-        return sum(map(len, self._kept.values()))
-
-    def topics(self, flow: Labels, topics: Iterable[str]) -> Iterable[Labels]:
-        """The label values of a flow's *topics*, each once."""
-        known = self._kept.get(flow, {})
-        found = {topic: known.get(topic) or (*flow, topic) for topic in topics}
-        self._kept[flow] = self._used[flow] = found
-        return found.values()
-
-    def forget_unused(self) -> None:
-        """Drop flows that were not requested since the last call."""
-        self._kept, self._used = self._used, {}
 
 
 _COMBINE: dict[Rollup, Callable[[Iterable[float]], float]] = {
