@@ -41,6 +41,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from operator import sub
 from typing import Any
 
@@ -131,16 +132,14 @@ class WatermarkRecord:
         if self.partitions != tuple(range(len(self.partitions))):
             fields["p"] = self.partitions
         fields["e"] = self.ends
-        columns = {
-            "b": _distances(self.ends, self.log_starts),
-            "c": _distances(self.ends, self.committed),
-            "u": _distances(self.ends, self.sync_upstreams),
-            "d": self.sync_downstreams,
-            "n": self.arrived,
-        }
-        fields |= {
-            name: column for name, column in columns.items() if column.count(None) < len(column)
-        }
+        columns = (
+            ("b", _distances(self.ends, self.log_starts)),
+            ("c", _distances(self.ends, self.committed)),
+            ("u", _distances(self.ends, self.sync_upstreams)),
+            ("d", self.sync_downstreams),
+            ("n", self.arrived),
+        )
+        fields |= {name: column for name, column in columns if column.count(None) < len(column)}
         return _dump(fields).encode()
 
     @classmethod
@@ -186,6 +185,8 @@ def _flow(label: str) -> Flow:
 
 def _distances(ends: Sequence[int], values: Column) -> Column:
     # Offsets to distances from the ends, and back: end - (end - x) = x.
+    if not values:
+        return ()
     if None not in values:
         return tuple(map(sub, ends, values))
     return tuple(
@@ -202,6 +203,7 @@ def _rounded_up(at: float) -> int:
     return math.ceil(at * 1000 - _RESOLUTION_MS)
 
 
+@lru_cache(maxsize=4)
 def _encode_times(times: PollTimes) -> list[int | None]:
     requested = _rounded_down(times.requested_at)
     answered = _rounded_up(times.answered_at) - requested

@@ -129,8 +129,8 @@ class TimelineSchedule:
         if at_source:
             committed = _optional_column(map(seen.internals.committed.get, known))
             syncs = list(map(seen.internals.syncs.get, known))
-            upstreams = _optional_column(each and each.upstream for each in syncs)
-            downstreams = _optional_column(each and each.downstream for each in syncs)
+            upstreams = _optional_column([each and each.upstream for each in syncs])
+            downstreams = _optional_column([each and each.downstream for each in syncs])
         return WatermarkRecord(
             flow=self._flow,
             side=side,
