@@ -7,6 +7,8 @@ are published: without a record there, a restarted process would count them a se
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from mm2slo_core.indicators.certain_loss import CertainLoss, SavedLoss
 from mm2slo_core.indicators.flow_state import DroppedTail, PartitionProgress, StallWatch
 from mm2slo_core.indicators.replication_lag import (
@@ -34,47 +36,28 @@ _HEADROOM_RATE_HALF_LIFE = 300.0
 _PENDING = frozenset({LagOrigin.RECORD, LagOrigin.ABSENT})
 
 
+@dataclass(slots=True, eq=False)
 class PartitionTracker:
     """State of one partition across rounds."""
 
-    __slots__ = (
-        "_history",
-        "_judged_to",
-        "_last_end",
-        "_live_end",
-        "_log",
-        "_polled_at",
-        "_position",
-        "_rate",
-        "_sampled_at",
-        "_stall",
-        "_tail",
-        "found_loss",
-        "partition",
-        "replicated_total",
-        "source_total",
-        "truncations",
-    )
-
-    def __init__(self, partition: int) -> None:
-        self.partition = partition
-        self._history = ArrivalHistory()
-        self._stall = StallWatch()
-        self._tail: DroppedTail | None = None
-        self.found_loss: LossTracker | None = None
-        """None while no record can have been lost, as in nearly all partitions."""
-        # Until then, what `CertainLoss` continues from.
-        self._judged_to = 0
-        self._sampled_at: float | None = None
-        self._live_end: int | None = None
-        self._rate: SmoothedRate | None = None
-        self._position = PositionTracker()
-        self._last_end: int | None = None
-        self._log = 0
-        self._polled_at: float | None = None
-        self.source_total = 0
-        self.replicated_total = 0
-        self.truncations = 0
+    partition: int
+    source_total: int = 0
+    replicated_total: int = 0
+    truncations: int = 0
+    found_loss: LossTracker | None = None
+    """None while no record can have been lost, as in nearly all partitions."""
+    # What `CertainLoss` would continue from.
+    _judged_to: int = 0
+    _sampled_at: float | None = None
+    _live_end: int | None = None
+    _position: PositionTracker = field(default_factory=PositionTracker)
+    _history: ArrivalHistory = field(default_factory=ArrivalHistory)
+    _stall: StallWatch = field(default_factory=StallWatch)
+    _tail: DroppedTail | None = None
+    _rate: SmoothedRate | None = None
+    _log: int = 0
+    _last_end: int | None = None
+    _polled_at: float | None = None
 
     @property
     def loss(self) -> LossTracker:
@@ -338,33 +321,22 @@ def rests(state: PartitionState, policy: RetentionPolicy | None) -> bool:
 _NOTHING_SAVED = SavedLoss(0, 0)
 
 
+@dataclass(slots=True, eq=False)
 class LossTracker:
     """Certain loss over rounds, and whether MirrorMaker 2 has resumed after it."""
 
-    __slots__ = (
-        "_ahead",
-        "_emptied_at",
-        "_inherited",
-        "_log_replaced",
-        "_loss",
-        "_passed",
-        "_skipped",
-        "saved",
-    )
-
-    def __init__(self, loss: CertainLoss) -> None:
-        self._loss = loss
-        self._ahead = 0
-        """Lost offsets that the position has not passed yet."""
-        self._passed = 0
-        """Those that it has passed in this round."""
-        self._inherited = 0
-        """Those that another process has counted, which may be ahead of the position."""
-        self._emptied_at: float | None = None
-        self._log_replaced = False
-        self._skipped: tuple[float, int] | None = None
-        self.saved = _NOTHING_SAVED
-        """What the state topic holds."""
+    _loss: CertainLoss
+    saved: SavedLoss = _NOTHING_SAVED
+    """What the state topic holds."""
+    _ahead: int = 0
+    """Lost offsets that the position has not passed yet."""
+    _passed: int = 0
+    """Those that it has passed in this round."""
+    _inherited: int = 0
+    """Those that another process has counted, which may be ahead of the position."""
+    _emptied_at: float | None = None
+    _log_replaced: bool = False
+    _skipped: tuple[float, int] | None = None
 
     @property
     def pending(self) -> int:

@@ -16,43 +16,27 @@ NOTHING_REPLICATED = frozenset({PositionQuality.NOT_STARTED, PositionQuality.SOU
 _UNSETTLED = NOTHING_REPLICATED | {PositionQuality.BOUNDED}
 
 
+@dataclass(slots=True, eq=False)
 class PositionTracker:
     """The position over rounds; it skips offsets without records and removed ones."""
 
-    __slots__ = (
-        "_committed",
-        "_confirmed",
-        "_copy_end",
-        "_estimate",
-        "_old",
-        "_previous",
-        "_removed_below",
-        "_replaced_at_target",
-        "_sync",
-        "_sync_of_old_copy",
-        "_target_end",
-        "advance",
-        "skipped",
-    )
-
-    def __init__(self) -> None:
-        self._estimate: Position | None = None
-        # Of the reading that it is from; the whole reading would take more memory.
-        self._committed: int | None = None
-        self._sync: NewestSync | None = None
-        self._target_end: int | None = None
-        self._copy_end: int | None = None
-        """The newest known end of the copy."""
-        self._sync_of_old_copy: NewestSync | None = None
-        self._removed_below = 0
-        self._old: ReplacedLog | None = None
-        self._previous: ReplacedLog | None = None
-        self._confirmed: ReplacedLog | None = None
-        self._replaced_at_target: int | None = None
-        self.advance = 0
-        """Offsets that replication passed since the preceding round."""
-        self.skipped: int | None = 0
-        """Records at the start of a replaced log that were skipped; None until a copy shows it."""
+    advance: int = 0
+    """Offsets that replication passed since the preceding round."""
+    skipped: int | None = 0
+    """Records at the start of a replaced log that were skipped; None until a copy shows it."""
+    _estimate: Position | None = None
+    # Of the reading that it is from; the whole reading would take more memory.
+    _committed: int | None = None
+    _sync: NewestSync | None = None
+    _target_end: int | None = None
+    _copy_end: int | None = None
+    """The newest known end of the copy."""
+    _sync_of_old_copy: NewestSync | None = None
+    _removed_below: int = 0
+    _old: ReplacedLog | None = None
+    _previous: ReplacedLog | None = None
+    _confirmed: ReplacedLog | None = None
+    _replaced_at_target: int | None = None
 
     @property
     def passed_from(self) -> int:
