@@ -8,11 +8,10 @@ which has deleted topics as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from operator import add, attrgetter, sub
-from typing import Any, TypeVar
 
 from mm2slo_core.records.timeline_record import WatermarkRecord
 from mm2slo_core.state_record import TopicLosses
@@ -109,7 +108,6 @@ class FlowTopics:
                 self.totals.forget(name)
 
 
-_Value = TypeVar("_Value")
 _UNREAD = OffsetsRead()
 
 
@@ -140,57 +138,48 @@ class ChangedTopics:
         before, self._before = self._before, None
         if before is None or not _comparable(before, seen):
             return None
-        source = (before.source_offsets or _UNREAD, seen.source_offsets or _UNREAD)
-        target = (before.target_offsets or _UNREAD, seen.target_offsets or _UNREAD)
-        of_source = (
-            *_differing(source[0].ends, source[1].ends),
-            *_differing(source[0].starts, source[1].starts),
-            *_differing(source[0].stable_ends, source[1].stable_ends),
-            *_differing(before.internals.committed, seen.internals.committed),
-            *_differing(before.internals.syncs, seen.internals.syncs),
-            *_differing(before.probes, seen.probes),
-            *_differing(before.internals.saved.losses, seen.internals.saved.losses),
-        )
-        of_target = (
-            *_differing(target[0].ends, target[1].ends),
-            *_differing(target[0].starts, target[1].starts),
-        )
-        sources = self._sources
-        return {partition.topic for partition in of_source} | {
-            sources[partition.topic] for partition in of_target if partition.topic in sources
-        }
+        of_source = map(_differing, _source_values(before), _source_values(seen))
+        of_target = map(_differing, _target_values(before), _target_values(seen))
+        copies = set().union(*of_target) & self._sources.keys()
+        return set().union(*of_source, (self._sources[copy] for copy in copies))
 
 
 def _comparable(before: Observation, seen: Observation) -> bool:
     """Whether only offsets, internal topics and probes may differ, and all of them were read."""
-    if not all(
-        each.source_readable and each.target_readable and each.plan is seen.plan
-        for each in (before, seen)
-    ):
-        return False
-    if not _same(before.internals.assigned, seen.internals.assigned):
-        return False
-    return all(
-        _same(old.topics, new.topics)
-        and _same(old.topic_ids, new.topic_ids)
-        and _same(old.topic_configs, new.topic_configs)
-        and _same(old.retention_configs, new.retention_configs)
-        for old, new in ((before.source, seen.source), (before.target, seen.target))
-    )
+    both = (before, seen)
+    is_read = all(each.source_readable and each.target_readable for each in both)
+    return is_read and before.plan is seen.plan and all(map(_is_same, *map(_conditions, both)))
 
 
-def _same(old: Any, new: Any) -> bool:
+def _conditions(seen: Observation) -> Iterator[object]:
+    yield seen.internals.assigned
+    for view in (seen.source, seen.target):
+        yield from (view.topics, view.topic_ids, view.topic_configs, view.retention_configs)
+
+
+def _source_values(seen: Observation) -> tuple[Mapping[TopicPartition, object], ...]:
+    read, view = seen.source_offsets or _UNREAD, seen.internals
+    of_view = (view.committed, view.syncs, view.saved.losses)
+    return (read.ends, read.starts, read.stable_ends, *of_view, seen.probes)
+
+
+def _target_values(seen: Observation) -> tuple[Mapping[TopicPartition, object], ...]:
+    read = seen.target_offsets or _UNREAD
+    return read.ends, read.starts
+
+
+def _is_same(old: object, new: object) -> bool:
     return old is new or old == new
 
 
 def _differing(
-    old: Mapping[TopicPartition, _Value], new: Mapping[TopicPartition, _Value]
-) -> list[TopicPartition]:
-    """Keys that are in only one of the mappings, or have another value."""
-    if old is new or old == new:
-        return []
-    changed = [key for key, value in new.items() if old.get(key) != value]
-    return [*changed, *(old.keys() - new.keys())]
+    old: Mapping[TopicPartition, object], new: Mapping[TopicPartition, object]
+) -> set[str]:
+    """Topics of keys that are in only one of the mappings, or have another value."""
+    if _is_same(old, new):
+        return set()
+    changed = {key.topic for key, value in new.items() if old.get(key) != value}
+    return changed | {key.topic for key in old if key not in new}
 
 
 _NAMES = tuple(each.name for each in fields(FlowTotals) if each.name != "lost_records_total")
