@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from operator import is_
 from typing import Final
@@ -205,29 +205,12 @@ STEADY: Final[Mapping[Metric, SeriesOf]] = _OF_GROUPS | _by_topic(
 """Metrics with series per topic or partition that depend on states alone, not on the time."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """What the series of a block depend on."""
-
-    states: tuple[object, ...]
-    source_readable: bool
-    target_readable: bool
-
-    def is_same(self, other: _Key) -> bool:
-        """Whether the states are the same objects: comparing their values would cost more."""
-        return (
-            len(self.states) == len(other.states)
-            and all(map(is_, self.states, other.states))
-            and self.source_readable == other.source_readable
-            and self.target_readable == other.target_readable
-        )
-
-
 class _Block:
     """Some topics of one flow, or its groups, with their families at one granularity."""
 
-    def __init__(self, key: _Key, view: FlowSeriesView) -> None:
-        self.key = key
+    def __init__(self, states: Sequence[object], view: FlowSeriesView) -> None:
+        self.states = states
+        """All that its series depend on."""
         self.view = view
         self._granularity: Granularity | None = None
         self._families: dict[Metric, Family] = {}
@@ -288,13 +271,15 @@ def _blocks(
     wanted: Iterable[tuple[FlowSeriesView, tuple[object, ...]]], before: Sequence[_Block]
 ) -> list[_Block]:
     found = []
-    for number, (view, states) in enumerate(wanted):
-        key = _Key(states, view.report.source_readable, view.report.target_readable)
-        if number < len(before) and before[number].key.is_same(key):
-            before[number].view = view  # releases the report of an earlier round
-            found.append(before[number])
+    for number, (view, parts) in enumerate(wanted):
+        block = before[number] if number < len(before) else None
+        states = (*parts, view.report.source_readable, view.report.target_readable)
+        # The same objects: comparing their values would cost more.
+        if block and len(states) == len(block.states) and all(map(is_, states, block.states)):
+            block.view = view  # releases the report of an earlier round
+            found.append(block)
         else:
-            found.append(_Block(key, view))
+            found.append(_Block(states, view))
     return found
 
 
