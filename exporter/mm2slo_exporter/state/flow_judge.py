@@ -30,8 +30,8 @@ from mm2slo_exporter.state.failover_readiness import group_offsets
 from mm2slo_exporter.state.flow_report import (
     FlowTotals,
     HeartbeatState,
+    PartitionState,
     TopicState,
-    distinct_partitions,
 )
 
 # A task is RESTARTING for moments. UNASSIGNED ones wait for a rebalance, by default up to five
@@ -73,18 +73,25 @@ class FlowStateJudge:
             self._update_progress(seen.at, topics, totals)
         self._update_replicated_at(seen, liveness)
         ready = not seen.internals.waiting_for
+        lagging = [
+            partition
+            for topic in topics
+            if not topic.at_rest
+            for partition in topic.partitions
+            if partition.lag_records
+        ]
         timeouts = StateTimeouts(
             stall_after=self.flow.stall_after,
             canary_deadline=self.flow.canary.deadline,
-            position_period=self._position_period(topics),
+            position_period=self._position_period(lagging),
         )
         evidence = FlowEvidence(
             ready=ready,
             source_readable=seen.source_readable,
             target_readable=seen.target_readable,
-            backlog=self._backlog(topics),
+            backlog=self._backlog(topics, lagging),
             progress_age=_age(seen.at, self._progressed_at),
-            stalled_for=self._stuck_for(seen.at, topics),
+            stalled_for=self._stuck_for(seen.at, topics, lagging),
             source_moving=_recent(seen.at, self._source_moved_at, timeouts.backlog),
             canary_silence=liveness.canary_silence,
             canary_arrival_age=_age(seen.at, liveness.canary_arrived_at),
@@ -127,28 +134,29 @@ class FlowStateJudge:
         )
         self.replicated_at = max((at for at in times if at is not None), default=None)
 
-    def _position_period(self, topics: Sequence[TopicState]) -> float:
+    def _position_period(self, lagging: Iterable[PartitionState]) -> float:
         """The offset flush interval, if a partition with lag has no live position."""
-        by_commit = any(
-            partition.lag_records and partition.quality is not PositionQuality.LIVE
-            for partition in distinct_partitions(topics)
-        )
+        by_commit = any(partition.quality is not PositionQuality.LIVE for partition in lagging)
         return self.flow.offset_flush_interval if by_commit else 0.0
 
-    def _backlog(self, topics: Sequence[TopicState]) -> bool | None:
+    def _backlog(
+        self, topics: Sequence[TopicState], lagging: Sequence[PartitionState]
+    ) -> bool | None:
+        """Whether a backlog exists; None when no partition's lag is known."""
         if not self.flow.by_mirrormaker:
             return bool(_stalled_topics(topics))
-        return _backlog(topics)
+        lags = (p.lag_records for t in topics for p in t.partitions[: 1 if t.at_rest else None])
+        first = next(lags, 0)
+        is_known = first is not None or any(lag is not None for lag in lags)
+        return bool(lagging) if is_known else None
 
-    def _stuck_for(self, at: float, topics: Sequence[TopicState]) -> float | None:
+    def _stuck_for(
+        self, at: float, topics: Sequence[TopicState], lagging: Iterable[PartitionState]
+    ) -> float | None:
         if not self.flow.by_mirrormaker:
             return min((at - since for since in _stalled_topics(topics)), default=None)
-        waiting = [
-            at - partition.backlog_since
-            for partition in distinct_partitions(topics)
-            if partition.lag_records and partition.backlog_since is not None
-        ]
-        return min(waiting, default=None)
+        starts = (each.backlog_since for each in lagging if each.backlog_since is not None)
+        return min((at - since for since in starts), default=None)
 
 
 def connector_running(states: Mapping[tuple[str, int | None], str], connector: str) -> bool | None:
@@ -170,15 +178,6 @@ def all_tasks_running(
     """Whether all tasks of *connectors* are running; None when no task is known."""
     found = [state for (name, _task), state in states.items() if name in connectors]
     return all(state in _ACTIVE_STATES for state in found) if found else None
-
-
-def _backlog(topics: Sequence[TopicState]) -> bool | None:
-    """Whether a backlog exists; None when no partition's lag is known."""
-    lags = [partition.lag_records for partition in distinct_partitions(topics)]
-    if not lags:
-        return False
-    known = [lag for lag in lags if lag is not None]
-    return any(known) if known else None
 
 
 def _stalled_topics(topics: Sequence[TopicState]) -> list[float]:

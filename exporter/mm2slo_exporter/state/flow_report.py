@@ -5,7 +5,7 @@ None means that a value is currently unknown; its series is then not published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Self
 
@@ -87,20 +87,6 @@ class FlowTotals:
     truncations_total: int = 0
     source_recreations_total: int = 0
     target_recreations_total: int = 0
-
-
-def distinct_partitions(topics: Iterable[TopicState]) -> Iterator[PartitionState]:
-    """The partitions of *topics*, but of all topics at rest only one, to which others are alike.
-
-    For backlogs, lag and progress, not for offsets.
-    """
-    has_resting = False
-    for topic in topics:
-        if not topic.at_rest:
-            yield from topic.partitions
-        elif not has_resting:
-            has_resting = True
-            yield topic.partitions[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ from mm2slo_exporter.state.flow_report import (
     PartitionState,
     TaskState,
     TopicState,
-    distinct_partitions,
 )
 from mm2slo_exporter.state.flow_topics import FlowTopics
 from mm2slo_exporter.state.group_lag import FlowGroupLags, largest_known, sum_known
@@ -158,7 +157,8 @@ class FlowTracker:
         totals = self.topics.totals.observe(changed, seen.lost_records)
         liveness = self._liveness(seen.at, heartbeats)
         state = self._judge.judge(seen, data, totals, liveness)
-        partitions = list(distinct_partitions(data))
+        # The first of a topic at rest stands for all: none has a lag.
+        partitions = [p for t in data for p in (t.partitions[:1] if t.at_rest else t.partitions)]
         lag = sum_known(p.lag_records for p in partitions) if ready else None
         lag_seconds = largest_known(p.lag_seconds for p in partitions) if ready else None
         if lag is not None and seen.source_readable and seen.source_offsets is not None:
