@@ -57,6 +57,11 @@ Column = tuple[int | None, ...]
 """One value per partition, in the order of `partitions`; None: not known."""
 
 
+def is_known(column: Column) -> bool:
+    """Whether the column has a value for any partition."""
+    return bool(column) and (column[0] is not None or column.count(None) < len(column))
+
+
 class Side(StrEnum):
     """The side of the flow."""
 
@@ -139,7 +144,7 @@ class WatermarkRecord:
             ("d", self.sync_downstreams),
             ("n", self.arrived),
         )
-        fields |= {name: column for name, column in columns if column.count(None) < len(column)}
+        fields |= {name: column for name, column in columns if is_known(column)}
         return _dump(fields).encode()
 
     @classmethod
@@ -187,11 +192,12 @@ def _distances(ends: Sequence[int], values: Column) -> Column:
     # Offsets to distances from the ends, and back: end - (end - x) = x.
     if not values:
         return ()
-    if None not in values:
+    try:
         return tuple(map(sub, ends, values))
-    return tuple(
-        None if value is None else end - value for end, value in zip(ends, values, strict=True)
-    )
+    except TypeError:  # some are None
+        return tuple(
+            None if value is None else end - value for end, value in zip(ends, values, strict=True)
+        )
 
 
 def _rounded_down(at: float) -> int:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from mm2slo_core.records.timeline_record import Column, PollTimes, Side, WatermarkRecord
+from mm2slo_core.records.timeline_record import Column, PollTimes, Side, WatermarkRecord, is_known
 from mm2slo_core.state_record import (
     GroupVerdict,
     RecoveryPoint,
@@ -111,13 +111,15 @@ class TimelineSchedule:
         at_source = side is Side.SOURCE
         view = seen.source if at_source else seen.target
         known = seen.plan.partitions(topic, view.topics.get(topic, 0))
-        if not all(map(read.ends.__contains__, known)):
+        try:
+            ends = tuple(map(read.ends.__getitem__, known))
+        except KeyError:
             known = tuple(each for each in known if each in read.ends)
+            ends = tuple(map(read.ends.__getitem__, known))
         if not known:
             return None
         before = self._written[side].get(topic)
         partitions = tuple(map(_number, known))
-        ends = tuple(map(read.ends.__getitem__, known))
         is_same = before is not None and before[1:] == (partitions, ends)
         if before is not None and is_same and read.answered_at < before.due_at:
             return None
@@ -157,7 +159,7 @@ def _due_at(topic: str, read: OffsetsRead) -> float:
 def _optional_column(values: Iterable[int | None]) -> Column:
     """The column; empty when all its values are None."""
     column = tuple(values)
-    return column if column.count(None) < len(column) else ()
+    return column if is_known(column) else ()
 
 
 UPDATE_INTERVAL_SECONDS = 60.0
