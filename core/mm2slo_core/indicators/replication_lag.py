@@ -441,12 +441,13 @@ def headroom(
     seconds: float | None = None
     limit = RetentionLimit.UNLIMITED
     if policy.seconds is not None:
+        seconds, limit = policy.seconds, RetentionLimit.TIME
         # Without a backlog, the next record to replicate is not written yet: it has all of its
         # time.
-        age = 0.0 if lag_records == 0 else oldest_age
-        if age is None:
-            return Headroom(records, None, RetentionLimit.UNKNOWN)
-        seconds, limit = policy.seconds - age, RetentionLimit.TIME
+        if lag_records:
+            if oldest_age is None:
+                return Headroom(records, None, RetentionLimit.UNKNOWN)
+            seconds -= oldest_age
     if policy.size_bytes is not None:
         # `retention.bytes` is per partition, and Kafka removes a segment only if the rest is still
         # as large (`UnifiedLog.deleteRetentionSizeBreachedSegments`).
