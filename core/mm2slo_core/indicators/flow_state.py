@@ -212,22 +212,14 @@ class StallWatch:
     a gap did not advance in between.
     """
 
-    __slots__ = ("_next_offset", "_progress_at", "_unchanged_since")
+    __slots__ = ("_next_offset", "backlog_since", "progress_at")
 
     def __init__(self) -> None:
         self._next_offset: int | None = None
-        self._unchanged_since: float | None = None
-        self._progress_at: float | None = None
-
-    @property
-    def progress_at(self) -> float | None:
-        """Time of the last advance of the position, or of the last sample without backlog."""
-        return self._progress_at
-
-    @property
-    def backlog_since(self) -> float | None:
+        self.backlog_since: float | None = None
         """Time since which a backlog exists and the position has not changed; None without one."""
-        return self._unchanged_since
+        self.progress_at: float | None = None
+        """Time of the last advance of the position, or of the last sample without backlog."""
 
     def observe(
         self,
@@ -246,15 +238,15 @@ class StallWatch:
             return PartitionProgress.UNKNOWN
         before, self._next_offset = self._next_offset, next_offset
         if lag_records == 0:
-            self._progress_at, self._unchanged_since = at, None
+            self.progress_at, self.backlog_since = at, None
             return PartitionProgress.IDLE
         if before is not None and next_offset > before:
-            self._progress_at = at
+            self.progress_at = at
         # A task that restarts goes back to its last commit. That is a change as well: it copies
         # again.
-        if before != next_offset or self._unchanged_since is None:
-            self._unchanged_since = at
-        unchanged_for = at - self._unchanged_since
+        if before != next_offset or self.backlog_since is None:
+            self.backlog_since = at
+        unchanged_for = at - self.backlog_since
         is_stalled = unchanged_for >= stall_after + position_period
         return PartitionProgress.STALLED if is_stalled else PartitionProgress.MOVING
 

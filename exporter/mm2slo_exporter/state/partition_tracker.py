@@ -153,7 +153,8 @@ class PartitionTracker:
         self._history.forget_below(restart_position, coarse_below=next_offset)
         age = NO_TIME_LAG
         if lag is not NO_LAG:
-            age = self._age(at, lag, next_offset, reading.record_timestamp(oldest), rules)
+            record_timestamp = None if reading.probe is None else reading.record_timestamp(oldest)
+            age = self._age(at, lag, next_offset, record_timestamp, rules)
         if is_undecided:
             age = UNKNOWN_TIME_LAG
         period = rules.position_period(quality)

@@ -52,7 +52,11 @@ class PositionTracker:
         if end is not None and log_start is not None:
             sync, target_end, before = reading.sync, reading.target_end, self._estimate
             if target_end is not None:
-                self._observe_copy(target_end, sync)
+                if sync is not None and target_end < (self._copy_end or 0):
+                    # The copy was truncated or re-created; its sync is of the old one.
+                    is_old = sync == self._sync or sync.downstream > target_end
+                    self._sync_of_old_copy = sync if is_old else None
+                self._copy_end = target_end
             self._committed, self._sync, self._target_end = reading.committed, sync, target_end
             if self._sync_of_old_copy is not None:
                 reading = self._without_old_copy(reading)
@@ -109,13 +113,6 @@ class PositionTracker:
             return False
         self.source_truncated(end)
         return True
-
-    def _observe_copy(self, end: int, sync: NewestSync | None) -> None:
-        """Note a copy that was truncated or re-created; its sync is of the old one."""
-        if sync is not None and end < (self._copy_end or 0):
-            is_old = sync == self._sync or sync.downstream > end
-            self._sync_of_old_copy = sync if is_old else None
-        self._copy_end = end
 
     def _without_old_copy(self, reading: PartitionReading) -> PartitionReading:
         """The reading with an end of the copy that does not reach the sync of the old one."""
