@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
+from operator import is_
 from typing import NamedTuple, TypeAlias, cast
 
 from mm2slo_core.catalogue import BY_NAME
@@ -184,6 +185,8 @@ class RenderedPart:
 
     series: SeriesList
     keys: Keys
+    template: bytes
+    """Compressed: it is as long as the lines."""
     lines: Piece
 
 
@@ -226,19 +229,16 @@ class RenderedFamily:
 
     def _render(self, series: SeriesList, keys: Keys, before: RenderedPart | None) -> RenderedPart:
         numbers = self._numbers(series)
-        plain = None
         if before is not None and before.keys == keys:
-            if are_same_integers(self._numbers(before.series), numbers):
-                return RenderedPart(series, keys, before.lines)
-            plain = before.lines.plain
-            template = template_of(plain)
+            template = before.template
+            if have_same_text(self._numbers(before.series), numbers):
+                return RenderedPart(series, keys, template, before.lines)
         else:
-            template = "".join(map(self._templates.of, keys)).encode()
+            text = "".join(map(self._templates.of, keys))
+            template = zlib.compress(text.encode(), self._level)
         check_values(self._metric, numbers)
-        lines = fill_in(template, numbers)
-        if before is not None and lines == plain:
-            return RenderedPart(series, keys, before.lines)
-        return RenderedPart(series, keys, Piece.of(lines, self._level))
+        lines = fill_in(zlib.decompress(template), numbers)
+        return RenderedPart(series, keys, template, Piece.of(lines, self._level))
 
     def _numbers(self, series: SeriesList) -> Sequence[float]:
         if isinstance(series, SeriesColumns):
@@ -273,9 +273,6 @@ def _labels_of(series: SeriesList) -> Keys:
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "%": "%%"})
 _ESCAPED = re.compile(r'[\\"\n%]')
 
-_VALUES = re.compile(rb" [^ \n]+\n")
-"""The values of lines, which contain no newline; label values may contain spaces."""
-
 
 class LineTemplates:
     """The lines of a metric with `%r` in place of values, for `fill_in`."""
@@ -307,11 +304,6 @@ class LineTemplates:
         return "".join([line % values for line in self._lines])
 
 
-def template_of(lines: bytes) -> bytes:
-    """The template of which *lines* were made; keeping both would double the memory."""
-    return _VALUES.sub(b" %r\n", lines.replace(b"%", b"%%"))
-
-
 def fill_in(template: bytes, values: Sequence[float]) -> bytes:
     """The lines with checked values; floats in the shortest form that parses to the same value."""
     lines = template % tuple(values)
@@ -320,8 +312,10 @@ def fill_in(template: bytes, values: Sequence[float]) -> bytes:
     return lines
 
 
-def are_same_integers(before: Sequence[float], now: Sequence[float]) -> bool:
-    """Whether values have the same text: other numbers, such as 1 and 1.0, may be equal without."""
+def have_same_text(before: Sequence[float], now: Sequence[float]) -> bool:
+    """Whether values are the same objects, or equal integers: 1 and 1.0 are equal, too."""
+    if len(before) == len(now) and all(map(is_, before, now)):
+        return True
     return before == now and set(map(type, before)) == set(map(type, now)) == {int}
 
 
