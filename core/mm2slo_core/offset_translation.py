@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Mapping
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 
 class PositionQuality(StrEnum):
@@ -43,6 +43,10 @@ class PositionQuality(StrEnum):
     BOUNDED = "bounded"
     """The source was truncated or re-created, and no newer commit or sync shows where MirrorMaker 2
     continues. The position is the highest possible one, so lag is a lower bound."""
+
+
+_LIVE: Final = PositionQuality.LIVE
+"""Until Python 3.12, each access to a member of an enum takes as long as a call."""
 
 
 class SyncLike(Protocol):
@@ -131,7 +135,7 @@ def estimate_position(
     elif interpolated < known:
         quality = PositionQuality.COMMITTED
     else:
-        return Position(interpolated, PositionQuality.LIVE)
+        return Position(interpolated, _LIVE)
     return Position(known, quality)
 
 

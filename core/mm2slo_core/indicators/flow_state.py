@@ -204,6 +204,11 @@ class PartitionProgress(StrEnum):
     """The lag is unknown."""
 
 
+# Until Python 3.12, each access to a member of an enum takes as long as a call.
+_IDLE: Final = PartitionProgress.IDLE
+_MOVING: Final = PartitionProgress.MOVING
+
+
 class StallWatch:
     """Tracks the progress of one partition over successive samples.
 
@@ -239,7 +244,7 @@ class StallWatch:
         before, self._next_offset = self._next_offset, next_offset
         if lag_records == 0:
             self.progress_at, self.backlog_since = at, None
-            return PartitionProgress.IDLE
+            return _IDLE
         if before is not None and next_offset > before:
             self.progress_at = at
         # A task that restarts goes back to its last commit. That is a change as well: it copies
@@ -248,7 +253,7 @@ class StallWatch:
             self.backlog_since = at
         unchanged_for = at - self.backlog_since
         is_stalled = unchanged_for >= stall_after + position_period
-        return PartitionProgress.STALLED if is_stalled else PartitionProgress.MOVING
+        return PartitionProgress.STALLED if is_stalled else _MOVING
 
 
 _COMMITS: Final = 2

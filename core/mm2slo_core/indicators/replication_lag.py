@@ -79,6 +79,8 @@ class TimeLag(NamedTuple):
     origin: LagOrigin
 
 
+# Until Python 3.12, each access to a member of an enum takes as long as a call.
+_HISTORY: Final = LagOrigin.HISTORY
 NO_TIME_LAG = TimeLag(0.0, LagOrigin.NO_BACKLOG)
 UNKNOWN_TIME_LAG = TimeLag(None, LagOrigin.ABSENT)
 PENDING_TIME_LAG = TimeLag(None, LagOrigin.PENDING)
@@ -103,7 +105,7 @@ def time_lag(
     if lag.records == 0 and not lag.expired:
         return NO_TIME_LAG
     if arrival is not None:
-        return TimeLag(now - arrival.likely, LagOrigin.HISTORY)
+        return TimeLag(now - arrival.likely, _HISTORY)
     if record_timestamp is not None:
         # CreateTime is the producer's clock. Brokers before Kafka 4.0 accept any time in the future
         # by default (`message.timestamp.after.max.ms`), which would make the lag negative.
@@ -376,6 +378,10 @@ class RetentionLimit(StrEnum):
     """The configuration, the record's age or the production rate is not known."""
 
 
+_BY_TIME: Final = RetentionLimit.TIME
+_UNLIMITED_LIMIT: Final = RetentionLimit.UNLIMITED
+
+
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
     seconds: float | None
@@ -439,9 +445,9 @@ def headroom(
     if policy is None:
         return Headroom(records, None, RetentionLimit.UNKNOWN)
     seconds: float | None = None
-    limit = RetentionLimit.UNLIMITED
+    limit = _UNLIMITED_LIMIT
     if policy.seconds is not None:
-        seconds, limit = policy.seconds, RetentionLimit.TIME
+        seconds, limit = policy.seconds, _BY_TIME
         # Without a backlog, the next record to replicate is not written yet: it has all of its
         # time.
         if lag_records:

@@ -136,7 +136,8 @@ class FlowStateJudge:
 
     def _position_period(self, lagging: Iterable[PartitionState]) -> float:
         """The offset flush interval, if a partition with lag has no live position."""
-        by_commit = any(partition.quality is not PositionQuality.LIVE for partition in lagging)
+        live = PositionQuality.LIVE
+        by_commit = any(partition.quality is not live for partition in lagging)
         return self.flow.offset_flush_interval if by_commit else 0.0
 
     def _backlog(
