@@ -244,7 +244,8 @@ class ArrivalHistory:
         if self._ends is None or self._times is None:
             self._ends, self._times = array("q"), array("d")
         self._ends.append(end_offset)
-        self._times.extend((previous_request, this_response))
+        self._times.append(previous_request)
+        self._times.append(this_response)
         self._end = end_offset
         if len(self._ends) > self._max_points:
             self._thin(self._ends, self._times)
@@ -307,7 +308,7 @@ class ArrivalHistory:
         if self._ends is None or self._times is None or self._base is None:
             return
         replicated = bisect_right(self._ends, next_offset)
-        if coarse_below is not None:
+        if coarse_below is not None and len(self._ends) > _COARSE_POINTS:
             coarse = bisect_right(self._ends, coarse_below) - replicated
             if coarse > _COARSE_POINTS:
                 last = replicated + coarse - _COARSE_POINTS

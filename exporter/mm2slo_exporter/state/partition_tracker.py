@@ -122,15 +122,15 @@ class PartitionTracker:
         policy: RetentionPolicy | None,
     ) -> PartitionState:
         """Turn one round's reading into the published state."""
-        end = reading.stable_end if rules.reads_committed else reading.source_end
+        source_end, log_start, stable_end, target_end, target_start, _, sync, probe, *_ = reading
+        end = stable_end if rules.reads_committed else source_end
         if not rules.has_positions:
             if end is not None:
                 self._history.forget_below(end)
             return self._unknown(reading)
-        log_start = reading.source_start
         if end is not None and (log_start is None or end < log_start):
             return self._unknown(reading)  # of two logs
-        if reading.probe is not None:
+        if probe is not None:
             reading = reading.of_log(self._log)
         position = self._position.observe(reading, end, rules)
         if end is None or log_start is None or position is None:
@@ -138,10 +138,10 @@ class PartitionTracker:
         next_offset, quality = position
         # Records below the log start were removed, and do not move the position.
         oldest = max(next_offset, log_start)
-        first = oldest if reading.probe is None else reading.skip_empty_offsets(oldest)
+        first = oldest if probe is None else reading.skip_empty_offsets(oldest)
         lag = record_lag(end, next_offset, first)
-        may_have_lost = self.found_loss is not None or next_offset < log_start
-        if may_have_lost and self.loss.has_resumed(at, reading, next_offset, lag.records):
+        is_tracked = next_offset < log_start or self.found_loss is not None
+        if is_tracked and self.loss.has_resumed(at, reading, next_offset, lag.records):
             self._position.skip_removed(oldest)
             next_offset, lag = first, NO_LAG
         is_dropped = is_undecided = False
@@ -154,7 +154,7 @@ class PartitionTracker:
         self._history.forget_below(restart_position, coarse_below=next_offset)
         age = NO_TIME_LAG
         if lag is not NO_LAG:
-            record_timestamp = None if reading.probe is None else reading.record_timestamp(oldest)
+            record_timestamp = None if probe is None else reading.record_timestamp(oldest)
             age = self._age(at, lag, next_offset, record_timestamp, rules)
         if is_undecided:
             age = UNKNOWN_TIME_LAG
@@ -171,8 +171,7 @@ class PartitionTracker:
             progress = PartitionProgress.MOVING
         advance = self._position.advance
         if self.found_loss is not None or (
-            reading.target_readable
-            and self._may_have_lost(at, next_offset, log_start, reading.target_end, period)
+            reading.target_readable and self._may_have_lost(at, next_offset, target_end, period)
         ):
             passed_from = self._position.passed_from
             self.loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
@@ -188,14 +187,13 @@ class PartitionTracker:
             oldest_age=age.seconds,
             production_rate=self._production_rate(at, end) if by_size else None,
         )
-        sync = reading.sync
         # Keywords would take longer than the rest of the call.
         return PartitionState(
             self.partition,
             log_start,
-            reading.source_end,
-            reading.target_start,
-            reading.target_end,
+            source_end,
+            target_start,
+            target_end,
             next_offset,
             quality,
             lag.records,
@@ -206,7 +204,7 @@ class PartitionTracker:
             room,
             None if sync is None else sync.upstream,
             None if sync is None else sync.at,
-            None if reading.stable_end is None else reading.open_transaction_records,
+            None if stable_end is None else reading.open_transaction_records,
             None if is_undecided else self._stall.backlog_since,
             self._log,
         )
@@ -219,14 +217,16 @@ class PartitionTracker:
         period = rules.position_period(state.quality)
         if not period or state.next_offset is None or state.source_start is None:
             return False
-        offsets = (state.next_offset, state.source_start, state.target_end)
-        return self._may_have_lost(at, *offsets, period) and self.loss.repeat(at, *offsets, period)
+        next_offset, target_end = state.next_offset, state.target_end
+        if not self._may_have_lost(at, next_offset, target_end, period):
+            return False
+        return self.loss.repeat(at, next_offset, state.source_start, target_end, period)
 
     def _may_have_lost(
-        self, at: float, next_offset: int, log_start: int, target_end: int | None, period: float
+        self, at: float, next_offset: int, target_end: int | None, period: float
     ) -> bool:
-        """Add a round; True if its loss must be tracked from now on, or is already."""
-        if self.found_loss is not None or next_offset < log_start:
+        """Add a round without a gap; True if its loss must be tracked from now on, or is."""
+        if self.found_loss is not None:
             return True
         live_end = None if period else target_end
         # `CertainLoss` notes offsets that a live position passed without copies.

@@ -3,9 +3,10 @@
 Where the engine has no positions, the progress of its copy is tracked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
+from typing import TypeVar
 
 from mm2slo_core.indicators.flow_state import TopicActivityWatch
 from mm2slo_core.indicators.replication_lag import RetentionPolicy
@@ -18,6 +19,7 @@ from mm2slo_exporter.state.flow_report import PartitionState, TopicState
 from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 from mm2slo_exporter.state.partition_tracker import PartitionTracker, rests
 
+_Value = TypeVar("_Value")
 _UNREAD = OffsetsRead()
 _source_total = attrgetter("source_total")
 _replicated_total = attrgetter("replicated_total")
@@ -212,18 +214,18 @@ class TopicTracker:
             PartitionReading,
             map(source.ends.get, on_source),
             map(source.starts.get, on_source),
-            map(source.stable_ends.get, on_source),
+            _known(source.stable_ends, on_source),
             map(target.ends.get, on_target),
             map(target.starts.get, on_target),
             map(internals.committed.get, on_source),
             map(internals.syncs.get, on_source),
-            map(seen.probes.get, on_source),
+            _known(seen.probes, on_source),
             repeat(seen.target_readable),
             repeat(starts_read),
             repeat(flow_replicated_at),
             map(internals.task_commits, on_source) if rules.may_drop else repeat(None),
         )
-        losses = map(saved.losses.get, on_source)
+        losses = _known(saved.losses, on_source)
         known = len(self._partitions)
         self._partitions += map(PartitionTracker, range(known, count))
         states = []
@@ -242,6 +244,12 @@ class TopicTracker:
             self._policy_of = config
             self._policy = None if config is None else RetentionPolicy.from_topic_config(config)
         return self._policy
+
+
+def _known(
+    values: Mapping[TopicPartition, _Value], partitions: Sequence[TopicPartition]
+) -> Iterable[_Value | None]:
+    return map(values.get, partitions) if values else repeat(None)
 
 
 class SettingsDrift:

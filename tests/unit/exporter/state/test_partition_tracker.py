@@ -4,8 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mm2slo_core.indicators.certain_loss import SavedLoss
+from mm2slo_core.indicators.certain_loss import CertainLoss, SavedLoss
 from mm2slo_core.indicators.flow_state import PartitionProgress
 from mm2slo_core.indicators.replication_lag import (
     Headroom,
@@ -345,3 +347,46 @@ def test_losses_that_were_passed_before_the_restart_do_not_lower_the_replicated_
     for at, position in [(0.0, 80), (5.0, 100), (10.0, 130)]:
         one.look(at, reading(position, 150, source_start=80))
     assert one.tracker.replicated_total == 50
+
+
+def test_loss_is_tracked_from_the_first_round_in_which_a_record_may_be_lost() -> None:
+    one = Partition()
+    for at, position in [(0.0, 10), (5.0, 20), (10.0, 30)]:
+        one.look(at, reading(position, 40))
+    loss_without_gap = one.tracker.found_loss
+    assert loss_without_gap is None
+    one.look(15.0, reading(30, 90, source_start=50))
+    assert one.tracker.found_loss is not None
+    one.look(20.0, reading(30, 90, source_start=50))
+    assert one.tracker.loss.counted == SavedLoss(20, 50)
+
+
+FEW = st.integers(0, 3)
+
+
+@given(st.lists(st.tuples(FEW, FEW, FEW, st.booleans(), st.booleans()), max_size=12))
+def test_loss_tracker_created_late_counts_as_one_from_the_start(
+    rounds: list[tuple[int, int, int, bool, bool]],
+) -> None:
+    one, from_the_start = Partition(), CertainLoss()
+    position = copies = 5
+    start, at = 0, 0.0
+    for passed, copied, removed, is_live, log_start_read in rounds:
+        position, copies, start = position + passed, copies + copied, start + removed
+        at += 25.0
+        seen = reading(copies, 100, source_start=start, source_start_read=log_start_read)
+        if is_live:
+            seen = seen._replace(sync=NewestSync(position - 1, copies - 1, 5.0))
+        else:
+            seen = seen._replace(sync=None, committed=position - 1)
+        found = one.look(at, seen)
+        assert found.next_offset == position
+        from_the_start.observe(
+            at,
+            position,
+            start,
+            position_period=0.0 if is_live else RULES.flush_interval,
+            target_end=copies,
+            log_start_read=log_start_read,
+        )
+    assert one.tracker.loss.counted == from_the_start.saved
