@@ -159,7 +159,7 @@ def _headroom_records(view: FlowSeriesView, granularity: Granularity) -> SeriesL
 def _headroom_seconds(view: FlowSeriesView, granularity: Granularity) -> SeriesList:
     if granularity is Granularity.PARTITION:
         rooms = [partition.headroom or _NO_HEADROOM for partition in view.partitions]
-        labels = view.partition_labels_with(room.limit for room in rooms)
+        labels = view.partition_labels_with([room.limit for room in rooms])
         return known_series(labels, [room.seconds for room in rooms])
     if granularity is Granularity.TOPIC:
         return [

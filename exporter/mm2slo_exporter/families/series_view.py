@@ -36,6 +36,7 @@ from mm2slo_exporter.state.group_lag import GroupLag
 Labels: TypeAlias = tuple[str, ...]
 Series: TypeAlias = tuple[Labels, float | Histogram]
 _Value = TypeVar("_Value")
+_number = attrgetter("partition")
 
 
 class TopicView(NamedTuple):
@@ -89,15 +90,13 @@ class FlowSeriesView:
         """The label values of each partition."""
         return LabelColumns(
             [topic.labels for topic in self.topics for _ in topic.state.partitions],
-            [partition_label(each.partition) for each in self.partitions],
+            list(map(partition_label, map(_number, self.partitions))),
         )
 
     def partition_labels_with(self, values: Iterable[str | None]) -> LabelColumns:
         """Those of each partition, followed by one of *values*."""
-        numbers = (each.partition for each in self.partitions)
-        return LabelColumns(
-            self.partition_labels.first, list(map(partition_label, numbers, values))
-        )
+        last = map(partition_label, map(_number, self.partitions), values)
+        return LabelColumns(self.partition_labels.first, list(last))
 
     def by_topic(self, values: Iterable[_Value]) -> Iterator[tuple[TopicView, list[_Value]]]:
         """Each topic with the values of its partitions; *values* are in the order of partitions."""

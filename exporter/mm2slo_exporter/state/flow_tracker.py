@@ -157,10 +157,11 @@ class FlowTracker:
         totals = self.topics.totals.observe(changed, seen.lost_records)
         liveness = self._liveness(seen.at, heartbeats)
         state = self._judge.judge(seen, data, totals, liveness)
-        # The first of a topic at rest stands for all: none has a lag.
-        partitions = [p for t in data for p in (t.partitions[:1] if t.at_rest else t.partitions)]
-        lag = sum_known(p.lag_records for p in partitions) if ready else None
-        lag_seconds = largest_known(p.lag_seconds for p in partitions) if ready else None
+        # One partition is enough for all topics at rest: none has a lag.
+        resting = next((topic.partitions[:1] for topic in data if topic.at_rest), ())
+        partitions = [*resting, *(p for t in data if not t.at_rest for p in t.partitions)]
+        lag = sum_known([p.lag_records for p in partitions]) if ready else None
+        lag_seconds = largest_known([p.lag_seconds for p in partitions]) if ready else None
         if lag is not None and seen.source_readable and seen.source_offsets is not None:
             read_at = seen.source_offsets.requested_at
             self._recovery_point = RecoveryPoint(lag, lag_seconds, read_at)

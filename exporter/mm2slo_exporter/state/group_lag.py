@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -209,19 +209,17 @@ def sum_lags(found: Iterable[tuple[int | None, float | None]]) -> LagSum:
     total = sum(each for each in records if each)
     return LagSum(
         total if total or None not in records else None,
-        largest_known(seconds for _records, seconds in every),
+        largest_known([seconds for _records, seconds in every]),
     )
 
 
-def sum_known(values: Iterable[int | None]) -> int | None:
+def sum_known(values: Sequence[int | None]) -> int | None:
     """Sum of the known values; None when there are values but none is known."""
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return sum(known) if known or not found else None
+    known = [value for value in values if value is not None]
+    return sum(known) if known or not values else None
 
 
-def largest_known(values: Iterable[float | None]) -> float | None:
+def largest_known(values: Sequence[float | None]) -> float | None:
     """The largest value; None when it is 0 as far as known, and some are unknown."""
-    found = list(values)
-    largest = max((value for value in found if value is not None), default=0.0)
-    return largest if largest > 0 or None not in found else None
+    largest = max([value for value in values if value is not None], default=0.0)
+    return largest if largest > 0 or None not in values else None
