@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import tomllib
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import jsonschema
@@ -42,7 +44,6 @@ from mm2slo_report.web.operation_routes import health_router, metrics_router
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from mm2slo_core.config.config_model import Config
 
@@ -88,6 +89,10 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
         ("ingress.enabled=true", "ingress.host is not set"),
         ("podMonitor.enabled=true,serviceMonitor.enabled=true", "would be scraped twice"),
         ("prometheusRule.enabled=true,prometheusRule.content=a: b", "content has no spec"),
+        (
+            "prometheusRule.content=spec: {}",
+            "content is set, but not prometheusRule.enabled",
+        ),
         ("prometheusRule.enabled=true,config.slo.window=7d", "set prometheusRule.content"),
         ("audit.enabled=true,audit.spark.master=yarn", "audit.spark.master is yarn; expected"),
         ("audit.enabled=true,audit.spark.master=k8s://a", "executors write record details"),
@@ -136,6 +141,58 @@ def test_schema_accepts_example_and_refuses_misspelt_key(case: str) -> None:
     values["report"]["token"] = {}
     with pytest.raises(jsonschema.ValidationError, match="'token' was unexpected"):
         jsonschema.validate(values, schema)
+
+
+USUAL = """
+  metricsConfig:
+    type: jmxPrometheusExporter
+    valueFrom: {configMapKeyRef: {name: metrics, key: metrics.yaml}}
+  logging:
+    type: external
+    valueFrom: {configMapKeyRef: {name: logging, key: log4j2.properties}}
+  template:
+    pod:
+      tolerations: [{key: dedicated, operator: Exists}]
+      affinity:
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]
+    connectContainer:
+      env: [{name: PROXY, valueFrom: {secretKeyRef: {name: proxy, key: url}}}]
+"""
+
+
+def run_with_resource(resource: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = folder / "resource.yaml"
+    path.write_text(resource, encoding="utf-8")
+    return run_helm("strimzi", "--set-file", f"mirrorMaker2.resource={path}")
+
+
+@needs_helm
+def test_resource_may_have_keys_of_kubernetes(tmp_path: Path) -> None:
+    mirror = (FOLDER / "examples" / "mirror.yaml").read_text(encoding="utf-8")
+    done = run_with_resource(mirror.rstrip() + USUAL, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "jmxPrometheusExporter" in done.stdout
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        ("mirror.yaml", "expected --set-file mirrorMaker2.resource=FILE"),
+        ("kind: ConfigMap", "mirrorMaker2.resource has the kind ConfigMap; expected a"),
+        (
+            "kind: KafkaMirrorMaker2\n spec: {",
+            "mirrorMaker2.resource is no KafkaMirrorMaker2 in YAML",
+        ),
+        ("kind: KafkaMirrorMaker2\nspec: {a: {password: x}}", "spec.a.password contains a secret"),
+    ],
+)
+def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) -> None:
+    done = run_with_resource(resource, tmp_path)
+    assert done.returncode != 0
+    assert message in done.stderr
 
 
 @needs_helm

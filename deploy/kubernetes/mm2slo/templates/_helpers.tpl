@@ -39,6 +39,17 @@ metadata:
 {{- .image.repository }}{{ empty .image.digest | ternary $tag (printf "@%s" .image.digest) -}}
 {{- end }}
 
+{{/* Fails unless the document `text` of mirrorMaker2.resource may be read. */}}
+{{- define "mm2slo.refuseResource" -}}
+{{- $found := fromYaml .text -}}
+{{- with $found.Error -}}
+{{- fail (printf "mirrorMaker2.resource is no KafkaMirrorMaker2 in YAML; expected --set-file mirrorMaker2.resource=FILE: %s" .) -}}
+{{- end -}}
+{{- if and $found (not (has $found.kind (list "KafkaMirrorMaker2" "KafkaMirrorMaker2List" "List"))) -}}
+{{- fail (printf "mirrorMaker2.resource has the kind %v; expected a KafkaMirrorMaker2" $found.kind) -}}
+{{- end -}}
+{{- end }}
+
 {{/* "true" for Spark on Kubernetes. */}}
 {{- define "mm2slo.sparkOnKubernetes" -}}
 {{- if and .Values.audit.enabled (hasPrefix "k8s://" .Values.audit.spark.master) }}true{{ end -}}
@@ -62,6 +73,9 @@ metadata:
 {{- range $key, $each := .value -}}
 {{- $text := kindIs "string" $each | ternary $each "" -}}
 {{- $isSecret := regexMatch "(?i)(password|secret|credentials|token|_key|^key|keystore\\.key|key\\.pem)$" $key -}}
+{{- if hasPrefix "mirrorMaker2" $path -}}{{/* `key` is a key of a Secret or ConfigMap, or a label there. */}}
+{{- $isSecret = and $isSecret (ne $key "key") -}}
+{{- end -}}
 {{- $isEmbedded := regexMatch "(?i)(password|secret|token)\\s*=\\s*[\"']?[^$\"'\\s]" $text -}}
 {{- if or $isEmbedded (and $text $isSecret (not (hasPrefix "${" $text))) -}}
 {{- fail (printf "%s.%s contains a secret, which would be readable in a ConfigMap; expected a reference such as ${file:/run/secrets/mm2slo/SECRET/KEY}" $path $key) -}}
