@@ -117,7 +117,7 @@ def test_folders_and_secret_files_of_compose_are_written(tmp_path: Path) -> None
 def test_helm_accepts_options_of_the_quick_start(tmp_path: Path) -> None:
     (tmp_path / "deploy").symlink_to(ROOT / "deploy")
     (tmp_path / "mirror.yaml").symlink_to(ROOT / "deploy/kubernetes/examples/mirror.yaml")
-    (block,) = blocks("docs/kubernetes.md", "quick-start")
+    _, block = blocks("docs/kubernetes.md", "quick-start")
     helm = f'shift; exec {HELM} template --kube-version 1.31.0 "$@"'
     rendered = execute(block, tmp_path, tmp_path, kubectl=NOTHING, helm=helm)
     report = next(
