@@ -152,11 +152,11 @@ def write_file(path: Path, text: str) -> None:
 
 
 def stale_files(folder: Path, expected: Mapping[str, str], command: str) -> tuple[str, ...]:
-    """Return a message for each file in *folder* that differs from *expected*."""
+    """Return a message for each file in *folder* that is missing or differs from *expected*."""
     return tuple(
-        f"{folder / name} is outdated; run: {command}"
-        for name, text in expected.items()
-        if read_if_readable(folder / name) != text
+        f"{path} is {'outdated' if path.exists() else 'missing'}; run: {command}"
+        for path, text in ((folder / name, text) for name, text in expected.items())
+        if read_if_readable(path) != text
     )
 
 

@@ -134,7 +134,8 @@ def check(
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="With --connect: check only that the user of --as cannot read these topics.",
+            help="With --connect and --as: check only that this user cannot read the topics "
+            "whose whole name matches.",
         ),
     ] = None,
     cluster: Annotated[
@@ -153,6 +154,7 @@ def check(
 
     With --cannot-read, exits with 0 if each of the topics is refused, 1 if
     one can be read, and 2 if that is unknown: no topic matches, a login fails.
+    mm2slo check mm2slo.yaml --connect --as a.properties --cannot-read 'b[.].*'
     """
     if user_file or cannot_read or cluster:
         if not (connect and user_file and cannot_read):

@@ -66,7 +66,7 @@ def test_alerts_check_names_stale_and_missing_files(tmp_path: Path) -> None:
     code, output = run("check", "--out", tmp_path)
     assert code == 1
     assert f"{rules} is outdated; run: mm2slo alerts generate --out {tmp_path}" in output
-    assert "mm2slo-alerts.rules.yml is outdated" in output
+    assert "mm2slo-alerts.rules.yml is missing" in output
     assert "prometheusrule" not in output
 
 
