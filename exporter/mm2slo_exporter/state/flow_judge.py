@@ -65,21 +65,19 @@ class FlowStateJudge:
         self,
         seen: Observation,
         topics: Sequence[TopicState],
+        partitions: Sequence[PartitionState],
         totals: FlowTotals,
         liveness: LivenessEvidence,
     ) -> FlowState:
-        """Judge one round; *topics* are the data topics, empty before everything was read."""
+        """Judge one round; *topics* are the data topics, empty before everything was read.
+
+        *partitions* are theirs, of all topics at rest only one, to which the others are alike.
+        """
         if topics:
             self._update_progress(seen.at, topics, totals)
         self._update_replicated_at(seen, liveness)
         ready = not seen.internals.waiting_for
-        lagging = [
-            partition
-            for topic in topics
-            if not topic.at_rest
-            for partition in topic.partitions
-            if partition.lag_records
-        ]
+        lagging = [partition for partition in partitions if partition.lag_records]
         timeouts = StateTimeouts(
             stall_after=self.flow.stall_after,
             canary_deadline=self.flow.canary.deadline,
@@ -89,7 +87,7 @@ class FlowStateJudge:
             ready=ready,
             source_readable=seen.source_readable,
             target_readable=seen.target_readable,
-            backlog=self._backlog(topics, lagging),
+            backlog=self._backlog(topics, partitions, lagging),
             progress_age=_age(seen.at, self._progressed_at),
             stalled_for=self._stuck_for(seen.at, topics, lagging),
             source_moving=_recent(seen.at, self._source_moved_at, timeouts.backlog),
@@ -141,14 +139,15 @@ class FlowStateJudge:
         return self.flow.offset_flush_interval if by_commit else 0.0
 
     def _backlog(
-        self, topics: Sequence[TopicState], lagging: Sequence[PartitionState]
+        self,
+        topics: Sequence[TopicState],
+        partitions: Sequence[PartitionState],
+        lagging: Sequence[PartitionState],
     ) -> bool | None:
         """Whether a backlog exists; None when no partition's lag is known."""
         if not self.flow.by_mirrormaker:
             return bool(_stalled_topics(topics))
-        lags = (p.lag_records for t in topics for p in t.partitions[: 1 if t.at_rest else None])
-        first = next(lags, 0)
-        is_known = first is not None or any(lag is not None for lag in lags)
+        is_known = not partitions or any(each.lag_records is not None for each in partitions)
         return bool(lagging) if is_known else None
 
     def _stuck_for(

@@ -156,10 +156,10 @@ class FlowTracker:
         changed = [topic for topic in data if topic.pair.source not in unchanged]
         totals = self.topics.totals.observe(changed, seen.lost_records)
         liveness = self._liveness(seen.at, heartbeats)
-        state = self._judge.judge(seen, data, totals, liveness)
         # One partition is enough for all topics at rest: none has a lag.
         resting = next((topic.partitions[:1] for topic in data if topic.at_rest), ())
         partitions = [*resting, *(p for t in data if not t.at_rest for p in t.partitions)]
+        state = self._judge.judge(seen, data, partitions, totals, liveness)
         lag = sum_known([p.lag_records for p in partitions]) if ready else None
         lag_seconds = largest_known([p.lag_seconds for p in partitions]) if ready else None
         if lag is not None and seen.source_readable and seen.source_offsets is not None:
