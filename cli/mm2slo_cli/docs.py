@@ -91,7 +91,7 @@ def rendered_files() -> dict[str, str]:
         f"{RUNBOOKS}/README.md": _runbook_index(Path(RUNBOOKS)),
         **{f"{ALERTS}/{name}": text for name, text in generated().items()},
         **{f"{DASHBOARDS}/{name}": text for name, text in (boards | exports).items()},
-        **render_chart_files(),
+        **render_chart_files(boards),
     }
 
 
