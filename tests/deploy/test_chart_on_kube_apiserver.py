@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from helm_chart import CASES, CHART, FOLDER
+from helm_chart import CASES, CHART, FOLDER, example_values
 from kube_apiserver import KubeApiServer, kube_apiserver
 from strimzi_schemas import FOLDER as DEFINITIONS
 from strimzi_schemas import KubernetesLoader, needs_definitions
@@ -48,10 +48,8 @@ def namespace(kube: KubeApiServer) -> str:
 
 
 def options(case: str, namespace: str) -> tuple[str | Path, ...]:
-    resource = f"mirrorMaker2.resource={FOLDER / 'examples' / 'mirror.yaml'}"
-    files = ("--set-file", resource) if case == "strimzi" else ()
-    values = ("--values", FOLDER / "examples" / f"{case}.yaml", *files)
-    return ("mm2slo", CHART, "--namespace", namespace, *values, *WITHOUT_DEFINITIONS)
+    own = ("mm2slo", CHART, "--namespace", namespace)
+    return (*own, *example_values(case), *WITHOUT_DEFINITIONS)
 
 
 def install(kube: KubeApiServer, case: str, namespace: str) -> None:

@@ -34,13 +34,21 @@ def namespace(case: str) -> str:
 
 def run_helm(case: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Render the example *case* with additional *options*."""
+    command = (HELM or "helm", "template", "mm2slo", CHART, "--namespace", namespace(case))
+    version = ("--kube-version", "1.31.0")
+    return subprocess.run(
+        (*command, *version, *example_values(case), *options),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def example_values(case: str) -> tuple[str | Path, ...]:
+    """Helm's options for the values of the example *case*."""
     resource = f"mirrorMaker2.resource={FOLDER / 'examples' / 'mirror.yaml'}"
     files = ("--set-file", resource) if case == "strimzi" else ()
-    command = (HELM or "helm", "template", "mm2slo", CHART, "--namespace", namespace(case))
-    version = ("--kube-version", "1.31.0", "--values", FOLDER / "examples" / f"{case}.yaml")
-    return subprocess.run(
-        (*command, *version, *files, *options), capture_output=True, text=True, check=False
-    )
+    return ("--values", FOLDER / "examples" / f"{case}.yaml", *files)
 
 
 def helm_resources(case: str) -> list[dict[str, Any]]:

@@ -39,14 +39,13 @@ metadata:
 {{- .image.repository }}{{ empty .image.digest | ternary $tag (printf "@%s" .image.digest) -}}
 {{- end }}
 
-{{/* Fails unless the document `text` of mirrorMaker2.resource may be read. */}}
+{{/* Fails unless this parsed document of mirrorMaker2.resource is one that mm2slo reads. */}}
 {{- define "mm2slo.refuseResource" -}}
-{{- $found := fromYaml .text -}}
-{{- with $found.Error -}}
+{{- with .Error -}}
 {{- fail (printf "mirrorMaker2.resource is no KafkaMirrorMaker2 in YAML; expected --set-file mirrorMaker2.resource=FILE: %s" .) -}}
 {{- end -}}
-{{- if and $found (not (has $found.kind (list "KafkaMirrorMaker2" "KafkaMirrorMaker2List" "List"))) -}}
-{{- fail (printf "mirrorMaker2.resource has the kind %v; expected a KafkaMirrorMaker2" $found.kind) -}}
+{{- if and . (not (has .kind (list "KafkaMirrorMaker2" "KafkaMirrorMaker2List" "List"))) -}}
+{{- fail (printf "mirrorMaker2.resource has the kind %v; expected a KafkaMirrorMaker2" .kind) -}}
 {{- end -}}
 {{- end }}
 
