@@ -170,9 +170,8 @@ def check_flow(
         finding = f"{source} and {target} are one cluster, with the id {ids.pop()}"
         remedy = "use one alias for each cluster; MirrorMaker 2 copies its copies without end"
         yield CheckResult(flow.label, "one-cluster", "fix", finding, remedy)
-    carrier = config.carrier(flow)
     opposite = next((each for each in config.flows if each.flow == flow.flow.reverse), None)
-    policies = FlowPolicies(flow, carrier, opposite)
+    policies = FlowPolicies(flow, opposite)
     topics = {alias: clusters[alias].topics() for alias in (source, target)}
     pairs = policies.plan(topics[source]).pairs
     visible = {
@@ -201,7 +200,7 @@ def check_flow(
         flow.groups,
         internal,
         frozenset({SYNC_GROUP_OFFSETS} if running.syncs_group_offsets else ()),
-        canary_topic=canaries.get(carrier),
+        canary_topic=canaries.get(config.carrier(flow)),
         state_topic=None if config.exporter.read_only else config.exporter.state.topic,
         leases_instance=config.exporter.instance is None,
         timeline_topic=config.exporter.timeline.topic if config.exporter.writes_timeline else None,
@@ -321,7 +320,7 @@ def _reader_results(
     source, target = flow.flow.source, flow.flow.target
     unknown = CheckResult(flow.label, "readers", "unknown", "readers not compared")
     try:
-        rules = {alias: clusters[alias].acls() for alias in (source, target)}
+        rules = {alias: clusters[alias].client.acls() for alias in (source, target)}
     except KafkaOperationError as problem:
         remedy = f"{problem.operation} on {problem.cluster} failed: {problem.detail}"
         yield unknown._replace(remedy=remedy)

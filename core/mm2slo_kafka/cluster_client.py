@@ -12,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     NewTopic,
 )
 
+from mm2slo_core.kafka_permissions import AclRule
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka import cluster_metadata
 from mm2slo_kafka.client_handles import AdminHandle, HandleFactory
@@ -167,6 +168,10 @@ class ClusterClient:
             return cluster_metadata.read_topic_configs(
                 self.handles, admin, topics, timeout, defaults_of=defaults_of
             )
+
+    def acls(self, timeout: float = _TIMEOUT) -> list[AclRule]:
+        """ACLs of topics and groups, but a DENY for single hosts; empty without an authorizer."""
+        return cluster_metadata.read_acls(self.handles, self.admin(), timeout)
 
     def groups(self, timeout: float = _TIMEOUT, *, with_others: bool = False) -> GroupsReading:
         """Consumer groups; *with_others*: ids of Streams and share groups as well."""

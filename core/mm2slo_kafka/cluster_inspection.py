@@ -15,27 +15,19 @@ from typing import Any
 
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     NewTopic,
-    ResourcePatternType,
-    ResourceType,
 )
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from mm2slo_core.kafka_permissions import (
-    AclPattern,
-    AclRule,
     CheckResult,
     RequiredAccess,
-    ResourceKind,
     granted_by,
 )
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.cluster_metadata import kind_of_failure
+from mm2slo_kafka.cluster_metadata import kind_of_failure, operation_name
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import DeliveryResult, RecordProducer
 
@@ -87,7 +79,7 @@ class ClusterInspection:
             failure = answer.exception()
             kind = None if failure is None else kind_of_failure(failure)
             if failure is None and answer.result().authorized_operations is not None:
-                allowed = map(_operation_name, answer.result().authorized_operations)
+                allowed = map(operation_name, answer.result().authorized_operations)
                 granted[access] = access.operation in set(allowed)
             elif kind is ErrorKind.AUTHORIZATION and access.operation in _NEEDS_DESCRIBE:
                 granted[access] = False
@@ -102,40 +94,6 @@ class ClusterInspection:
         errors = self.client.topic_configs([each.name for each in configs]).errors
         denied = ErrorKind.AUTHORIZATION
         return granted | {each: errors.get(each.name) is not denied for each in configs}
-
-    def acls(self) -> list[AclRule]:
-        """ACLs of topics and groups, but a DENY for single hosts; empty without an authorizer."""
-        operation = "describing ACLs"
-        with self.client.handles.errors(operation, answered=True):
-            options = {"include_authorized_operations": True, "request_timeout": _TIMEOUT}
-            cluster = self._admin.describe_cluster(**options).result()
-        if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
-            # librdkafka 2.16 would return an empty list.
-            alias, detail = self.client.alias, "Describe on the cluster is denied"
-            kind = ErrorKind.AUTHORIZATION
-            raise KafkaOperationError(kind, cluster=alias, operation=operation, detail=detail)
-        kinds: dict[ResourceKind, Any] = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP}
-        rules: list[AclRule] = []
-        for kind_name, resource in kinds.items():
-            wanted = AclBindingFilter(
-                resource,
-                None,  # type: ignore[arg-type]  # None means any; missing in the stub
-                ResourcePatternType.ANY,
-                None,  # type: ignore[arg-type]
-                None,  # type: ignore[arg-type]
-                AclOperation.ANY,
-                AclPermissionType.ANY,
-            )
-            with self.client.handles.errors(operation):
-                bindings = self._admin.describe_acls(wanted, request_timeout=_TIMEOUT).result()
-            for each in bindings:
-                allows = each.permission_type is AclPermissionType.ALLOW
-                if allows or each.host == "*":
-                    prefixed = each.resource_pattern_type is ResourcePatternType.PREFIXED
-                    pattern = AclPattern(each.name, prefixed)
-                    allowed = _operation_name(each.operation)
-                    rules.append(AclRule(each.principal, kind_name, pattern, allowed, allows))
-        return rules
 
     def clock_offset(self) -> tuple[float, float]:
         """Seconds that the cluster's clock is ahead of this host's, and the uncertainty.
@@ -179,11 +137,6 @@ class ClusterInspection:
             answer = self._admin.create_topics([new], validate_only=True, request_timeout=_TIMEOUT)
         failure = answer[topic].exception()
         return failure is None or kind_of_failure(failure) is not ErrorKind.AUTHORIZATION
-
-
-def _operation_name(operation: AclOperation) -> str:
-    """As in Kafka's documentation: DESCRIBE_CONFIGS is DescribeConfigs."""
-    return str(operation.name).title().replace("_", "")
 
 
 _CONNECT_SECONDS = 5.0

@@ -13,19 +13,25 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, Uuid
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     ConfigResource,
     ConfigSource,
+    ResourcePatternType,
+    ResourceType,
     TopicDescription,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without saying so
     ConfigEntry as RawEntry,
 )
 
+from mm2slo_core.kafka_permissions import AclPattern, AclRule, ResourceKind
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
 from mm2slo_kafka.offset_requests import Leaders
@@ -363,3 +369,46 @@ def _of_any_type(admin: AdminClient, timeout: float) -> frozenset[str]:
     """Ids of all groups but those of other applications, such as Connect and schema registries."""
     groups = admin.list_groups(timeout=timeout)
     return frozenset(str(each.id) for each in groups if each.protocol_type in _PROTOCOLS)
+
+
+def read_acls(handles: HandleFactory, admin: AdminClient, timeout: float) -> list[AclRule]:
+    """ACLs of topics and groups, but a DENY for single hosts; empty without an authorizer.
+
+    Raises KafkaOperationError.
+    """
+    operation = "describing ACLs"
+    with handles.errors(operation, answered=True):
+        options = {"include_authorized_operations": True, "request_timeout": timeout}
+        cluster = admin.describe_cluster(**options).result()
+    if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
+        # librdkafka 2.16 would return an empty list.
+        alias, detail = handles.alias, "Describe on the cluster is denied"
+        kind = ErrorKind.AUTHORIZATION
+        raise KafkaOperationError(kind, cluster=alias, operation=operation, detail=detail)
+    kinds: dict[ResourceKind, Any] = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP}
+    rules: list[AclRule] = []
+    for kind_name, resource in kinds.items():
+        wanted = AclBindingFilter(
+            resource,
+            None,  # type: ignore[arg-type]  # None means any; missing in the stub
+            ResourcePatternType.ANY,
+            None,  # type: ignore[arg-type]
+            None,  # type: ignore[arg-type]
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        with handles.errors(operation):
+            bindings = admin.describe_acls(wanted, request_timeout=timeout).result()
+        for each in bindings:
+            allows = each.permission_type is AclPermissionType.ALLOW
+            if allows or each.host == "*":
+                prefixed = each.resource_pattern_type is ResourcePatternType.PREFIXED
+                pattern = AclPattern(each.name, prefixed)
+                allowed = operation_name(each.operation)
+                rules.append(AclRule(each.principal, kind_name, pattern, allowed, allows))
+    return rules
+
+
+def operation_name(operation: AclOperation) -> str:
+    """As in Kafka's documentation: DESCRIBE_CONFIGS is DescribeConfigs."""
+    return str(operation.name).title().replace("_", "")

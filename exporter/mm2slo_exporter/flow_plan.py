@@ -26,14 +26,14 @@ _RESTORE_SECONDS: Final = 3600.0
 class FlowPolicies:
     """Selects a flow's topics and groups, and names its internal topics."""
 
-    def __init__(
-        self, flow: FlowSettings, carrier: CanaryCarrier, opposite: FlowSettings | None = None
-    ) -> None:
+    def __init__(self, flow: FlowSettings, opposite: FlowSettings | None = None) -> None:
         """*opposite* is the configured flow of the other direction, which writes heartbeats."""
         self.flow = flow
         self._policy = replication_policy(flow)
         self._groups = GroupFilter(flow.groups, flow.groups_exclude)
-        self._canary_topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else None
+        # Also if this process sends none: canaries of another one are no data either.
+        own_topic = flow.canary.carrier is CanaryCarrier.TOPIC
+        self._canary_topic = flow.canary.topic if own_topic else None
         self._planned: tuple[object, object, FlowPlan] = (None, None, FlowPlan())
         self._transforms = RecordTransforms(flow.transforms)
         self.internal: InternalTopics = internal_topics(

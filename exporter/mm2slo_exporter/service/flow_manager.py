@@ -193,7 +193,7 @@ class FlowManager:
         carrier = config.carrier(flow)
         opposite = next((each for each in config.flows if each.flow == flow.flow.reverse), None)
         return FlowRunner(
-            FlowPolicies(flow, carrier, opposite),
+            FlowPolicies(flow, opposite),
             FlowClusters(self._clusters[flow.flow.source], self._clusters[flow.flow.target]),
             config.exporter,
             self._health,

@@ -144,7 +144,7 @@ def test_acls_leave_out_denials_for_single_hosts(inspection: ClusterInspection) 
     ]
     admin = FakeAdmin(CLUSTER=[AclOperation.DESCRIBE], TOPIC=bindings)
     inspection.client.admin = lambda: admin  # type: ignore[assignment, method-assign, return-value]
-    assert inspection.acls() == [
+    assert inspection.client.acls() == [
         AclRule("User:app", "topic", AclPattern("a", prefixed=True), "DescribeConfigs"),
         AclRule("User:app", "topic", AclPattern("b"), "DescribeConfigs", allows=False),
     ]
@@ -157,5 +157,5 @@ def test_acls_raise_without_describe_on_the_cluster(
     admin = FakeAdmin(CLUSTER=operations)
     inspection.client.admin = lambda: admin  # type: ignore[assignment, method-assign, return-value]
     with pytest.raises(KafkaOperationError) as caught:
-        inspection.acls()
+        inspection.client.acls()
     assert caught.value.kind is ErrorKind.AUTHORIZATION

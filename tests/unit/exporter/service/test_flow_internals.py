@@ -4,7 +4,6 @@ from typing import Any
 
 from flow_observations import flow_config
 
-from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_exporter.collection_health import CollectionHealth
 from mm2slo_exporter.flow_plan import FlowPolicies
 from mm2slo_exporter.service.flow_runner import FlowInternals
@@ -32,7 +31,7 @@ def unread(end: int) -> TopicDescription:
 
 def internals_of_a_flow() -> FlowInternals:
     clusters: Any = type("Clusters", (), {"source": Cluster("us"), "target": Cluster("eu")})()
-    policies = FlowPolicies(flow_config(), CanaryCarrier.HEARTBEATS)
+    policies = FlowPolicies(flow_config())
     return FlowInternals(policies, clusters, STATE, CollectionHealth(), shared_target=False)
 
 

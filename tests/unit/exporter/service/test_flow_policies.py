@@ -17,8 +17,8 @@ from mm2slo_exporter.service.flow_manager import shares_target
 TOPIC, HEARTBEATS, OFF = CanaryCarrier.TOPIC, CanaryCarrier.HEARTBEATS, CanaryCarrier.OFF
 
 
-def rules(carrier: CanaryCarrier = HEARTBEATS, **flow: Any) -> FlowPolicies:
-    return FlowPolicies(flow_config(**flow), carrier)
+def rules(**flow: Any) -> FlowPolicies:
+    return FlowPolicies(flow_config(**flow))
 
 
 def test_replication_policy_follows_flow_config() -> None:
@@ -35,6 +35,14 @@ def test_plan_is_cached_until_topics_are_read_again() -> None:
     plan = policies.plan(topics)
     assert policies.plan(topics) is plan
     assert policies.plan({"orders": 1, "pay": 1}) != plan
+
+
+@pytest.mark.parametrize("carrier", list(CanaryCarrier))
+def test_topic_of_canaries_is_no_data_whoever_sends_them(carrier: CanaryCarrier) -> None:
+    policies = rules(canary={"carrier": carrier.value, "topic": "probe"})
+    roles = {pair.source: pair.role for pair in policies.plan(["orders", "probe"]).pairs}
+    is_carrier = carrier is TOPIC
+    assert roles["probe"] is (TopicRole.CANARY if is_carrier else TopicRole.DATA)
 
 
 ROUTER = {"transforms": "a", "transforms.a.type": "RegexRouter", "transforms.a.regex": "us.(.*)"}
@@ -67,17 +75,8 @@ def test_plan_ignores_the_running_connector_if_the_flow_says_so() -> None:
     assert [(pair.target, pair.role) for pair in plan.pairs] == [("new.orders", TopicRole.DATA)]
 
 
-@pytest.mark.parametrize(
-    ("carrier", "role"), [(TOPIC, TopicRole.CANARY), (HEARTBEATS, TopicRole.DATA)]
-)
-def test_canary_topic_has_canary_role_only_as_carrier(
-    carrier: CanaryCarrier, role: TopicRole
-) -> None:
-    assert rules(carrier).plan(["mm2slo.canary"]).pairs[0].role is role
-
-
 def test_other_engine_has_no_heartbeats_and_no_groups() -> None:
-    policies = rules(OFF, engine="other")
+    policies = rules(engine="other")
     pairs = policies.plan(["heartbeats", "orders"]).pairs
     assert [(pair.source, pair.target, pair.role) for pair in pairs] == [
         ("orders", "orders", TopicRole.DATA)
@@ -140,7 +139,7 @@ def test_canaries_are_read_from_renamed_copy_and_off_if_its_name_is_unknown(
     transforms: dict[str, str], expected: tuple[str, str, str | None]
 ) -> None:
     found = config(carrier="heartbeats")
-    policies = FlowPolicies(found.flows[0], HEARTBEATS)
+    policies = FlowPolicies(found.flows[0])
     policies.plan(["heartbeats"], running(**transforms))
     spec = canary_spec(found, policies)
     assert (spec.carrier, spec.target_topic, spec.heartbeats_topic_on_target) == expected
@@ -159,7 +158,7 @@ def test_canary_spec_follows_configuration(
 ) -> None:
     found = config(carrier=carrier, read_only=read_only)
     flow = found.flows[0]
-    spec = canary_spec(found, FlowPolicies(flow, found.carrier(flow)))
+    spec = canary_spec(found, FlowPolicies(flow))
     assert (spec.carrier, spec.source_topic, spec.target_topic) == expected
     assert (spec.flow, spec.instance, spec.interval_seconds) == ("us->eu", "here", 2.0)
     assert (spec.source_alias, spec.target_alias) == ("us", "eu")

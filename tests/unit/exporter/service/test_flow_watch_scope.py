@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from flow_observations import flow_config
 
-from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_exporter.flow_observation import ClusterView, InternalsView
 from mm2slo_exporter.flow_plan import FlowPolicies
 from mm2slo_exporter.service.flow_manager import FlowWatchScope
@@ -22,7 +21,7 @@ def test_groups_of_cluster_are_those_existing_and_with_a_checkpoint(
     alias: str, groups: list[str]
 ) -> None:
     internals = InternalsView(checkpoints=CHECKPOINTS)
-    policies = FlowPolicies(flow_config(), CanaryCarrier.HEARTBEATS)
+    policies = FlowPolicies(flow_config())
     runner: Any = SimpleNamespace(
         flow=policies.flow, policies=policies, internals=lambda: internals
     )
@@ -32,7 +31,7 @@ def test_groups_of_cluster_are_those_existing_and_with_a_checkpoint(
 
 
 def test_scope_of_a_cluster_covers_flows_of_all_its_aliases() -> None:
-    policies = FlowPolicies(flow_config(), CanaryCarrier.HEARTBEATS)
+    policies = FlowPolicies(flow_config())
     topics = {"orders": 1, "us.orders": 1, "other.orders": 1}
     view = ClusterView(topics=topics)
     runner: Any = SimpleNamespace(
