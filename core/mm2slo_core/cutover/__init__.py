@@ -1,0 +1,1 @@
+"""Whether consumers and producers can move to the target now."""
