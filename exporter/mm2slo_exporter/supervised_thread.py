@@ -26,6 +26,7 @@ class Loop(StrEnum):
     LEADERSHIP = "leadership"
     CANARY = "canary"
     ARRIVALS = "arrivals"
+    CUTOVER = "cutover"
 
 
 class SupervisedThread:

@@ -18,6 +18,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 
 from mm2slo_core.catalogue import BY_NAME
 from mm2slo_core.config.exporter_settings import Listen
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_exporter.exposition_family import Family
 from mm2slo_exporter.exposition_renderer import (
     LEVEL,
@@ -152,6 +153,9 @@ class OneSnapshot:
         return ExporterReadiness(ready=True, flows=())
 
     def overview(self) -> tuple[FlowOverview, ...]:
+        raise NotImplementedError
+
+    def cutover_evidence(self, slug: str) -> CutoverEvidence | None:
         raise NotImplementedError
 
     def reload(self) -> ReloadResult:

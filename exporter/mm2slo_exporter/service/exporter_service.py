@@ -18,6 +18,7 @@ from functools import cache
 
 from mm2slo_core.catalogue.metric import Granularity
 from mm2slo_core.config.exporter_settings import RootSettings
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.canary.canary_messages import LedgerState
@@ -104,6 +105,11 @@ class Exporter:
 
     def reports(self) -> list[FlowReport]:
         return self._flows.reports()
+
+    def cutover_evidence(self, slug: str) -> CutoverEvidence | None:
+        """What a cutover of a flow depends on; None before a round. KeyError: unknown flow."""
+        runners = {runner.flow.flow.slug: runner for runner in self._flows.running()}
+        return runners[slug].cutover.evidence()
 
     def reload(self) -> ReloadResult:
         """Read the configuration again and apply it; unchanged flows keep running.

@@ -31,6 +31,7 @@ from mm2slo_exporter.canary.canary_messages import (
     StageSucceeded,
 )
 from mm2slo_exporter.collection_health import CollectionHealth, CollectionStage
+from mm2slo_exporter.cutover.cutover_reader import CutoverReader
 from mm2slo_exporter.flow_observation import (
     ClusterView,
     InternalsView,
@@ -112,6 +113,9 @@ class FlowRunner:
             on_failure=health.record_loop_failure,
         )
         self._read_as(self.flow.isolation)
+        self.cutover: CutoverReader = CutoverReader(
+            self.flow.flow, source.client, target.client, health.record_loop_failure
+        )
         self._history: TimelineHistory | None = None
         self._history_since: float | None = None
         if exporter.timeline.enabled and previous is None:
@@ -145,7 +149,7 @@ class FlowRunner:
             self._arrival_poller.add(self._arrivals)
 
     def stop(self) -> None:
-        stops = [self._probes.stop, self._reader.stop, self._internals.stop]
+        stops = [self._probes.stop, self._reader.stop, self._internals.stop, self.cutover.stop]
         if self._arrival_poller is not None:
             self._arrival_poller.remove(self._arrivals)
         if self._history is not None:
@@ -188,6 +192,7 @@ class FlowRunner:
         if self._arrival_poller is not None:
             self._arrivals.observe(observation)
             report = replace(report, arrival_bracket=self._arrival_poller.bracket)
+        self.cutover.watch.observe(observation, report, self.tracker.flow)
         self.report = report
         return report
 

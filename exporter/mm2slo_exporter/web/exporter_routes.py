@@ -11,7 +11,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -32,7 +32,7 @@ _SPEAKS_FOR_OTHERS: Final = ("origin", "forwarded", "x-forwarded-for", "x-real-i
 async def respond(request: Request, site: Site, authenticator: Authenticator) -> Response:
     """The response to *request*. The probes are open; the rest needs authentication."""
     # Authentication first: 404 and 405 would show clients without it which pages exist.
-    route = _ROUTES.get(request.path)
+    route = _EVIDENCE if _cutover_slug(request.path) else _ROUTES.get(request.path)
     is_probe = request.path in _PROBES
     header = request.headers.get("authorization")
     known = authenticator.recognizes(header)
@@ -101,6 +101,26 @@ def _ready(_request: Request, site: Site, known: bool) -> Response:
 def _page(_request: Request, site: Site, _known: bool) -> Response:
     body = render_page(site.overview()).encode()
     return Response(HTTPStatus.OK, "text/html; charset=utf-8", (body,), SECURITY_HEADERS)
+
+
+def _cutover(request: Request, site: Site, _known: bool) -> Response:
+    """Starts to read what only a cutover needs; before that, some of it is not known."""
+    slug = _cutover_slug(request.path)
+    try:
+        evidence = site.cutover_evidence(slug)
+    except KeyError:
+        return text_response(HTTPStatus.NOT_FOUND, f"no flow {slug} is served here")
+    if evidence is None:
+        return text_response(
+            HTTPStatus.SERVICE_UNAVAILABLE, "read from the next round on", ((b"retry-after", b"5"),)
+        )
+    return json_response(HTTPStatus.OK, asdict(evidence))
+
+
+def _cutover_slug(path: str) -> str:
+    """The flow of `/flows/{slug}/cutover`; empty for other paths."""
+    match = _CUTOVER_PATH.fullmatch(path)
+    return match[1] if match else ""
 
 
 def _reload(request: Request, site: Site, _known: bool) -> Response:
@@ -272,6 +292,8 @@ def json_response(status: HTTPStatus, value: object) -> Response:
     return Response(status, "application/json; charset=utf-8", (body.encode(),))
 
 
+_CUTOVER_PATH: Final = re.compile(r"/flows/([^/]+)/cutover")
+_EVIDENCE: Final = _Route(_READ, _cutover, is_slow=True)
 _ROUTES: Final = {
     "/": _Route(_READ, _page),
     "/metrics": _Route(_READ, _metrics),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Protocol
 
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition_renderer import Snapshot
 
@@ -180,6 +181,10 @@ class Site(Protocol):
 
     def overview(self) -> tuple[FlowOverview, ...]:
         """The flows, for the page."""
+        ...
+
+    def cutover_evidence(self, slug: str) -> CutoverEvidence | None:
+        """What a cutover of a flow depends on; None before a round. KeyError: unknown flow."""
         ...
 
     def reload(self) -> ReloadResult:

@@ -11,10 +11,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from cutover_samples import SAFE
 
 from mm2slo_core.catalogue.flow_metrics import FLOW_LAG_RECORDS
 from mm2slo_core.catalogue.service_metrics import EXPORTER_SERIES
 from mm2slo_core.config.exporter_settings import Listen
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition_family import Family
 from mm2slo_exporter.exposition_renderer import Renderer, Snapshot
@@ -60,6 +62,10 @@ class FakeSite:
     def overview(self) -> tuple[FlowOverview, ...]:
         self.calls.append("overview")
         return self.flows
+
+    def cutover_evidence(self, slug: str) -> CutoverEvidence | None:
+        self.calls.append(f"cutover of {slug}")
+        return {"us-to-eu": SAFE, "eu-to-us": None}[slug]
 
     def reload(self) -> ReloadResult:
         self.calls.append("reload")

@@ -10,6 +10,7 @@ import pytest
 
 from mm2slo_core.catalogue.flow_metrics import REPLICATION_LAG_RECORDS
 from mm2slo_core.catalogue.service_metrics import EXPORTER_SERIES
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_exporter.exposition_family import Family
 from mm2slo_exporter.exposition_renderer import Encoding, ExpositionFormat, Renderer, Snapshot
 from mm2slo_exporter.web.exporter_routes import Request, respond
@@ -133,6 +134,9 @@ class SiteThatAsksKafka:
 
     def overview(self) -> tuple[FlowOverview, ...]:
         self._kafka.request("overview")
+
+    def cutover_evidence(self, slug: str) -> CutoverEvidence | None:
+        self._kafka.request("cutover")
 
     def reload(self) -> ReloadResult:
         self._kafka.request("reload")

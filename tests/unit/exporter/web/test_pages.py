@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from cutover_samples import SAFE
 
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.web.exporter_routes import is_loopback
@@ -20,6 +21,7 @@ from mm2slo_exporter.web.flow_overview import (
     duration,
     render_page,
 )
+from mm2slo_report.cutover_facts import EVIDENCE
 
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 
@@ -227,3 +229,17 @@ def test_requests_are_not_logged(
         client.exchange(b"nonsense\r\n\r\n")
     assert capfd.readouterr() == ("", "")
     assert caplog.text == ""
+
+
+def test_evidence_for_a_cutover_is_json_of_one_flow(serve: Any, fake_site: Any) -> None:
+    site = fake_site()
+    get = serve(site)
+    answer = get("/flows/us-to-eu/cutover")
+    assert answer.status == 200
+    assert EVIDENCE.validate_json(answer.body) == SAFE
+    assert get("/flows/eu-to-us/cutover").status == 503
+    unknown = get("/flows/us-to-ap/cutover")
+    assert (unknown.status, unknown.body) == (404, b"no flow us-to-ap is served here\n")
+    assert get("/flows/us-to-eu/cutover/x").status == 404
+    assert get("/flows/us-to-eu/cutover", method="POST").status == 405
+    assert site.calls == ["cutover of us-to-eu", "cutover of eu-to-us", "cutover of us-to-ap"]

@@ -1,0 +1,163 @@
+"""Reads what only a cutover needs, while somebody asks: transactions, tails of groups, ACLs.
+
+Nothing is read before the first question, and nothing from a quarter of an hour after the last one.
+A failure is part of the evidence: what was not read is unknown.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mm2slo_core.cutover.cutover_evidence import AccessFacts, AccessGap, CutoverEvidence
+from mm2slo_core.kafka_permissions import AclPattern, AclRule, reader_parity
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.cutover.cutover_watch import (
+    ASKED_SECONDS,
+    CutoverReads,
+    CutoverWatch,
+    UnreadTail,
+)
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+_EVERY_SECONDS: Final = 5.0
+_ACCESS_SECONDS: Final = 60.0
+_MAX_TAILS: Final = 200
+"""Read at once; the others follow."""
+
+
+class CutoverReader:
+    """One thread per flow from its first question on."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        source: ClusterClient,
+        target: ClusterClient,
+        on_failure: Callable[[Loop], None],
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._clock = clock
+        self.watch = CutoverWatch()
+        self._reads = CutoverReads()
+        self._asked_at = 0.0
+        self._lock = threading.Lock()
+        self._is_started = False
+        self._wake, self._stopping = threading.Event(), threading.Event()
+        self._thread = SupervisedThread(
+            Loop.CUTOVER, flow.label, self._run, self._stopping, on_failure
+        )
+
+    def evidence(self) -> CutoverEvidence | None:
+        """What is known now; None before the first round after the first question."""
+        with self._lock:
+            self._asked_at = self._clock()
+            if not self._is_started:
+                self._is_started = True
+                self._thread.start()
+        self._wake.set()
+        return self.watch.evidence(self._clock(), self._reads)
+
+    def stop(self) -> None:
+        """Stop the thread; waits briefly for a read in progress."""
+        self._stopping.set()
+        self._wake.set()
+        if self._is_started:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            if self._clock() - self._asked_at > ASKED_SECONDS:
+                self._reads = CutoverReads()
+                self._wake.clear()
+                self._wake.wait()
+            self.read()
+            self._stopping.wait(_EVERY_SECONDS)
+
+    def read(self) -> None:
+        """Read everything once."""
+        counts, copies, groups = self.watch.pairs()
+        if not counts:
+            return
+        self._reads = self._read_transactions(self._reads, counts)
+        self._reads = self._read_tails(self._reads, self.watch.unread_tails())
+        known = self._reads.access
+        if known is None or self._clock() - known.read_at >= _ACCESS_SECONDS:
+            self._reads = replace(self._reads, access=self._read_access(copies, groups))
+
+    def _read_transactions(self, reads: CutoverReads, counts: Mapping[str, int]) -> CutoverReads:
+        """The last stable offset is below the end while a transaction is open (KIP-98)."""
+        partitions = [
+            TopicPartition(topic, number)
+            for topic, count in counts.items()
+            for number in range(count)
+        ]
+        try:
+            reading = self._source.end_offsets(partitions, "read_committed")
+        except KafkaOperationError:
+            return replace(reads, read_at=None)
+        return replace(reads, read_at=reading.requested_at, stable_ends=reading.offsets)
+
+    def _read_tails(self, reads: CutoverReads, tails: Sequence[UnreadTail]) -> CutoverReads:
+        wanted = {
+            tail.partition: (tail.commit, tail.end)
+            for tail in tails[:_MAX_TAILS]
+            if tail not in reads.tails
+        }
+        kept = {tail: known for tail, known in reads.tails.items() if tail in set(tails)}
+        if wanted:
+            try:
+                found = self._source.first_records(wanted).found
+            except KafkaOperationError:
+                found = {}
+            for partition, record in found.items():
+                kept[UnreadTail(partition, *wanted[partition])] = record is not None
+        return replace(reads, tails=kept)
+
+    def _read_access(self, copies: Mapping[str, str], groups: Sequence[str]) -> AccessFacts:
+        now = self._clock()
+        try:
+            source, target = self._source.acls(), self._target.acls()
+        except KafkaOperationError as problem:
+            return AccessFacts(now, problem=str(problem))
+        return access_facts(now, source, target, copies, groups)
+
+
+def access_facts(
+    at: float,
+    source: Collection[AclRule],
+    target: Collection[AclRule],
+    copies: Mapping[str, str],
+    groups: Collection[str],
+) -> AccessFacts:
+    """What the ACLs of both clusters mean for consumers and producers that move."""
+    names = {"topic": sorted(copies.values()), "group": sorted(groups)}
+    denied = [
+        AccessGap(rule.principal, f"{rule.operation} on {rule.kind} {name}")
+        for rule in target
+        if not rule.allows
+        for name in names[rule.kind]
+        if rule.pattern.covers(AclPattern(name))
+    ]
+    missing = [
+        AccessGap(each.principal, f"Read on {', '.join(each.denied)}")
+        for each in reader_parity(source, target, copies, groups, {})
+        if each.denied
+    ]
+    writers = sorted(
+        {
+            rule.principal
+            for rule in source
+            if rule.allows and rule.kind == "topic" and rule.operation in {"Write", "All"}
+            if any(rule.pattern.covers(AclPattern(topic)) for topic in copies)
+        }
+    )
+    return AccessFacts(at, denied=tuple(denied), missing=tuple(missing), writers=tuple(writers))

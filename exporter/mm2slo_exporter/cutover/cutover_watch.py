@@ -1,0 +1,442 @@
+"""Collects the evidence for a cutover of one flow.
+
+One round does not show since when nothing was written, or since when a group's commits are the
+same: `CutoverWatch` follows that in each round. The rest is in the newest round already, and
+`CutoverReads` has what is read only while somebody asks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final, NamedTuple
+
+from mm2slo_core.config.exporter_settings import CanaryCarrier, FlowSettings
+from mm2slo_core.cutover.cutover_evidence import (
+    AccessFacts,
+    Cases,
+    CutoverEvidence,
+    GroupFact,
+    TaskFact,
+)
+from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.quantity_text import plural
+from mm2slo_core.topic_selection import TopicRole
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.flow_observation import Observation, OffsetsRead
+from mm2slo_exporter.state.flow_report import FlowReport, GroupState, PartitionState, TopicState
+
+ASKED_SECONDS: Final = 900.0
+"""After the last question, what is read for cutovers only is no longer read."""
+
+_SHOWN: Final = 20
+_LAG_SECONDS: Final = 60.0
+_GROWTH_SECONDS: Final = 1.0
+"""Less is the resolution of the figures, not growth."""
+
+_SYNC_INTERVAL: Final = "sync.group.offsets.interval.seconds"
+_SYNC_SECONDS: Final = 60.0
+"""Kafka's default (`MirrorCheckpointConfig`)."""
+
+_DATA: Final = frozenset({TopicRole.DATA, TopicRole.UNSELECTED})
+
+
+class UnreadTail(NamedTuple):
+    """Offsets of a partition from a group's commit to the end."""
+
+    partition: TopicPartition
+    commit: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutoverReads:
+    """What was read for a cutover only."""
+
+    read_at: float | None = None
+    """When the last stable offsets were requested."""
+    stable_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    tails: Mapping[UnreadTail, bool] = field(default_factory=dict)
+    """Whether a tail has a record: markers and compacted records take up offsets, too."""
+    access: AccessFacts | None = None
+
+
+class _Ends(NamedTuple):
+    """The ends of a topic on the source."""
+
+    partitions: Sequence[PartitionState]
+    ends: int
+    """A hash of them all."""
+    seen_at: float
+    """When the topic was first read; minus infinity if it was there before."""
+    changed_at: float
+    """When they were first read as they are: the change is not later."""
+    changed_after: float
+    """When they were last requested as they were: the change is not earlier."""
+
+
+class CutoverWatch:
+    """Follows one flow. Rounds come from one thread, questions from others."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._topics: dict[str, _Ends] = {}
+        self._commits: dict[str, tuple[Mapping[TopicPartition, int], float]] = {}
+        self._lags: deque[tuple[float, float]] = deque()
+        self._newest: tuple[Observation, FlowReport, FlowSettings] | None = None
+        self._watched_since: float | None = None
+        self._asked_at = -inf
+
+    def observe(self, seen: Observation, report: FlowReport, flow: FlowSettings) -> None:
+        """Add one round; *flow* has the settings of the running connectors."""
+        with self._lock:
+            if report.ready and seen.source_readable and seen.source_offsets is not None:
+                self._observe_ends(seen.source_offsets, report)
+                self._observe_commits(seen)
+            is_asked = seen.at - self._asked_at <= ASKED_SECONDS
+            self._newest = (seen, report, flow) if is_asked else None
+            if is_asked:
+                self._observe_lag(report)
+            else:
+                self._watched_since = None
+                self._lags.clear()
+
+    def ask(self, at: float) -> float:
+        """Keep the evidence of the next rounds; since when it is kept."""
+        with self._lock:
+            self._asked_at = at
+            if self._watched_since is None:
+                self._watched_since = at
+            return self._watched_since
+
+    def evidence(self, at: float, reads: CutoverReads) -> CutoverEvidence | None:
+        """What is known at *at*; None before the first round after a question."""
+        watched_since = self.ask(at)
+        with self._lock:
+            if self._newest is None:
+                return None
+            seen, report, flow = self._newest
+            topics, commits = dict(self._topics), dict(self._commits)
+            grows = self._lag_grows(seen.at)
+        collector = _Collector(
+            seen, report, flow, reads=reads, ends=topics, commits=commits, since=watched_since
+        )
+        return collector.evidence(grows)
+
+    def unread_tails(self) -> Sequence[UnreadTail]:
+        """The shortest tail of each partition that a group has not read."""
+        with self._lock:
+            newest = self._newest
+        if newest is None:
+            return ()
+        shortest: dict[TopicPartition, UnreadTail] = {}
+        for tail in _tails(*newest[:2]):
+            known = shortest.get(tail.partition)
+            if known is None or tail.commit > known.commit:
+                shortest[tail.partition] = tail
+        return tuple(shortest.values())
+
+    def pairs(self) -> tuple[Mapping[str, int], Mapping[str, str], Sequence[str]]:
+        """Partition counts of the flow's data topics, their copies, and its groups."""
+        with self._lock:
+            newest = self._newest
+        if newest is None:
+            return {}, {}, ()
+        topics = [each for each in newest[1].topics if each.pair.role in _DATA]
+        counts = {each.pair.source: len(each.partitions) for each in topics}
+        copies = {each.pair.source: each.pair.target for each in topics if each.pair.target}
+        return counts, copies, [each.group for each in newest[1].groups]
+
+    def _observe_ends(self, read: OffsetsRead, report: FlowReport) -> None:
+        before, self._topics = self._topics, {}
+        is_first = not before
+        for topic in report.topics:
+            if topic.pair.role not in _DATA:
+                continue
+            name = topic.pair.source
+            known = before.get(name)
+            if known is not None and known.partitions is topic.partitions:
+                self._topics[name] = known  # of a topic at rest
+                continue
+            found = tuple(each.source_end for each in topic.partitions)
+            if None in found:
+                if known is not None:
+                    self._topics[name] = known  # without an answer, nothing has changed
+                continue
+            ends = hash(found)
+            if known is not None and known.ends == ends:
+                self._topics[name] = known._replace(partitions=topic.partitions)
+                continue
+            self._topics[name] = _Ends(
+                topic.partitions,
+                ends,
+                known.seen_at if known else -inf if is_first else read.answered_at,
+                read.answered_at,
+                -inf if known is None else read.previous_requested_at or -inf,
+            )
+
+    def _observe_commits(self, seen: Observation) -> None:
+        before, self._commits = self._commits, {}
+        for group, offsets in seen.source.group_offsets.items():
+            known = before.get(group)
+            at = seen.source.groups_read_at.get(group, seen.at)
+            # The reader keeps the object while the offsets are the same.
+            is_same = known is not None and known[0] is offsets
+            self._commits[group] = known if known is not None and is_same else (offsets, at)
+
+    def _observe_lag(self, report: FlowReport) -> None:
+        if report.lag_seconds is None:
+            self._lags.clear()
+            return
+        self._lags.append((report.at, report.lag_seconds))
+        while report.at - self._lags[0][0] > _LAG_SECONDS:
+            self._lags.popleft()
+
+    def _lag_grows(self, at: float) -> bool | None:
+        """Whether the lag was larger in all of the last half minute than in the half before."""
+        if not self._lags or at - self._lags[0][0] < _LAG_SECONDS * 0.8:
+            return None
+        middle = at - _LAG_SECONDS / 2
+        first = [lag for when, lag in self._lags if when < middle]
+        second = [lag for when, lag in self._lags if when >= middle]
+        if not first or not second:
+            return None
+        return min(second) > max(first) + _GROWTH_SECONDS
+
+
+class _Collector:
+    """Makes the evidence of one round."""
+
+    def __init__(
+        self,
+        seen: Observation,
+        report: FlowReport,
+        flow: FlowSettings,
+        *,
+        reads: CutoverReads,
+        ends: Mapping[str, _Ends],
+        commits: Mapping[str, tuple[Mapping[TopicPartition, int], float]],
+        since: float,
+    ) -> None:
+        self._seen = seen
+        self._report = report
+        self._flow = flow
+        self._reads = reads
+        self._ends = ends
+        self._commits = commits
+        self._watched_since = since
+        self._topics = [each for each in report.topics if each.pair.role in _DATA]
+
+    def evidence(self, lag_grows: bool | None) -> CutoverEvidence:
+        seen, report, flow = self._seen, self._report, self._flow
+        has_canaries = report.info.canary != CanaryCarrier.OFF
+        changes = [each.changed_at for each in self._ends.values()]
+        read = seen.source_offsets
+        return CutoverEvidence(
+            flow=report.flow.label,
+            at=seen.at,
+            watched_since=self._watched_since,
+            waiting_for=report.waiting_for,
+            unreadable=tuple(
+                alias
+                for alias, readable in (
+                    (report.flow.source, report.source_readable),
+                    (report.flow.target, report.target_readable),
+                )
+                if not readable
+            ),
+            state=report.state.value,
+            state_reason=str(report.state_reason),
+            arrived_at=(report.canary_arrived_at if has_canaries else report.heartbeats.newest_at),
+            arrival_within=flow.canary.deadline,
+            canaries=has_canaries,
+            tasks=tuple(
+                TaskFact(each.connector, each.task, each.state.lower()) for each in report.tasks
+            ),
+            source_connector=flow.connect.source_connector,
+            checkpoint_connector=flow.connect.checkpoint_connector,
+            partitions=sum(len(topic.partitions) for topic in self._topics),
+            lag_records=report.lag_records,
+            lag_seconds=report.lag_seconds,
+            lag_limit=max((each.threshold for each in flow.freshness), default=_LAG_SECONDS),
+            lag_grows=lag_grows,
+            frozen_from=max(changes, default=None),
+            frozen_until=read.requested_at if read is not None else None,
+            written=self._written(),
+            unread_ends=_cases(
+                f"{topic.pair.source}-{each.partition}"
+                for topic in self._topics
+                for each in topic.partitions
+                if each.source_end is None
+            ),
+            transactions_read_at=self._reads.read_at,
+            open_transactions=self._open_transactions(),
+            unread_transactions=self._unread_transactions(),
+            new_topics=_cases(
+                f"{name}: first seen {seen.at - each.seen_at:.0f} s ago"
+                for name, each in self._ends.items()
+                if each.seen_at > self._watched_since
+            ),
+            newest_topic_at=max(
+                (each.seen_at for each in self._ends.values() if each.seen_at > -inf), default=None
+            ),
+            missing_copies=_cases(self._missing_copies()),
+            partition_differences=_cases(self._partition_differences()),
+            setting_differences=_cases(
+                f"{topic.pair.source}: {', '.join(topic.config_drift)}"
+                for topic in self._topics
+                if topic.config_drift
+            ),
+            settings_read=bool(seen.source.retention_configs or not self._topics),
+            behind=_cases(self._behind()),
+            unknown_positions=_cases(self._unknown_positions()),
+            filtered=_cases(
+                f"{topic.pair.source}-{each.partition}"
+                for topic in self._topics
+                if topic.pair.may_drop
+                for each in topic.partitions
+                if each.quality is PositionQuality.FILTERED
+            ),
+            groups_read=seen.source.groups_complete and seen.target.groups_complete,
+            group_types_known=report.unjudged_groups.all_types,
+            groups=tuple(map(self._group, report.groups)),
+            excluded_groups=report.unjudged_groups.excluded,
+            settles_after=(
+                flow.offset_flush_interval
+                + 2 * flow.checkpoint_interval
+                + 2 * self._sync_interval()
+            ),
+            access=self._reads.access,
+        )
+
+    def _sync_interval(self) -> float:
+        """Of group offsets; 0 if MirrorMaker 2 does not sync them."""
+        running = self._seen.internals.connectors
+        if not running.syncs_group_offsets:
+            return 0.0
+        stated = running.by_name.get(self._flow.connect.checkpoint_connector)
+        text = stated.settings.get(_SYNC_INTERVAL, "") if stated else ""
+        return float(text) if text.isdecimal() else _SYNC_SECONDS
+
+    def _written(self) -> Cases:
+        """Topics with a record that is certainly newer than the first question."""
+        found = sorted(
+            (-each.changed_at, name)
+            for name, each in self._ends.items()
+            if each.changed_after >= self._watched_since
+        )
+        return _cases(f"{name}: {self._seen.at + changed:.0f} s ago" for changed, name in found)
+
+    def _open_transactions(self) -> Cases:
+        """Partitions whose last stable offset is below the end that was read before it."""
+        found = []
+        for topic, state in self._partitions():
+            partition = TopicPartition(topic.pair.source, state.partition)
+            stable = self._reads.stable_ends.get(partition)
+            if stable is not None and state.source_end is not None and stable < state.source_end:
+                found.append(f"{partition}: {plural(state.source_end - stable, 'offset')}")
+        return _cases(found)
+
+    def _unread_transactions(self) -> Cases:
+        if self._reads.read_at is None:
+            return Cases()
+        return _cases(
+            str(partition)
+            for topic, state in self._partitions()
+            if (partition := TopicPartition(topic.pair.source, state.partition))
+            not in self._reads.stable_ends
+        )
+
+    def _missing_copies(self) -> Iterator[str]:
+        for topic in self._topics:
+            if topic.pair.role is TopicRole.UNSELECTED:
+                yield f"{topic.pair.source}: the running connector does not select it"
+            elif topic.missing_on_target:
+                yield f"{topic.pair.source}: no {topic.pair.target}"
+
+    def _partition_differences(self) -> Iterator[str]:
+        for topic in self._topics:
+            ours, theirs = topic.source_partition_count, topic.target_partition_count
+            if ours is not None and theirs is not None and ours != theirs:
+                yield f"{topic.pair.source}: {ours}, {topic.pair.target}: {theirs}"
+
+    def _behind(self) -> Iterator[str]:
+        for topic, state in self._unrested():
+            if state.lag_records:
+                where = f"{topic.pair.source}-{state.partition}"
+                yield f"{where}: {plural(state.lag_records, 'record')}, by {state.quality}"
+
+    def _unknown_positions(self) -> Iterator[str]:
+        for topic, state in self._unrested():
+            # A bounded position is the highest possible one: no lag proves nothing.
+            is_bounded = state.quality is PositionQuality.BOUNDED and not state.lag_records
+            if state.lag_records is None or is_bounded:
+                yield f"{topic.pair.source}-{state.partition}: {state.quality or 'not read'}"
+
+    def _unrested(self) -> Iterator[tuple[TopicState, PartitionState]]:
+        for topic in self._topics:
+            if not topic.at_rest:
+                for state in topic.partitions:
+                    yield topic, state
+
+    def _partitions(self) -> Iterator[tuple[TopicState, PartitionState]]:
+        for topic in self._topics:
+            for state in topic.partitions:
+                yield topic, state
+
+    def _group(self, state: GroupState) -> GroupFact:
+        seen, group, judged = self._seen, state.group, state.readiness
+        known = self._commits.get(group)
+        return GroupFact(
+            group=group,
+            carried=group not in seen.source.uncarried_groups,
+            members_on_source=seen.source.is_active(group),
+            members_on_target=seen.target.is_active(group),
+            remaining=self._remaining(group),
+            checkpoint_lag=judged.checkpoint_lag,
+            redelivery_least=judged.redelivery_lower,
+            redelivery_most=judged.redelivery_upper,
+            skipped_least=judged.skipped[0],
+            skipped_most=judged.skipped[1],
+            blocked=tuple(each.reason.value for each in judged.blocked),
+            commits_read_at=(None if group in seen.source.unreadable_groups else state.commits_at),
+            commits_changed_at=known[1] if known else None,
+        )
+
+    def _remaining(self, group: str) -> int | None:
+        offsets = self._seen.source.group_offsets.get(group)
+        if offsets is None:
+            return None
+        total = 0
+        by_name = {topic.pair.source: topic for topic in self._topics}
+        for partition, commit in offsets.items():
+            topic = by_name.get(partition.topic)
+            if topic is None or partition.partition >= len(topic.partitions):
+                continue
+            end = topic.partitions[partition.partition].source_end
+            if end is None:
+                return None
+            tail = UnreadTail(partition, commit, end)
+            if commit < end and self._reads.tails.get(tail) is not False:
+                total += end - commit
+        return total
+
+
+def _tails(seen: Observation, report: FlowReport) -> Iterator[UnreadTail]:
+    topics = {each.pair.source: each for each in report.topics if each.pair.role in _DATA}
+    for state in report.groups:
+        for partition, commit in seen.source.group_offsets.get(state.group, {}).items():
+            topic = topics.get(partition.topic)
+            if topic is None or partition.partition >= len(topic.partitions):
+                continue
+            end = topic.partitions[partition.partition].source_end
+            if end is not None and commit < end:
+                yield UnreadTail(partition, commit, end)
+
+
+def _cases(texts: Iterable[str]) -> Cases:
+    found = list(texts)
+    return Cases(len(found), tuple(found[:_SHOWN]))
