@@ -1,6 +1,6 @@
 """HTTP requests to exporters and Prometheus: CA certificates, credentials, failures.
 
-`MetricsFetcher` reads an exporter's current `/metrics`; the recorder scrapes by itself.
+`ExporterFetcher` reads an exporter's current pages; the recorder scrapes by itself.
 """
 
 import ssl
@@ -85,26 +85,27 @@ _TOTAL_TIMEOUT: Final = 15.0
 _MAX_BYTES: Final = 256 * 1024 * 1024
 
 
-class MetricsFetcher:
+class ExporterFetcher:
     """Fetches with a bearer token from *token_file*, if any; trusts *ca_file* or the system."""
 
     def __init__(self, token_file: Path | None = None, ca_file: Path | None = None) -> None:
         self._token_file = token_file
         self._ca_file = ca_file
 
-    def __call__(self, address: str) -> Iterator[str]:
-        """The lines of `/metrics` at *address*. Raises SliSourceError."""
+    def __call__(self, address: str, path: str = "/metrics") -> Iterator[str]:
+        """The lines of *path* at *address*. Raises SliSourceError."""
         server = Server(url=address, token_file=self._token_file, ca_file=self._ca_file)
         try:
             with (
                 open_session() as session,
                 server.request(
-                    session, "GET", "/metrics", headers=_ACCEPT, timeout=_TIMEOUT, stream=True
+                    session, "GET", path, headers=_ACCEPT, timeout=_TIMEOUT, stream=True
                 ) as response,
             ):
                 if response.status_code != requests.codes.ok:
                     raise SliSourceError(
-                        f"exporter {address} returned status {response.status_code}"
+                        f"exporter {address} returned status {response.status_code}",
+                        status=response.status_code,
                     )
                 received, deadline = 0, time.monotonic() + _TOTAL_TIMEOUT
                 for line in response.iter_lines(chunk_size=1 << 16):
@@ -122,6 +123,5 @@ class MetricsFetcher:
             ) from None
         except (requests.RequestException, OSError, ValueError) as error:
             # A ValueError about an invalid header would quote the token.
-            raise SliSourceError(
-                f"cannot fetch metrics from exporter {address} ({type(error).__name__})"
-            ) from None
+            what, why = path.rpartition("/")[2], type(error).__name__
+            raise SliSourceError(f"cannot fetch {what} from exporter {address} ({why})") from None

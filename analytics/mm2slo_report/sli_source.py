@@ -10,8 +10,10 @@ from mm2slo_core.reporting.step_counts import Indicator, SpanCounts, StepCounts
 class SliSourceError(Exception):
     """A query of a source failed. The text is one sentence without secrets."""
 
-    def __init__(self, text: str, *, slow: bool = False) -> None:
+    def __init__(self, text: str, *, slow: bool = False, status: int | None = None) -> None:
         super().__init__(text)
+        self.status = status
+        """Of an HTTP response, if there was one."""
         self.slow = slow
         """Whether it timed out; otherwise it refused, or returned an unexpected response."""
 

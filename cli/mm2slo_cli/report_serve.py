@@ -191,13 +191,13 @@ def _app(
     rules: Callable[[], Sequence[str]] | None,
 ) -> ASGIApp:
     with paused_gc():
-        from mm2slo_report.http_session import MetricsFetcher
+        from mm2slo_report.http_session import ExporterFetcher
         from mm2slo_report.web.flow_status import ExporterFlowStatus
         from mm2slo_report.web.report_app import create_app
         from mm2slo_report.web.report_service import ReportService
 
     report = loaded.report
-    fetch = MetricsFetcher(
+    fetch = ExporterFetcher(
         optional_path(report.recorder.token_file), optional_path(report.recorder.ca_file)
     )
     service = ReportService(

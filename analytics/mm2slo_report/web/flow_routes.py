@@ -1,15 +1,23 @@
 """`/flows`: flows with the status of their objectives, and failover readiness."""
 
+import logging
 from collections.abc import Collection
+from http import HTTPStatus
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from mm2slo_core.cutover.cutover_evidence import CutoverTerms, not_read
+from mm2slo_core.cutover.cutover_gate import Phase, Question, check_waivers, decide, parse_waiver
 from mm2slo_core.objectives.error_budget import Status
+from mm2slo_core.quantity_text import parse_duration
 from mm2slo_core.reporting import report_entry
 from mm2slo_core.reporting.report_entry import Count, Figure, Instant, count_by_status, headline
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
+from mm2slo_report.access_tokens import AccessToken
+from mm2slo_report.cutover_facts import CutoverDecision
 from mm2slo_report.flow_audit_figures import AuditFigures
 from mm2slo_report.rendering.page_views import (
     FlowStatusView,
@@ -29,11 +37,14 @@ from mm2slo_report.web.http_responses import (
     ProblemError,
     ResponseBody,
     describe_responses,
+    invalid_parameter,
     not_found,
 )
 from mm2slo_report.web.objective_routes import At
 from mm2slo_report.web.report_service import ReportService, respond_cached, service_of
+from mm2slo_report.web.request_checks import TOKEN, require_write_scope
 
+logger = logging.getLogger(__name__)
 router = APIRouter(tags=["flows"])
 Slug = Annotated[str, Path(description="Slug of the flow, such as `us-to-eu`.", max_length=200)]
 
@@ -202,6 +213,61 @@ def readiness(request: Request, slug: Slug) -> Response:
         readiness=tuple(ordered),
     )
     return http_responses.respond(request, ResponseBody.json(answer), http_responses.CURRENT)
+
+
+@router.get(
+    "/flows/{slug}/cutover",
+    summary="Whether consumers and producers can move to the target now",
+    response_model=CutoverDecision,
+    responses=describe_responses(HTTPStatus.FORBIDDEN),
+)
+def cutover(  # noqa: PLR0917 - FastAPI passes them by name
+    request: Request,
+    slug: Slug,
+    phase: Annotated[
+        Phase, Query(description="`ready`: under traffic; `go`: after all producers have stopped.")
+    ],
+    freeze: Annotated[
+        str, Query(description="How long no record may be written, such as `120s`.", max_length=20)
+    ] = "120s",
+    accept_redelivery: Annotated[
+        int, Query(ge=0, description="Records that a group may read again.")
+    ] = 0,
+    accept: Annotated[
+        list[str],
+        Query(description="`CHECK=REASON` or `CHECK/ITEM=REASON`; needs the scope `write`."),
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> Response:
+    """Judged by what an exporter has read; never waits. The first call starts the watch.
+
+    What is not known yet is `unknown`, and no go: call again.
+    """
+    service = service_of(request)
+    flow = _find_flow(service, slug)
+    try:
+        seconds = parse_duration(freeze)
+    except ValueError as error:
+        raise invalid_parameter("freeze", f"{freeze!r} {error}", "120s") from None
+    if accept:
+        token: AccessToken | None = request.scope[TOKEN]
+        require_write_scope(token)
+        # The record of who has accepted what.
+        name = token.name if token else ""
+        logger.info("cutover of %s: %s accepts %s", flow.label, name, "; ".join(accept))
+    try:
+        terms = CutoverTerms(seconds, accept_redelivery, tuple(map(parse_waiver, accept)))
+        check_waivers(phase, terms)
+    except UserError as error:
+        raise invalid_parameter("accept", str(error), "audit=REASON") from None
+
+    def make() -> ResponseBody:
+        question = service.cutover_question(flow, phase, terms)
+        if question is None:
+            question = Question(phase, not_read(flow, service.now / 1000), terms)
+        return ResponseBody.json(CutoverDecision.of(decide(question)))
+
+    key = (phase, terms, service.now // 1000)
+    return respond_cached(request, key, make, http_responses.CURRENT, charged=True)
 
 
 def _find_flow(service: ReportService, slug: str) -> Flow:

@@ -5,14 +5,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from http import HTTPStatus
 from itertools import chain
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from prometheus_client.samples import Sample
 
 from mm2slo_core.catalogue import flow_metrics
 from mm2slo_core.catalogue.metric import Metric
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_core.topology import Flow
+from mm2slo_report.cutover_facts import EVIDENCE
 from mm2slo_report.recording.scraped_counters import parse_sample
 from mm2slo_report.rendering.page_views import (
     FlowStatusView,
@@ -66,6 +69,17 @@ _STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
 """If replicas disagree on a flow's state, the first of these wins."""
 
 
+class Fetch(Protocol):
+    """Reads a page of an exporter. Raises SliSourceError."""
+
+    def __call__(self, address: str, path: str = "/metrics") -> Iterable[str]:
+        """The lines of *path* at *address*."""
+
+
+_WITHOUT_EVIDENCE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE})
+"""An exporter of other flows; one that reads what only a cutover needs from the next round on."""
+
+
 class ExporterFlowStatus:
     """Queries every exporter on each call; *fetch* returns lines or raises SliSourceError.
 
@@ -75,7 +89,7 @@ class ExporterFlowStatus:
     def __init__(
         self,
         addresses: Sequence[str],
-        fetch: Callable[[str], Iterable[str]],
+        fetch: Fetch,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._addresses = tuple(addresses)
@@ -94,6 +108,25 @@ class ExporterFlowStatus:
 
     def groups(self) -> tuple[GroupView, ...]:
         return group_views(chain.from_iterable(self._pages().values()))
+
+    def cutover(self, flow: Flow) -> CutoverEvidence | None:
+        """What the exporter knows that has watched the flow longest; None if none has read it."""
+        found: list[CutoverEvidence] = []
+        problems: list[SliSourceError] = []
+        for address in self._addresses:
+            try:
+                lines = self._fetch(address, f"/flows/{flow.slug}/cutover")
+                found.append(EVIDENCE.validate_json("\n".join(lines)))
+            except SliSourceError as problem:
+                if problem.status not in _WITHOUT_EVIDENCE:
+                    problems.append(problem)
+        if problems and len(problems) == len(self._addresses):
+            raise problems[0]
+        return min(
+            found,
+            key=lambda each: (bool(each.waiting_for or each.unreadable), each.watched_since),
+            default=None,
+        )
 
     def _pages(self) -> dict[str, list[Sample]]:
         found: dict[str, list[Sample]] = {}

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeAlia
 from fastapi import Request, Response
 
 from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence, CutoverTerms
+from mm2slo_core.cutover.cutover_gate import Phase, Question
 from mm2slo_core.objectives.exclusion import Exclusion, Span, matching_flows
 from mm2slo_core.reporting.report_entry import Entry
 from mm2slo_core.reporting.report_query import ACCEPTED
@@ -34,6 +36,7 @@ from mm2slo_core.reporting.slo_report import (
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, whole_minute
 from mm2slo_core.topology import Flow
 from mm2slo_report.access_tokens import AccessToken
+from mm2slo_report.cutover_facts import audit_fact, budget_fact
 from mm2slo_report.flow_audit_figures import AuditFigures, audit_figures
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
 from mm2slo_report.reporter import Reporter
@@ -229,6 +232,21 @@ class ReportService:
         found = self._groups.get("", lambda: tuple(status.groups()))
         return tuple(each for each in found if self.sees(each.flow))
 
+    def cutover_question(self, flow: Flow, phase: Phase, terms: CutoverTerms) -> Question | None:
+        """What the gate of a cutover judges; None until an exporter has read it.
+
+        Raises like `flow_views`.
+        """
+        evidence = self._require_flow_status().cutover(flow)
+        if evidence is None:
+            return None
+        budget = None
+        if phase is Phase.READY:
+            entries = self.report(self.instant(None)).entries
+            budget = budget_fact(each for each in entries if each.objective.flow == flow)
+        audit = audit_fact(self.audits.figures_of([flow]).get(flow))
+        return Question(phase, evidence, terms, audit, budget)
+
     def freshness(self, at: str | None, as_of: int) -> str:
         """`Cache-Control` of a response about *as_of*."""
         settled = at is not None and as_of < self.now - _SETTLED_MS
@@ -344,6 +362,9 @@ class FlowStatus(Protocol):
 
     def groups(self) -> Sequence[GroupView]:
         """Failover readiness of consumer groups."""
+
+    def cutover(self, flow: Flow) -> CutoverEvidence | None:
+        """What a cutover of *flow* depends on; None until an exporter has read it."""
 
 
 _AUDIT_SECONDS: Final = 3_600.0

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cutover_samples import SAFE
 from minute_history import FLOW
 from report_service_fixture import NOW, REVERSE_FLOW, ServiceFixture, start_service
 from store_specs.sample_results import judged, orders_outcome, run_of
 
 from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
+from mm2slo_core.topology import Flow
 from mm2slo_report.rendering.page_views import (
     FlowStatusView,
     GroupLag,
@@ -95,7 +98,8 @@ def test_group_views_are_parsed_from_metrics() -> None:
     )  # fmt: skip
 
 
-def fetch(address: str) -> Iterator[str]:
+def fetch(address: str, path: str = "/metrics") -> Iterator[str]:
+    assert path == "/metrics"
     if address == "down":
         raise SliSourceError("exporter down did not respond", slow=True)
     yield from PAGE if address == "one" else REPLICA
@@ -117,6 +121,9 @@ class FixedFlows:
     def __init__(self, *views: FlowStatusView) -> None:
         self._views = views
 
+    def cutover(self, flow: Flow) -> CutoverEvidence | None:
+        return SAFE if flow.label == SAFE.flow else None
+
     def flows(self) -> tuple[FlowStatusView, ...]:
         return self._views
 
@@ -136,7 +143,7 @@ def counters(**totals: float) -> list[str]:
 def throughput(*pages: tuple[float, list[str]]) -> ThroughputView | None:
     """After readings of *pages* at these seconds."""
     at, page = 0.0, list[str]()
-    status = ExporterFlowStatus(["one"], lambda _: page, clock=lambda: at)
+    status = ExporterFlowStatus(["one"], lambda _, path="": page, clock=lambda: at)
     found = None
     for at, page in pages:  # noqa: B007 - read by the functions above
         found = status.flows()[0].throughput
@@ -260,7 +267,7 @@ def test_readiness_without_exporter_is_503_but_flows_are_served(store: Store) ->
 
 def test_group_name_on_status_page_is_escaped(store: Store) -> None:
     lines = [f'mm2_failover_ready{{{_OF},group="<script>alert(1)</script>"}} 0']
-    page = start_service(store, flow_status=ExporterFlowStatus(["x"], lambda _: lines))
+    page = start_service(store, flow_status=ExporterFlowStatus(["x"], lambda _, path="": lines))
     text = page.client.get("/").text
     assert "<script" not in text
     assert "&lt;script&gt;alert(1)" in text

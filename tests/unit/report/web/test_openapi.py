@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cutover_samples import SAFE
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from jsonschema import Draft202012Validator
@@ -15,7 +16,9 @@ from store_specs.sample_results import evidence, judged, orders_outcome, run_of,
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_core.reporting.report_entry import utc_text
+from mm2slo_core.topology import Flow
 from mm2slo_report.access_tokens import AccessToken, Scope
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView, RecordBounds
 from mm2slo_report.web.operation_routes import ServiceHealth
@@ -32,6 +35,10 @@ ANSWERS = {
     "GET /slo/{slo}/alerts": (f"{SLO}/alerts",),
     "GET /flows": ("/flows",),
     "GET /flows/{slug}": ("/flows/us-to-eu", "/flows/eu-to-us"),
+    "GET /flows/{slug}/cutover": (
+        "/flows/us-to-eu/cutover?phase=go",
+        "/flows/eu-to-us/cutover?phase=ready&accept=lag%3Dknown",
+    ),
     "GET /flows/{slug}/readiness": ("/flows/us-to-eu/readiness", "/flows/eu-to-us/readiness"),
     "GET /audits": ("/audits", "/audits?limit=1"),
     "GET /audits/{run}": ("/audits/run-1",),
@@ -49,6 +56,9 @@ WITHOUT_UNIT = {"threshold", "lower", "upper"}
 
 
 class FakeFlowStatus:
+    def cutover(self, flow: Flow) -> CutoverEvidence | None:
+        return SAFE if flow.label == SAFE.flow else None
+
     def flows(self) -> tuple[FlowStatusView, ...]:
         return (FlowStatusView(flow=FLOW, state="running", lag_records=1, lag_seconds=0.5),)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+from cutover_samples import SAFE
 from hypothesis import HealthCheck, given, settings
 from minute_history import FLOW
 from report_service_fixture import AS_OF, NOW, sample_source, start_service
@@ -26,7 +27,9 @@ from store_specs.sample_results import evidence, judged, orders_outcome, run_of,
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_core.reporting.report_entry import utc_text
+from mm2slo_core.topology import Flow
 from mm2slo_report.access_tokens import AccessToken, Scope
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
 from mm2slo_report.web.report_app import create_app
@@ -44,7 +47,7 @@ CHECKS = [
     negative_data_rejection,
     positive_data_acceptance,
 ]
-OPERATIONS = 19
+OPERATIONS = 20
 MODES = {"valid": GenerationMode.POSITIVE, "invalid": GenerationMode.NEGATIVE}
 # Schemathesis generates slowly: fewer examples than the profiles have.
 CHEAP, THOROUGH = (
@@ -60,6 +63,9 @@ CHEAP, THOROUGH = (
 
 class FakeFlowStatus:
     """The state of one flow and one group."""
+
+    def cutover(self, flow: Flow) -> CutoverEvidence | None:
+        return SAFE if flow.label == SAFE.flow else None
 
     def flows(self) -> tuple[FlowStatusView, ...]:
         return (FlowStatusView(flow=FLOW, state="running", lag_records=1, lag_seconds=0.5),)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cutover_samples import SAFE
 from minute_history import FLOW
 from report_service_fixture import (
     NOW,
@@ -19,9 +20,11 @@ from store_specs.sample_results import AP_EU, evidence, judged, orders_outcome, 
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.reporting.step_counts import MINUTE_MS
+from mm2slo_core.topology import Flow
 from mm2slo_report.access_tokens import Scope, read_tokens
 from mm2slo_report.recording.recorder_history import RecorderHealth, TargetHealth
 from mm2slo_report.rendering.page_views import FlowStatusView, GroupView
@@ -62,6 +65,9 @@ TOKENS, _ = read_tokens(
 
 
 class FakeFlowStatus:
+    def cutover(self, flow: Flow) -> CutoverEvidence | None:
+        return SAFE if flow.label == SAFE.flow else None
+
     def flows(self) -> tuple[FlowStatusView, ...]:
         return tuple(FlowStatusView(flow=each, state="running") for each in (FLOW, REVERSE_FLOW))
 
@@ -260,6 +266,9 @@ class RecorderOfAnExporter:
 )  # fmt: skip
 def test_no_error_names_an_address_to_a_token_of_some_flows(store: Store, path: str) -> None:
     class AwayStatus:
+        def cutover(self, flow: Flow) -> CutoverEvidence | None:
+            return SAFE if flow.label == SAFE.flow else None
+
         def flows(self) -> tuple[FlowStatusView, ...]:
             raise SliSourceError(f"exporter {ADDRESS} is unreachable")
 

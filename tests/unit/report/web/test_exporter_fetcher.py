@@ -7,7 +7,7 @@ import pytest
 from recording_server import Answer, RecordingServer, Request
 
 from mm2slo_report import http_session
-from mm2slo_report.http_session import MetricsFetcher
+from mm2slo_report.http_session import ExporterFetcher
 from mm2slo_report.sli_source import SliSourceError
 
 
@@ -27,9 +27,9 @@ def test_fetcher_ignores_environment_proxy_and_netrc(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with RecordingServer(response) as server:
-        assert list(MetricsFetcher()(server.address)) == ["a 1", "b 2"]
+        assert list(ExporterFetcher()(server.address)) == ["a 1", "b 2"]
         (tmp_path / "token").write_text("t0ken\n")
-        assert list(MetricsFetcher(tmp_path / "token")(server.address)) == ["a 1", "b 2"]
+        assert list(ExporterFetcher(tmp_path / "token")(server.address)) == ["a 1", "b 2"]
     logins = [each.headers.get("authorization") for each in requests]
     assert logins == [None, "Bearer t0ken"]
     assert requests[0].path == "/metrics"
@@ -50,17 +50,17 @@ def test_unexpected_status_raises_source_error(
         RecordingServer(lambda _: Answer(status=status, headers=headers)) as server,
         pytest.raises(SliSourceError, match=message),
     ):
-        list(MetricsFetcher()(server.address))
+        list(ExporterFetcher()(server.address))
 
 
 def test_connection_error_and_invalid_token_raise_source_error(tmp_path: Path) -> None:
     with pytest.raises(SliSourceError, match=r"cannot fetch .* \(ConnectionError\)") as error:
-        list(MetricsFetcher()("http://127.0.0.1:9"))
+        list(ExporterFetcher()("http://127.0.0.1:9"))
     assert not error.value.slow
     for content in (b"s3cret\nX-Evil: 1", b"\xff\xfe"):
         (tmp_path / "token").write_bytes(content)
         with pytest.raises(SliSourceError, match="cannot fetch") as refused:
-            list(MetricsFetcher(tmp_path / "token")("http://127.0.0.1:9"))
+            list(ExporterFetcher(tmp_path / "token")("http://127.0.0.1:9"))
         assert "s3cret" not in str(refused.value)
 
 
@@ -71,8 +71,8 @@ def test_slow_or_large_response_raises_source_error(
         with monkeypatch.context() as patch:
             patch.setattr(http_session, "_TOTAL_TIMEOUT", -1.0)
             with pytest.raises(SliSourceError, match="too slow") as late:
-                list(MetricsFetcher()(server.address))
+                list(ExporterFetcher()(server.address))
             assert late.value.slow
         monkeypatch.setattr(http_session, "_MAX_BYTES", 20)
         with pytest.raises(SliSourceError, match="too large"):
-            list(MetricsFetcher()(server.address))
+            list(ExporterFetcher()(server.address))

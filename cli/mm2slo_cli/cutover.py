@@ -1,0 +1,251 @@
+"""`mm2slo cutover check`: whether consumers and producers can move to the target now.
+
+The command observes the clusters itself, as a read-only exporter does: it writes nothing to them.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource, config_options
+from mm2slo_cli.exporter import configure_interpreter
+from mm2slo_cli.main import new_app
+from mm2slo_cli.option_values import parse_flow
+from mm2slo_cli.report_sources import create_reporter, open_store
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence, CutoverTerms
+from mm2slo_core.cutover.cutover_gate import (
+    CheckResult,
+    Decision,
+    Phase,
+    Question,
+    Result,
+    Verdict,
+    check_waivers,
+    decide,
+    parse_waiver,
+)
+from mm2slo_core.quantity_text import parse_duration
+from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
+from mm2slo_exporter.service.exporter_service import Exporter
+from mm2slo_report.cutover_facts import CutoverDecision, audit_fact, budget_fact
+from mm2slo_report.flow_audit_figures import audit_figures
+from mm2slo_report.sli_source import SliSourceError
+from mm2slo_store.store import Store
+
+cutover_app = new_app(no_args_is_help=True)
+
+_POLL_SECONDS: Final = 2.0
+_ASK_SECONDS: Final = 1.0
+_MORE_SECONDS: Final = 60.0
+"""For the first reading of everything, and the newest one after the freeze."""
+
+
+@cutover_app.callback()
+def _group() -> None:
+    """Ask whether a cutover is safe now."""
+
+
+@cutover_app.command("check", no_args_is_help=True)
+@config_options()
+def check(
+    source: ConfigSource,
+    *,
+    flow: Annotated[str, typer.Option(metavar="FLOW", help="For example 'us->eu'.")],
+    phase: Annotated[
+        Phase,
+        typer.Option(
+            help="ready: under traffic, before the cutover. go: after all producers have stopped."
+        ),
+    ],
+    freeze: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="For go: how long no record may be written; longer than delivery.timeout.ms of "
+            "each producer.",
+        ),
+    ] = "120s",
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="How long to wait for go; 0s: answer once all was read. [default: until the "
+            "freeze and the last checkpoints are over]",
+        ),
+    ] = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHECK=REASON",
+            help="Accept that a check is unknown; CHECK/ITEM=REASON accepts a group or a user "
+            "that fails. Repeatable.",
+        ),
+    ] = None,
+    accept_redelivery: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Records that a group may read again.")
+    ] = 0,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="Results store. [default: audit.store]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check whether consumers and producers can move to the target now.
+
+    Exits with 0 for go, 1 if a check fails, 3 if none fails but one is
+    unknown. Writes nothing to the clusters. For example:
+    mm2slo cutover check --config mm2slo.yaml --flow 'us->eu' --phase go
+    """
+    config, wanted = read_config(source), parse_flow(flow)
+    config.as_settings().select([wanted.label])
+    terms = CutoverTerms(
+        freeze=_duration("--freeze", freeze),
+        redelivery=accept_redelivery,
+        waivers=tuple(map(parse_waiver, accept or [])),
+    )
+    check_waivers(phase, terms)
+    limit = None if wait is None else _duration("--wait", wait)
+    with open_store(config, store) as results, observed(config, wanted) as evidence:
+        make = _question_maker(config, results, wanted, phase, terms)
+        decision = _wait_for_go(evidence, make, limit)
+    if as_json:
+        Console(soft_wrap=True, highlight=False, markup=False).print(
+            CutoverDecision.of(decision).model_dump_json(indent=2)
+        )
+    else:
+        print_decision(decision)
+    raise typer.Exit(decision.exit_code)
+
+
+def _duration(option: str, text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UserError(f"{option} {text!r} {error}") from None
+
+
+@contextmanager
+def observed(config: Config, flow: Flow) -> Iterator[Callable[[], CutoverEvidence | None]]:
+    """Observe *flow* without writing; gives its evidence, None before the first round."""
+    settings = config.as_settings()
+    own = settings.exporter.changed({"read_only": True, "poll_interval": _POLL_SECONDS})
+    settings = settings.changed({"exporter": own})
+    configure_interpreter()
+    exporter = Exporter(lambda: settings, flows=[flow.label], version="cutover")
+    try:
+        exporter.start()
+        yield lambda: exporter.cutover_evidence(flow.slug)
+    finally:
+        exporter.stop()
+
+
+def _question_maker(
+    config: Config, store: Store, flow: Flow, phase: Phase, terms: CutoverTerms
+) -> Callable[[CutoverEvidence], Question]:
+    budget = None
+    if phase is Phase.READY:
+        reporter = create_reporter(config, store)
+        own = [each for each in reporter.objectives if each.flow == flow]
+        try:
+            budget = budget_fact(reporter.report(own, tolerant=True).entries) if own else None
+        except SliSourceError:
+            budget = None  # unknown: the check says so
+
+    def make(evidence: CutoverEvidence) -> Question:
+        run = store.newest_finished([flow]).get(flow)
+        figures = None
+        if run is not None:
+            figures = audit_figures(run, flow, store.units(run_id=run.header.id), {})
+        return Question(phase, evidence, terms, audit_fact(figures), budget)
+
+    return make
+
+
+def _wait_for_go(
+    evidence: Callable[[], CutoverEvidence | None],
+    make: Callable[[CutoverEvidence], Question],
+    limit: float | None,
+) -> Decision:
+    """The first go, or what stands in the way when the time is over or at Ctrl-C."""
+    started = time.monotonic()
+    newest: Decision | None = None
+    pause = threading.Event()
+    console = Console(stderr=True)
+    with console.status("reading the clusters") as status:
+        try:
+            while True:
+                seen = evidence()
+                if seen is not None:
+                    question = make(seen)
+                    newest = decide(question)
+                    if newest.verdict is Verdict.GO:
+                        return newest
+                    status.update(_standing(newest))
+                    longest = limit
+                    if longest is None:
+                        longest = _MORE_SECONDS + question.terms.freeze + seen.settles_after
+                    is_read = not (seen.waiting_for or seen.access is None)
+                    elapsed = time.monotonic() - started
+                    if elapsed >= longest and (is_read or elapsed >= longest + _MORE_SECONDS):
+                        return newest
+                elif time.monotonic() - started > _MORE_SECONDS:
+                    raise UserError(
+                        f"the clusters were not read within {_MORE_SECONDS:g} s; "
+                        "mm2slo check --connect shows why"
+                    )
+                pause.wait(_ASK_SECONDS)
+        except KeyboardInterrupt:
+            if newest is None:
+                raise
+            return newest
+
+
+def _standing(decision: Decision) -> str:
+    first = decision.checks[0]
+    return f"no go yet: {first.name}: {first.text}"
+
+
+_STYLES: Final = {
+    Result.PASS: "green",
+    Result.FAIL: "bold red",
+    Result.UNKNOWN: "bold yellow",
+    Result.ACCEPTED: "cyan",
+}
+_TITLES: Final = {Verdict.GO: "GO", Verdict.NO_GO: "NO GO", Verdict.UNKNOWN: "NO GO (unknown)"}
+
+
+def print_decision(decision: Decision) -> None:
+    """Print the verdict, then each check with its cases and the next step."""
+    console = Console(highlight=False, markup=False)
+    console.print(f"{decision.flow}, {decision.phase.value}: {_TITLES[decision.verdict]}")
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for each in decision.checks:
+        lines = list(_lines(each))
+        table.add_row(each.result.value, each.name, lines[0], style=_STYLES[each.result])
+        for line in lines[1:]:
+            table.add_row("", "", line)
+    console.print(table)
+
+
+def _lines(each: CheckResult) -> Iterator[str]:
+    because = f" (because of {', '.join(each.consequence_of)})" if each.consequence_of else ""
+    yield each.text + because
+    yield from each.cases.first
+    if rest := each.cases.count - len(each.cases.first):
+        yield f"and {rest:,} more"
+    for waiver in each.waivers:
+        item = f"{waiver.item}: " if waiver.item else ""
+        yield f"accepted: {item}{waiver.reason}"
+    if each.next_step and not each.consequence_of and each.result is not Result.ACCEPTED:
+        yield f"next: {each.next_step}"
