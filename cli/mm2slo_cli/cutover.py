@@ -1,8 +1,9 @@
-"""`mm2slo cutover check`: whether consumers and producers can move to the target now.
+"""`mm2slo cutover check|plan`: whether consumers and producers can move to the target now.
 
 The command observes the clusters itself, as a read-only exporter does: it writes nothing to them.
 """
 
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from mm2slo_core.cutover.cutover_gate import (
     decide,
     parse_waiver,
 )
+from mm2slo_core.cutover.cutover_plan import MirrorForm, plan_cutover
 from mm2slo_core.quantity_text import parse_duration
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -123,6 +125,46 @@ def check(
     else:
         print_decision(decision)
     raise typer.Exit(decision.exit_code)
+
+
+@cutover_app.command("plan", no_args_is_help=True)
+@config_options()
+def plan(
+    source: ConfigSource,
+    *,
+    flow: Annotated[str, typer.Option(metavar="FLOW", help="For example 'us->eu'.")],
+    form: Annotated[
+        MirrorForm | None,
+        typer.Option(help="How MirrorMaker 2 is run. [default: by its files, else dedicated]"),
+    ] = None,
+) -> None:
+    """Print the steps of a cutover as commands, in order; runs none of them."""
+    config, wanted = read_config(source), parse_flow(flow)
+    (found,) = config.as_settings().select([wanted.label])
+    used = form or _form_of(config, source)
+    steps = plan_cutover(
+        found,
+        used,
+        source=config.clusters[wanted.source].bootstrap_servers,
+        target=config.clusters[wanted.target].bootstrap_servers,
+        config=shlex.join(source.arguments()),
+    )
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for number, step in enumerate(steps, 1):
+        console.print(f"# {number}. {step.title}")
+        for note in step.notes:
+            console.print(f"#    {note}")
+        for command in step.commands:
+            console.print(command)
+        console.print()
+
+
+def _form_of(config: Config, source: ConfigSource) -> MirrorForm:
+    if source.strimzi or config.mm2.strimzi:
+        return MirrorForm.STRIMZI
+    if source.connect_json or config.mm2.connect:
+        return MirrorForm.CONNECT
+    return MirrorForm.DEDICATED
 
 
 def _duration(option: str, text: str) -> float:

@@ -5,6 +5,7 @@ is outdated. Run it in the root of the repository. The pages about lint, metrics
 rules are generated here.
 """
 
+import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ from mm2slo_core.catalogue.prometheus_series import RECORDED_GROUPS, SLI_LABELS,
 from mm2slo_core.catalogue.promql import duration
 from mm2slo_core.catalogue.service_metrics import LOGSHIP_GROUPS, REPORT_GROUPS
 from mm2slo_core.config.config_model import default_objective_rules
+from mm2slo_core.cutover import cutover_gate
+from mm2slo_core.cutover.cutover_gate import Phase
 from mm2slo_core.indicators.canary_rules import ALIAS_PREFIX
 from mm2slo_core.kafka_permissions import REQUIRED_PERMISSIONS, Component
 from mm2slo_core.mm2_config.lint_check_list import CHECKS
@@ -72,6 +75,16 @@ def render_lint() -> str:
     return _LINT_INTRO + "".join(rows)
 
 
+def render_cutover_checks() -> str:
+    rows = (
+        f"| `{each.name}` | {' and '.join(p.value for p in Phase if p in each.phases)}"
+        f" | {(inspect.getdoc(each.judge) or '').partition(_PARAGRAPH)[0].rstrip('.')}"
+        f" | {', '.join(f'`{name}`' for name in each.follows)} |\n"
+        for each in cutover_gate.CHECKS
+    )
+    return _CUTOVER_INTRO + "".join(rows)
+
+
 def rendered_files() -> dict[str, str]:
     """The text of each generated file, by its path."""
     boards = generate_files()
@@ -82,6 +95,7 @@ def rendered_files() -> dict[str, str]:
     }
     return {
         "docs/configuration.md": render_configuration(),
+        "docs/cutover-checks.md": render_cutover_checks(),
         "docs/lint.md": render_lint(),
         "docs/metrics.md": render_metrics(),
         "docs/permissions.md": render_permissions(),
@@ -309,6 +323,21 @@ def _rows(component: Component) -> str:
 def _permission_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
+
+_PARAGRAPH: Final = "\n\n"
+
+_CUTOVER_INTRO: Final = """\
+# Checks of a cutover
+
+Generated from `core/mm2slo_core/cutover/cutover_gate.py` by `python -m mm2slo_cli.docs`; do not
+edit.
+
+What `mm2slo cutover check` and `/flows/{slug}/cutover` judge ([failover](failover.md)). A check
+that fails because of another one is marked as its consequence.
+
+| check | phase | passes if | may follow from |
+|---|---|---|---|
+"""
 
 _LINT_INTRO: Final = """\
 # Checks of `mm2slo lint`

@@ -210,6 +210,7 @@ def _unknown(text: str, next_step: str, cases: Cases = NO_CASES) -> Answer:
 
 
 def _clusters(question: Question) -> Answer:
+    """Both clusters answer, and everything was read."""
     seen = question.evidence
     if seen.unreadable:
         names = " and ".join(seen.unreadable)
@@ -220,7 +221,10 @@ def _clusters(question: Question) -> Answer:
 
 
 def _connectors(question: Question) -> Answer:
-    """A paused checkpoint connector leaves groups where they were, without any other sign."""
+    """Source and checkpoint connector and all their tasks run, by the status topic.
+
+    A paused checkpoint connector leaves groups where they were, without any other sign.
+    """
     seen = question.evidence
     step = "resume or restart them, and ask again"
     bad: list[str] = []
@@ -240,6 +244,7 @@ def _connectors(question: Question) -> Answer:
 
 
 def _flow(question: Question) -> Answer:
+    """The flow is not stopped, and the newest canary (heartbeat) is not overdue."""
     seen = question.evidence
     if seen.state == "stopped":
         return _failed(f"the flow is stopped ({seen.state_reason})", "see runbook MM2FlowStopped")
@@ -263,7 +268,7 @@ def _flow(question: Question) -> Answer:
 
 
 def _producers(question: Question) -> Answer:
-    """Nothing was written for longer than a producer may go on sending what it has accepted.
+    """The ends of all data topics of the source have not changed for `--freeze`.
 
     A producer that is told to stop may still send for `delivery.timeout.ms` (KIP-91). Before the
     first question, movement is not held against anybody: the producers may have been running.
@@ -291,6 +296,7 @@ def _producers(question: Question) -> Answer:
 
 
 def _transactions(question: Question) -> Answer:
+    """The last stable offset of each partition is its end, read after the last record."""
     seen = question.evidence
     if seen.open_transactions.count and not _is_old(seen, seen.transactions_read_at):
         return _failed(
@@ -313,6 +319,7 @@ def _transactions(question: Question) -> Answer:
 
 
 def _topics(question: Question) -> Answer:
+    """Each topic has its copy; for go, none has appeared within `--freeze`."""
     seen = question.evidence
     if not seen.partitions:
         text = "no topic of the flow is known"
@@ -336,6 +343,7 @@ def _topics(question: Question) -> Answer:
 
 
 def _partitions(question: Question) -> Answer:
+    """Each copy has as many partitions as its topic."""
     found = question.evidence.partition_differences
     if found.count:
         return _failed(
@@ -348,6 +356,7 @@ def _partitions(question: Question) -> Answer:
 
 
 def _settings(question: Question) -> Answer:
+    """Synced settings of topics and copies are equal."""
     seen = question.evidence
     if not seen.settings_read:
         return _unknown("the settings of topics were not read yet", "ask again in a minute")
@@ -361,7 +370,10 @@ def _settings(question: Question) -> Answer:
 
 
 def _access(question: Question) -> Answer:
-    """MirrorMaker 2 copies literal ACLs of topics, those that deny as well, and removes none."""
+    """No ACL denies access to a copy or group; for ready, readers may read on the target.
+
+    MirrorMaker 2 copies literal ACLs of topics, those that deny as well, and removes none.
+    """
     facts = question.evidence.access
     if facts is None:
         return _unknown("ACLs were not read yet", "ask again in some seconds")
@@ -391,6 +403,7 @@ def _access(question: Question) -> Answer:
 
 
 def _lag(question: Question) -> Answer:
+    """The lag is below the largest freshness threshold, and does not grow over a minute."""
     seen = question.evidence
     if seen.lag_seconds is None:
         return _unknown("the lag is not known", "see the panel of positions")
@@ -406,6 +419,7 @@ def _lag(question: Question) -> Answer:
 
 
 def _positions(question: Question) -> Answer:
+    """Each partition is copied to its end, but what a transform drops."""
     seen = question.evidence
     if seen.behind.count:
         return _failed(
@@ -426,6 +440,7 @@ def _positions(question: Question) -> Answer:
 
 
 def _uncarried_groups(question: Question) -> Answer:
+    """MirrorMaker 2 carries all groups: none is a Streams or share group, or excluded."""
     seen = question.evidence
     if not seen.groups_read:
         return _unknown("not all groups were read yet", "ask again in some seconds")
@@ -452,6 +467,7 @@ _TOOL_GROUPS: Final = ("console-consumer-", "__")
 
 
 def _groups(question: Question) -> Answer:
+    """All groups are ready to fail over."""
     seen = question.evidence
     if not seen.groups_read:
         return _unknown("not all groups were read yet", "ask again in some seconds")
@@ -468,7 +484,10 @@ def _groups(question: Question) -> Answer:
 
 
 def _source_groups(question: Question) -> Answer:
-    """Each group has read everything, and nobody commits any more."""
+    """No group has members on the source, and each has committed the end of each partition.
+
+    Markers and compacted records at the end do not count.
+    """
     seen = question.evidence
     if old := _old_groups(seen):
         return old
@@ -496,7 +515,10 @@ def _source_groups(question: Question) -> Answer:
 
 
 def _target_groups(question: Question) -> Answer:
-    """MirrorMaker 2 moves no commit of a group with members on the target, and none backwards."""
+    """No group has members on the target, or a commit there beyond its position.
+
+    MirrorMaker 2 moves no commit of a group with members on the target, and none backwards.
+    """
     seen = question.evidence
     if old := _old_groups(seen):
         return old
@@ -517,9 +539,10 @@ def _target_groups(question: Question) -> Answer:
 
 
 def _checkpoints(question: Question) -> Answer:
-    """A checkpoint follows a commit after the next flush, a round of checkpoints, and one of syncs.
+    """Checkpoints are those of the last commits, and will not move any more.
 
-    Until then redelivery is an upper bound that may still shrink, and a commit may be missing.
+    They follow a commit after the next flush, a round of checkpoints, and one of syncs, twice to be
+    sure. Until then redelivery may still shrink, and a commit may be missing.
     """
     seen = question.evidence
     if old := _old_groups(seen):
@@ -563,6 +586,7 @@ NO_POSITION: Final = frozenset(
 
 
 def _redelivery(question: Question) -> Answer:
+    """No group reads more records again than `--accept-redelivery`."""
     seen, limit = question.evidence, question.terms.redelivery
     if old := _old_groups(seen):
         return old
@@ -594,6 +618,7 @@ def _redelivery(question: Question) -> Answer:
 
 
 def _audit(question: Question) -> Answer:
+    """An audit is complete up to the last record, without faults."""
     fact, seen = question.audit, question.evidence
     step = (
         f"run `mm2slo audit --flow '{seen.flow}'` up to now, or accept the check "
@@ -617,6 +642,7 @@ def _audit(question: Question) -> Answer:
 
 
 def _budget(question: Question) -> Answer:
+    """No error budget of the flow is exhausted."""
     fact = question.budget
     if fact is None or not fact.objectives:
         return _unknown("no objective of the flow is known", "configure a history of SLIs")
