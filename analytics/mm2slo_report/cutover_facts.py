@@ -10,9 +10,10 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, TypeAdapter
 
-from mm2slo_core.audit.unit_outcome import FAULTS
+from mm2slo_core.audit.unit_outcome import FAULTS, Verdict
+from mm2slo_core.cutover.cutover_checks import CheckOutcome, CutoverPhase
 from mm2slo_core.cutover.cutover_evidence import AuditFact, BudgetFact, Cases, CutoverEvidence
-from mm2slo_core.cutover.cutover_gate import CheckResult, Decision, Phase, Result, Verdict
+from mm2slo_core.cutover.cutover_gate import GateDecision, GateVerdict, JudgedCheck
 from mm2slo_core.reporting.report_entry import Entry, Instant
 from mm2slo_report.flow_audit_figures import AuditFigures
 from mm2slo_report.rendering.report_models import ResponseModel
@@ -31,9 +32,18 @@ def audit_fact(figures: AuditFigures | None) -> AuditFact | None:
         for verdict, count in figures.counts.items()
         if verdict in FAULTS and count
     ]
+    unjudged = tuple(
+        f"{count:,} {what}"
+        for count, what in (
+            (figures.unaudited, "topics were not audited"),
+            (figures.counts.get(Verdict.UNAUDITABLE, 0), "records were unauditable"),
+        )
+        if count
+    )
     return AuditFact(
         complete_up_to=None if complete is None else complete / 1000,
         faults=Cases(len(found), tuple(found)),
+        unjudged=Cases(len(unjudged), unjudged),
         sample_rate=figures.run.header.sample_rate,
     )
 
@@ -61,7 +71,7 @@ class AcceptedPart(ResponseModel):
 
 class CutoverCheck(ResponseModel):
     name: str
-    result: Result
+    result: CheckOutcome
     text: str
     count: Annotated[int, Field(description="How many cases there are.")]
     cases: Annotated[tuple[str, ...], Field(description="The first of them.")]
@@ -69,10 +79,11 @@ class CutoverCheck(ResponseModel):
     consequence_of: Annotated[
         tuple[str, ...], Field(description="Failing checks that explain this one.")
     ]
+    items: Annotated[tuple[str, ...], Field(description="What can be accepted one by one.")]
     accepted: tuple[AcceptedPart, ...]
 
     @classmethod
-    def of(cls, found: CheckResult) -> Self:
+    def of(cls, found: JudgedCheck) -> Self:
         return cls(
             name=found.name,
             result=found.result,
@@ -81,6 +92,7 @@ class CutoverCheck(ResponseModel):
             cases=found.cases.first,
             next_step=found.next_step,
             consequence_of=found.consequence_of,
+            items=found.items,
             accepted=tuple(
                 AcceptedPart(item=each.item, reason=each.reason) for each in found.waivers
             ),
@@ -89,19 +101,23 @@ class CutoverCheck(ResponseModel):
 
 class CutoverDecision(ResponseModel):
     flow: str
-    phase: Phase
+    phase: CutoverPhase
     as_of: Annotated[Instant, Field(description="When the clusters were read.")]
-    verdict: Verdict
+    verdict: GateVerdict
     go: bool
+    freeze_seconds: float
+    accepted_redelivery_records: int
     checks: Annotated[tuple[CutoverCheck, ...], Field(description="Causes come first.")]
 
     @classmethod
-    def of(cls, decision: Decision) -> Self:
+    def of(cls, decision: GateDecision) -> Self:
         return cls(
             flow=decision.flow,
             phase=decision.phase,
             as_of=round(decision.at * 1000),
             verdict=decision.verdict,
-            go=decision.verdict is Verdict.GO,
+            go=decision.verdict is GateVerdict.GO,
+            freeze_seconds=decision.terms.freeze,
+            accepted_redelivery_records=decision.terms.redelivery,
             checks=tuple(map(CutoverCheck.of, decision.checks)),
         )

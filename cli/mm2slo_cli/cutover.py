@@ -21,14 +21,12 @@ from mm2slo_cli.main import new_app
 from mm2slo_cli.option_values import parse_flow
 from mm2slo_cli.report_sources import create_reporter, open_store
 from mm2slo_core.config.config_model import Config
+from mm2slo_core.cutover.cutover_checks import CheckOutcome, CutoverPhase, GateQuestion
 from mm2slo_core.cutover.cutover_evidence import CutoverEvidence, CutoverTerms
 from mm2slo_core.cutover.cutover_gate import (
-    CheckResult,
-    Decision,
-    Phase,
-    Question,
-    Result,
-    Verdict,
+    GateDecision,
+    GateVerdict,
+    JudgedCheck,
     check_waivers,
     decide,
     parse_waiver,
@@ -63,7 +61,7 @@ def check(
     *,
     flow: Annotated[str, typer.Option(metavar="FLOW", help="For example 'us->eu'.")],
     phase: Annotated[
-        Phase,
+        CutoverPhase,
         typer.Option(
             help="ready: under traffic, before the cutover. go: after all producers have stopped."
         ),
@@ -190,10 +188,10 @@ def observed(config: Config, flow: Flow) -> Iterator[Callable[[], CutoverEvidenc
 
 
 def _question_maker(
-    config: Config, store: Store, flow: Flow, phase: Phase, terms: CutoverTerms
-) -> Callable[[CutoverEvidence], Question]:
+    config: Config, store: Store, flow: Flow, phase: CutoverPhase, terms: CutoverTerms
+) -> Callable[[CutoverEvidence], GateQuestion]:
     budget = None
-    if phase is Phase.READY:
+    if phase is CutoverPhase.READY:
         reporter = create_reporter(config, store)
         own = [each for each in reporter.objectives if each.flow == flow]
         try:
@@ -201,24 +199,24 @@ def _question_maker(
         except SliSourceError:
             budget = None  # unknown: the check says so
 
-    def make(evidence: CutoverEvidence) -> Question:
+    def make(evidence: CutoverEvidence) -> GateQuestion:
         run = store.newest_finished([flow]).get(flow)
         figures = None
         if run is not None:
             figures = audit_figures(run, flow, store.units(run_id=run.header.id), {})
-        return Question(phase, evidence, terms, audit_fact(figures), budget)
+        return GateQuestion(phase, evidence, terms, audit_fact(figures), budget)
 
     return make
 
 
 def _wait_for_go(
     evidence: Callable[[], CutoverEvidence | None],
-    make: Callable[[CutoverEvidence], Question],
+    make: Callable[[CutoverEvidence], GateQuestion],
     limit: float | None,
-) -> Decision:
+) -> GateDecision:
     """The first go, or what stands in the way when the time is over or at Ctrl-C."""
     started = time.monotonic()
-    newest: Decision | None = None
+    newest: GateDecision | None = None
     pause = threading.Event()
     console = Console(stderr=True)
     with console.status("reading the clusters") as status:
@@ -228,7 +226,7 @@ def _wait_for_go(
                 if seen is not None:
                     question = make(seen)
                     newest = decide(question)
-                    if newest.verdict is Verdict.GO:
+                    if newest.verdict is GateVerdict.GO:
                         return newest
                     status.update(_standing(newest))
                     longest = limit
@@ -250,21 +248,25 @@ def _wait_for_go(
             return newest
 
 
-def _standing(decision: Decision) -> str:
+def _standing(decision: GateDecision) -> str:
     first = decision.checks[0]
     return f"no go yet: {first.name}: {first.text}"
 
 
 _STYLES: Final = {
-    Result.PASS: "green",
-    Result.FAIL: "bold red",
-    Result.UNKNOWN: "bold yellow",
-    Result.ACCEPTED: "cyan",
+    CheckOutcome.PASS: "green",
+    CheckOutcome.FAIL: "bold red",
+    CheckOutcome.UNKNOWN: "bold yellow",
+    CheckOutcome.ACCEPTED: "cyan",
 }
-_TITLES: Final = {Verdict.GO: "GO", Verdict.NO_GO: "NO GO", Verdict.UNKNOWN: "NO GO (unknown)"}
+_TITLES: Final = {
+    GateVerdict.GO: "GO",
+    GateVerdict.NO_GO: "NO GO",
+    GateVerdict.UNKNOWN: "NO GO (unknown)",
+}
 
 
-def print_decision(decision: Decision) -> None:
+def print_decision(decision: GateDecision) -> None:
     """Print the verdict, then each check with its cases and the next step."""
     console = Console(highlight=False, markup=False)
     console.print(f"{decision.flow}, {decision.phase.value}: {_TITLES[decision.verdict]}")
@@ -280,7 +282,7 @@ def print_decision(decision: Decision) -> None:
     console.print(table)
 
 
-def _lines(each: CheckResult) -> Iterator[str]:
+def _lines(each: JudgedCheck) -> Iterator[str]:
     because = f" (because of {', '.join(each.consequence_of)})" if each.consequence_of else ""
     yield each.text + because
     yield from each.cases.first
@@ -289,5 +291,5 @@ def _lines(each: CheckResult) -> Iterator[str]:
     for waiver in each.waivers:
         item = f"{waiver.item}: " if waiver.item else ""
         yield f"accepted: {item}{waiver.reason}"
-    if each.next_step and not each.consequence_of and each.result is not Result.ACCEPTED:
+    if each.next_step and not each.consequence_of and each.result is not CheckOutcome.ACCEPTED:
         yield f"next: {each.next_step}"

@@ -24,8 +24,8 @@ from mm2slo_core.catalogue.prometheus_series import RECORDED_GROUPS, SLI_LABELS,
 from mm2slo_core.catalogue.promql import duration
 from mm2slo_core.catalogue.service_metrics import LOGSHIP_GROUPS, REPORT_GROUPS
 from mm2slo_core.config.config_model import default_objective_rules
-from mm2slo_core.cutover import cutover_gate
-from mm2slo_core.cutover.cutover_gate import Phase
+from mm2slo_core.cutover import cutover_checks
+from mm2slo_core.cutover.cutover_checks import CutoverPhase
 from mm2slo_core.indicators.canary_rules import ALIAS_PREFIX
 from mm2slo_core.kafka_permissions import REQUIRED_PERMISSIONS, Component
 from mm2slo_core.mm2_config.lint_check_list import CHECKS
@@ -77,10 +77,10 @@ def render_lint() -> str:
 
 def render_cutover_checks() -> str:
     rows = (
-        f"| `{each.name}` | {' and '.join(p.value for p in Phase if p in each.phases)}"
+        f"| `{each.name}` | {' and '.join(p.value for p in CutoverPhase if p in each.phases)}"
         f" | {(inspect.getdoc(each.judge) or '').partition(_PARAGRAPH)[0].rstrip('.')}"
         f" | {', '.join(f'`{name}`' for name in each.follows)} |\n"
-        for each in cutover_gate.CHECKS
+        for each in cutover_checks.CHECKS
     )
     return _CUTOVER_INTRO + "".join(rows)
 
@@ -329,7 +329,7 @@ _PARAGRAPH: Final = "\n\n"
 _CUTOVER_INTRO: Final = """\
 # Checks of a cutover
 
-Generated from `core/mm2slo_core/cutover/cutover_gate.py` by `python -m mm2slo_cli.docs`; do not
+Generated from `core/mm2slo_core/cutover/cutover_checks.py` by `python -m mm2slo_cli.docs`; do not
 edit.
 
 What `mm2slo cutover check` and `/flows/{slug}/cutover` judge ([failover](failover.md)). A check

@@ -85,6 +85,8 @@ class ClusterView:
     share groups."""
     knows_uncarried_groups: bool = False
     """Whether groups of all types were listed; without it some may be missing."""
+    groups_listed_at: float | None = None
+    """When all brokers last listed their groups."""
     topics_read_at: float | None = None
     cluster_id: str | None = None
 

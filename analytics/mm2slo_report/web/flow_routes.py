@@ -8,8 +8,9 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from mm2slo_core.cutover.cutover_checks import CutoverPhase, GateQuestion
 from mm2slo_core.cutover.cutover_evidence import CutoverTerms, not_read
-from mm2slo_core.cutover.cutover_gate import Phase, Question, check_waivers, decide, parse_waiver
+from mm2slo_core.cutover.cutover_gate import check_waivers, decide, parse_waiver
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.quantity_text import parse_duration
 from mm2slo_core.reporting import report_entry
@@ -225,7 +226,8 @@ def cutover(  # noqa: PLR0917 - FastAPI passes them by name
     request: Request,
     slug: Slug,
     phase: Annotated[
-        Phase, Query(description="`ready`: under traffic; `go`: after all producers have stopped.")
+        CutoverPhase,
+        Query(description="`ready`: under traffic; `go`: after all producers have stopped."),
     ],
     freeze: Annotated[
         str, Query(description="How long no record may be written, such as `120s`.", max_length=20)
@@ -235,12 +237,13 @@ def cutover(  # noqa: PLR0917 - FastAPI passes them by name
     ] = 0,
     accept: Annotated[
         list[str],
-        Query(description="`CHECK=REASON` or `CHECK/ITEM=REASON`; needs the scope `write`."),
+        Query(description="`CHECK=REASON` or `CHECK/ITEM=REASON`."),
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """Judged by what an exporter has read; never waits. The first call starts the watch.
 
-    What is not known yet is `unknown`, and no go: call again.
+    What is not known yet is `unknown`, and no go: call again. What weakens the gate (`accept`,
+    `accept_redelivery`, a shorter `freeze`) needs a token with the scope `write`.
     """
     service = service_of(request)
     flow = _find_flow(service, slug)
@@ -248,12 +251,14 @@ def cutover(  # noqa: PLR0917 - FastAPI passes them by name
         seconds = parse_duration(freeze)
     except ValueError as error:
         raise invalid_parameter("freeze", f"{freeze!r} {error}", "120s") from None
-    if accept:
+    if accept or accept_redelivery or seconds < CutoverTerms().freeze:
         token: AccessToken | None = request.scope[TOKEN]
         require_write_scope(token)
         # The record of who has accepted what.
-        name = token.name if token else ""
-        logger.info("cutover of %s: %s accepts %s", flow.label, name, "; ".join(accept))
+        logger.info(
+            "cutover of %s: %s accepts a freeze of %g s, a redelivery of %d records; %s",
+            flow.label, token.name if token else "", seconds, accept_redelivery, "; ".join(accept),
+        )  # fmt: skip
     try:
         terms = CutoverTerms(seconds, accept_redelivery, tuple(map(parse_waiver, accept)))
         check_waivers(phase, terms)
@@ -263,7 +268,7 @@ def cutover(  # noqa: PLR0917 - FastAPI passes them by name
     def make() -> ResponseBody:
         question = service.cutover_question(flow, phase, terms)
         if question is None:
-            question = Question(phase, not_read(flow, service.now / 1000), terms)
+            question = GateQuestion(phase, not_read(flow, service.now / 1000), terms)
         return ResponseBody.json(CutoverDecision.of(decide(question)))
 
     key = (phase, terms, service.now // 1000)

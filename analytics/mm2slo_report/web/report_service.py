@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeAlia
 from fastapi import Request, Response
 
 from mm2slo_core.audit.unit_outcome import Verdict
+from mm2slo_core.cutover.cutover_checks import CutoverPhase, GateQuestion
 from mm2slo_core.cutover.cutover_evidence import CutoverEvidence, CutoverTerms
-from mm2slo_core.cutover.cutover_gate import Phase, Question
 from mm2slo_core.objectives.exclusion import Exclusion, Span, matching_flows
 from mm2slo_core.reporting.report_entry import Entry
 from mm2slo_core.reporting.report_query import ACCEPTED
@@ -232,7 +232,9 @@ class ReportService:
         found = self._groups.get("", lambda: tuple(status.groups()))
         return tuple(each for each in found if self.sees(each.flow))
 
-    def cutover_question(self, flow: Flow, phase: Phase, terms: CutoverTerms) -> Question | None:
+    def cutover_question(
+        self, flow: Flow, phase: CutoverPhase, terms: CutoverTerms
+    ) -> GateQuestion | None:
         """What the gate of a cutover judges; None until an exporter has read it.
 
         Raises like `flow_views`.
@@ -241,11 +243,11 @@ class ReportService:
         if evidence is None:
             return None
         budget = None
-        if phase is Phase.READY:
+        if phase is CutoverPhase.READY:
             entries = self.report(self.instant(None)).entries
             budget = budget_fact(each for each in entries if each.objective.flow == flow)
         audit = audit_fact(self.audits.figures_of([flow]).get(flow))
-        return Question(phase, evidence, terms, audit, budget)
+        return GateQuestion(phase, evidence, terms, audit, budget)
 
     def freshness(self, at: str | None, as_of: int) -> str:
         """`Cache-Control` of a response about *as_of*."""

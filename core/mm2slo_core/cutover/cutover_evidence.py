@@ -37,10 +37,14 @@ class GroupFact:
     group: str
     carried: bool
     """False for a group of a type that MirrorMaker 2 does not list."""
-    members_on_source: bool
-    members_on_target: bool
+    members_on_source: bool | None
+    members_on_target: bool | None
     remaining: int | None
     """Records between its commits and the ends of the source, without ranges that hold none."""
+    uncommitted: int
+    """Partitions with records and without a commit, of topics on which it commits."""
+    unsynced: int
+    """Partitions with a commit on the source and records on the target, without a commit there."""
     checkpoint_lag: int | None
     """Commits on the source minus those of the newest checkpoints."""
     redelivery_least: int | None
@@ -67,6 +71,8 @@ class AccessFacts:
     """ACLs of the flow's topics and their copies."""
 
     read_at: float
+    unjudged: bool = False
+    """Whether the target has ACLs, and the source none that name readers."""
     problem: str | None = None
     """Why they could not be read."""
     denied: tuple[AccessGap, ...] = ()
@@ -113,6 +119,8 @@ class CutoverEvidence:
     """When the ends of the source were first read as they are now."""
     frozen_until: float | None = None
     """When they were last requested."""
+    quiet_after: float | None = None
+    """No record has this timestamp or a later one; None if that is not known."""
     written: Cases = NO_CASES
     """Topics that were written to since `watched_since`, newest first."""
     unread_ends: Cases = NO_CASES
@@ -134,6 +142,10 @@ class CutoverEvidence:
 
     groups_read: bool = False
     """Whether all groups of both clusters were read."""
+    groups_listed_at: float | None = None
+    """When all groups of both clusters were last listed, by the older of the two."""
+    unread_groups: Cases = NO_CASES
+    """Of either cluster."""
     group_types_known: bool = False
     """Whether Streams and share groups were listed, too."""
     groups: tuple[GroupFact, ...] = ()
@@ -146,8 +158,8 @@ class CutoverEvidence:
 
 
 def not_read(flow: Flow, at: float) -> CutoverEvidence:
-    """The evidence before the first round."""
-    return CutoverEvidence(flow.label, at, at, waiting_for=("the first round",))
+    """The evidence before a round, and of a flow that is no longer evaluated."""
+    return CutoverEvidence(flow.label, at, at, waiting_for=("a round of the exporter",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +169,8 @@ class AuditFact:
     complete_up_to: float | None
     """Each record with an earlier timestamp is on the target or one of the findings."""
     faults: Cases = NO_CASES
+    unjudged: Cases = NO_CASES
+    """Topics that were not audited, and records that could not be."""
     sample_rate: float = 1.0
 
 

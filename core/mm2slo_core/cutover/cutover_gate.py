@@ -15,41 +15,24 @@ C. A failing check that follows from another failing one is marked as its conseq
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
-from mm2slo_core.cutover.cutover_evidence import (
-    NO_CASES,
-    AuditFact,
-    BudgetFact,
-    Cases,
-    CutoverEvidence,
-    CutoverTerms,
-    GroupFact,
-    Waiver,
+from mm2slo_core.cutover.cutover_checks import (
+    ALL_READ,
+    CHECKS,
+    CheckAnswer,
+    CheckOutcome,
+    CutoverPhase,
+    GateQuestion,
 )
-from mm2slo_core.quantity_text import plural
+from mm2slo_core.cutover.cutover_evidence import Cases, CutoverTerms, Waiver
 from mm2slo_core.user_errors import UserError
 
 
-class Phase(StrEnum):
-    READY = "ready"
-    """Under traffic, before the cutover."""
-    GO = "go"
-    """After producers have stopped."""
-
-
-class Result(StrEnum):
-    PASS = "pass"
-    FAIL = "fail"
-    UNKNOWN = "unknown"
-    ACCEPTED = "accepted"
-    """Unknown, or failing for items, all of which the user accepts."""
-
-
-class Verdict(StrEnum):
+class GateVerdict(StrEnum):
     GO = "go"
     NO_GO = "no_go"
     """A check fails."""
@@ -57,124 +40,107 @@ class Verdict(StrEnum):
     """No check fails, but one is unknown: no go either."""
 
 
-EXIT_CODES: Final = {Verdict.GO: 0, Verdict.NO_GO: 1, Verdict.UNKNOWN: 3}
-
-
-class Question(NamedTuple):
-    """All that the checks judge."""
-
-    phase: Phase
-    evidence: CutoverEvidence
-    terms: CutoverTerms
-    audit: AuditFact | None = None
-    """None without a results store."""
-    budget: BudgetFact | None = None
-
-
-class Answer(NamedTuple):
-    """The answer of one check. *items* are names that a waiver can accept one by one."""
-
-    result: Result
-    text: str
-    cases: Cases = NO_CASES
-    next_step: str = ""
-    items: tuple[str, ...] = ()
-
-
-class Check(NamedTuple):
-    """One check; *follows* are those whose failure makes this one fail, too."""
-
-    name: str
-    phases: frozenset[Phase]
-    judge: Callable[[Question], Answer]
-    follows: tuple[str, ...] = ()
+EXIT_CODES: Final = {GateVerdict.GO: 0, GateVerdict.NO_GO: 1, GateVerdict.UNKNOWN: 3}
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class JudgedCheck:
     """A check with its answer, and what the user has accepted of it."""
 
     name: str
-    result: Result
+    result: CheckOutcome
     text: str
     cases: Cases
     next_step: str
+    items: tuple[str, ...] = ()
+    """What a waiver can accept one by one."""
     consequence_of: tuple[str, ...] = ()
     waivers: tuple[Waiver, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class GateDecision:
     """The verdict and its checks: causes first, then consequences, unknown ones, and the rest."""
 
     flow: str
-    phase: Phase
+    phase: CutoverPhase
     at: float
-    verdict: Verdict
-    checks: tuple[CheckResult, ...]
+    terms: CutoverTerms
+    verdict: GateVerdict
+    checks: tuple[JudgedCheck, ...]
 
     @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.verdict]
 
 
-def decide(question: Question) -> Decision:
+def decide(question: GateQuestion) -> GateDecision:
     """Judge all checks of the phase. Raises UserError for a waiver that fits no check."""
     check_waivers(question.phase, question.terms)
     checks = [check for check in CHECKS if question.phase in check.phases]
-    results: list[CheckResult] = []
-    standing: dict[str, Result] = {}
+    results: list[JudgedCheck] = []
+    standing: dict[str, CheckOutcome] = {}
     for check in checks:
         answer = check.judge(question)
-        if answer.result is Result.PASS and standing.get(_ALL_READ, Result.PASS) in _NOT_PASSED:
-            answer = _unknown("not known without both clusters", "")
+        if (
+            answer.result is CheckOutcome.PASS
+            and standing.get(ALL_READ, CheckOutcome.PASS) in _NOT_PASSED
+        ):
+            answer = CheckAnswer(CheckOutcome.UNKNOWN, "not known without both clusters")
         waivers = tuple(each for each in question.terms.waivers if each.check == check.name)
         result = _accepted(answer, waivers)
         standing[check.name] = result
         explaining = _EXPLAINING.get(result, frozenset())
         causes = tuple(name for name in check.follows if standing.get(name) in explaining)
         results.append(
-            CheckResult(
+            JudgedCheck(
                 check.name,
                 result,
                 answer.text,
                 answer.cases,
-                "" if result is Result.PASS else answer.next_step,
+                "" if result is CheckOutcome.PASS else answer.next_step,
+                answer.items,
                 causes,
                 waivers,
             )
         )
     found = {each.result for each in results}
-    verdict = Verdict.UNKNOWN if Result.UNKNOWN in found else Verdict.GO
-    verdict = Verdict.NO_GO if Result.FAIL in found else verdict
+    verdict = GateVerdict.UNKNOWN if CheckOutcome.UNKNOWN in found else GateVerdict.GO
+    verdict = GateVerdict.NO_GO if CheckOutcome.FAIL in found else verdict
     evidence = question.evidence
     ordered = tuple(sorted(results, key=_rank))
-    return Decision(evidence.flow, question.phase, evidence.at, verdict, ordered)
+    return GateDecision(
+        evidence.flow, question.phase, evidence.at, question.terms, verdict, ordered
+    )
 
 
-_ALL_READ: Final = "clusters"
-_NOT_PASSED: Final = frozenset({Result.FAIL, Result.UNKNOWN})
-_EXPLAINING: Final = {Result.FAIL: frozenset({Result.FAIL}), Result.UNKNOWN: _NOT_PASSED}
-_ORDER: Final = (Result.FAIL, Result.UNKNOWN, Result.ACCEPTED, Result.PASS)
+_NOT_PASSED: Final = frozenset({CheckOutcome.FAIL, CheckOutcome.UNKNOWN})
+_EXPLAINING: Final = {
+    CheckOutcome.FAIL: frozenset({CheckOutcome.FAIL}),
+    CheckOutcome.UNKNOWN: _NOT_PASSED,
+}
+_ORDER: Final = (CheckOutcome.FAIL, CheckOutcome.UNKNOWN, CheckOutcome.ACCEPTED, CheckOutcome.PASS)
 
 
-def _rank(result: CheckResult) -> tuple[int, bool]:
+def _rank(result: JudgedCheck) -> tuple[int, bool]:
     return _ORDER.index(result.result), bool(result.consequence_of)
 
 
-def _accepted(answer: Answer, waivers: Iterable[Waiver]) -> Result:
+def _accepted(answer: CheckAnswer, waivers: Iterable[Waiver]) -> CheckOutcome:
     """A waiver of a check accepts that it is unknown, one of an item that this item fails."""
     items = {each.item for each in waivers}
-    if answer.result is Result.UNKNOWN and None in items:
-        return Result.ACCEPTED
-    if answer.result is Result.FAIL and answer.items and items.issuperset(answer.items):
-        return Result.ACCEPTED
+    if answer.result is CheckOutcome.UNKNOWN and None in items:
+        return CheckOutcome.ACCEPTED
+    if answer.result is CheckOutcome.FAIL and answer.items and items.issuperset(answer.items):
+        return CheckOutcome.ACCEPTED
     return answer.result
 
 
 def parse_waiver(text: str) -> Waiver:
-    """Read `check=reason` or `check/item=reason`. Raises UserError."""
-    name, _, reason = (part.strip() for part in text.partition("="))
+    """Read `check=reason` or `check/item=reason`; an item may contain `=`. Raises UserError."""
+    # Principals of TLS contain `=` (User:CN=web), so the last one ends the item.
+    split = text.rpartition if "/" in text.partition("=")[0] else text.partition
+    name, _, reason = (part.strip() for part in split("="))
     check, separator, item = name.partition("/")
     if not (check and reason) or (separator and not item):
         raise UserError(
@@ -184,7 +150,7 @@ def parse_waiver(text: str) -> Waiver:
     return Waiver(check, item or None, reason)
 
 
-def check_waivers(phase: Phase, terms: CutoverTerms) -> None:
+def check_waivers(phase: CutoverPhase, terms: CutoverTerms) -> None:
     """Raise UserError for a waiver of a check that the phase does not have."""
     names = [check.name for check in CHECKS if phase in check.phases]
     for waiver in terms.waivers:
@@ -193,573 +159,3 @@ def check_waivers(phase: Phase, terms: CutoverTerms) -> None:
                 f"there is no check {waiver.check!r} in phase {phase}: "
                 f"expected one of {', '.join(names)}"
             )
-
-
-def _passed(text: str) -> Answer:
-    return Answer(Result.PASS, text)
-
-
-def _failed(
-    text: str, next_step: str, cases: Cases = NO_CASES, items: Iterable[str] = ()
-) -> Answer:
-    return Answer(Result.FAIL, text, cases, next_step, tuple(items))
-
-
-def _unknown(text: str, next_step: str, cases: Cases = NO_CASES) -> Answer:
-    return Answer(Result.UNKNOWN, text, cases, next_step)
-
-
-def _clusters(question: Question) -> Answer:
-    """Both clusters answer, and everything was read."""
-    seen = question.evidence
-    if seen.unreadable:
-        names = " and ".join(seen.unreadable)
-        return _unknown(f"{names} cannot be read", "see the log of the exporter for the reason")
-    if seen.waiting_for:
-        return _unknown(f"not read yet: {', '.join(seen.waiting_for)}", "ask again in some seconds")
-    return _passed("both clusters were read")
-
-
-def _connectors(question: Question) -> Answer:
-    """Source and checkpoint connector and all their tasks run, by the status topic.
-
-    A paused checkpoint connector leaves groups where they were, without any other sign.
-    """
-    seen = question.evidence
-    step = "resume or restart them, and ask again"
-    bad: list[str] = []
-    for connector in (seen.source_connector, seen.checkpoint_connector):
-        own = [each for each in seen.tasks if each.connector == connector]
-        tasks = [each for each in own if each.task is not None]
-        if not tasks:
-            text = f"the status topic shows no task of {connector}"
-            return _unknown(text, "check the status topic, and that MirrorMaker 2 runs")
-        for each in own:
-            if each.state != "running":
-                task = "" if each.task is None else f" task {each.task}"
-                bad.append(f"{connector}{task} is {each.state}")
-    if bad:
-        return _failed(f"{plural(len(bad), 'connector or task')} not running", step, _cases(bad))
-    return _passed("all tasks of the source and checkpoint connectors run")
-
-
-def _flow(question: Question) -> Answer:
-    """The flow is not stopped, and the newest canary (heartbeat) is not overdue."""
-    seen = question.evidence
-    if seen.state == "stopped":
-        return _failed(f"the flow is stopped ({seen.state_reason})", "see runbook MM2FlowStopped")
-    if seen.state == "unknown":
-        text = f"the state of the flow is unknown ({seen.state_reason})"
-        return _unknown(text, "ask again in some seconds")
-    what = "canary" if seen.canaries else "heartbeat"
-    if seen.arrived_at is None:
-        return _unknown(
-            f"no {what} has been seen to arrive",
-            "configure canaries or heartbeats; without them a dead flow without traffic looks idle",
-        )
-    age = seen.at - seen.arrived_at
-    if age > seen.arrival_within:
-        return _failed(
-            f"the newest {what} arrived {_seconds(age)} ago, due within "
-            f"{_seconds(seen.arrival_within)}",
-            "see runbook MM2FlowStopped",
-        )
-    return _passed(f"the flow is {seen.state}; the newest {what} arrived {_seconds(age)} ago")
-
-
-def _producers(question: Question) -> Answer:
-    """The ends of all data topics of the source have not changed for `--freeze`.
-
-    A producer that is told to stop may still send for `delivery.timeout.ms` (KIP-91). Before the
-    first question, movement is not held against anybody: the producers may have been running.
-    """
-    seen, freeze = question.evidence, question.terms.freeze
-    if seen.unread_ends.count:
-        return _unknown(
-            f"the ends of {plural(seen.unread_ends.count, 'partition')} are not known",
-            "check the leaders of these partitions",
-            seen.unread_ends,
-        )
-    frozen = _frozen_for(seen)
-    if frozen >= freeze:
-        return _passed(f"no record was written for {_seconds(frozen)}")
-    if seen.written.count:
-        writers = seen.access.writers if seen.access else ()
-        who = f" May write: {', '.join(writers[:5])}." if writers else ""
-        return _failed(
-            f"{plural(seen.written.count, 'topic')} written to while the gate was watching.{who}",
-            "stop their producers; the freeze starts anew with each record",
-            seen.written,
-        )
-    text = f"frozen for {_seconds(frozen)} of {_seconds(freeze)}"
-    return _unknown(text, "ask again when the time is over")
-
-
-def _transactions(question: Question) -> Answer:
-    """The last stable offset of each partition is its end, read after the last record."""
-    seen = question.evidence
-    if seen.open_transactions.count and not _is_old(seen, seen.transactions_read_at):
-        return _failed(
-            f"open transactions on {plural(seen.open_transactions.count, 'partition')}",
-            "let their producers commit or abort; kafka-transactions.sh find-hanging and abort end "
-            "those that nobody ends",
-            seen.open_transactions,
-        )
-    if _is_old(seen, seen.transactions_read_at):
-        return _unknown(
-            "transactions were not read since the last record", "ask again in some seconds"
-        )
-    if seen.unread_transactions.count:
-        return _unknown(
-            f"not known for {plural(seen.unread_transactions.count, 'partition')}",
-            "check the leaders of these partitions",
-            seen.unread_transactions,
-        )
-    return _passed("no open transaction")
-
-
-def _topics(question: Question) -> Answer:
-    """Each topic has its copy; for go, none has appeared within `--freeze`."""
-    seen = question.evidence
-    if not seen.partitions:
-        text = "no topic of the flow is known"
-        return _unknown(text, "check the topic filter, and that the source's topics may be listed")
-    if seen.missing_copies.count:
-        return _failed(
-            f"{plural(seen.missing_copies.count, 'topic')} without a copy on the target",
-            "wait for refresh.topics.interval.seconds, or restart the source connector; check the "
-            "topic filter",
-            seen.missing_copies,
-        )
-    newest = seen.newest_topic_at
-    is_new = newest is not None and seen.at - newest < question.terms.freeze
-    if question.phase is Phase.GO and seen.new_topics.count and is_new:
-        return _failed(
-            f"{plural(seen.new_topics.count, 'topic')} appeared while the gate was watching",
-            "find out who creates topics, and wait until the copy exists",
-            seen.new_topics,
-        )
-    return _passed("each topic has its copy")
-
-
-def _partitions(question: Question) -> Answer:
-    """Each copy has as many partitions as its topic."""
-    found = question.evidence.partition_differences
-    if found.count:
-        return _failed(
-            f"{plural(found.count, 'topic')} whose copy has another number of partitions",
-            "add the partitions to the copy: keys go to other partitions otherwise, and records of "
-            "missing partitions are not copied",
-            found,
-        )
-    return _passed(f"copies have all {question.evidence.partitions:,} partitions")
-
-
-def _settings(question: Question) -> Answer:
-    """Synced settings of topics and copies are equal."""
-    seen = question.evidence
-    if not seen.settings_read:
-        return _unknown("the settings of topics were not read yet", "ask again in a minute")
-    if seen.setting_differences.count:
-        return _failed(
-            f"{plural(seen.setting_differences.count, 'topic')} whose copy has other settings",
-            "let MirrorMaker 2 sync them (sync.topic.configs.enabled), or set them alike",
-            seen.setting_differences,
-        )
-    return _passed("topics and copies have the same settings")
-
-
-def _access(question: Question) -> Answer:
-    """No ACL denies access to a copy or group; for ready, readers may read on the target.
-
-    MirrorMaker 2 copies literal ACLs of topics, those that deny as well, and removes none.
-    """
-    facts = question.evidence.access
-    if facts is None:
-        return _unknown("ACLs were not read yet", "ask again in some seconds")
-    if facts.problem:
-        step = "grant Describe on both clusters, or compare ACLs and accept this check"
-        return _unknown(f"ACLs cannot be read: {facts.problem}", step)
-    denied, missing = (
-        [f"{each.principal}: {each.what}" for each in gaps]
-        for gaps in (facts.denied, facts.missing)
-    )
-    if denied:
-        return _failed(
-            f"{plural(len(denied), 'ACL')} of the target deny access",
-            "remove them with kafka-acls.sh: MirrorMaker 2 copies a literal DENY of a topic and "
-            "never removes it",
-            _cases(denied),
-            [each.principal for each in facts.denied],
-        )
-    if question.phase is Phase.READY and missing:
-        return _failed(
-            f"{plural(len(missing), 'reader')} of the source may not read on the target",
-            "grant Read on the copies and groups to the same principals",
-            _cases(missing),
-            [each.principal for each in facts.missing],
-        )
-    return _passed("no ACL stands in the way of consumers")
-
-
-def _lag(question: Question) -> Answer:
-    """The lag is below the largest freshness threshold, and does not grow over a minute."""
-    seen = question.evidence
-    if seen.lag_seconds is None:
-        return _unknown("the lag is not known", "see the panel of positions")
-    text = f"{_seconds(seen.lag_seconds)} behind"
-    if seen.lag_seconds > seen.lag_limit:
-        step = "let the flow catch up, or add tasks"
-        return _failed(f"{text}, more than {_seconds(seen.lag_limit)}", step)
-    if seen.lag_grows:
-        return _failed(f"{text}, and growing", "add tasks: the flow does not keep up")
-    if seen.lag_grows is None:
-        return _unknown(f"{text}; not watched for a minute yet", "ask again in a minute")
-    return _passed(f"{text}, not growing")
-
-
-def _positions(question: Question) -> Answer:
-    """Each partition is copied to its end, but what a transform drops."""
-    seen = question.evidence
-    if seen.behind.count:
-        return _failed(
-            f"{plural(seen.behind.count, 'partition')} not copied to the end",
-            "wait; if they do not move, see runbook MM2FlowStopped",
-            seen.behind,
-        )
-    if seen.unknown_positions.count:
-        return _unknown(
-            f"the position of {plural(seen.unknown_positions.count, 'partition')} is not known",
-            "see docs/limits.md for the kinds of flows without exact positions",
-            seen.unknown_positions,
-        )
-    if seen.filtered.count:
-        number = plural(seen.filtered.count, "partition")
-        return _passed(f"copied to the end, but what a transform drops in {number}")
-    return _passed("all partitions are copied to the end")
-
-
-def _uncarried_groups(question: Question) -> Answer:
-    """MirrorMaker 2 carries all groups: none is a Streams or share group, or excluded."""
-    seen = question.evidence
-    if not seen.groups_read:
-        return _unknown("not all groups were read yet", "ask again in some seconds")
-    uncarried = [each.group for each in seen.groups if not each.carried]
-    excluded = [each for each in seen.excluded_groups if not each.startswith(_TOOL_GROUPS)]
-    if names := [*uncarried, *excluded]:
-        described = [f"{each} (Streams or share group)" for each in uncarried]
-        described += [f"{each} (excluded by the filter)" for each in excluded]
-        return _failed(
-            f"MirrorMaker 2 does not carry {plural(len(names), 'group')}",
-            "plan how each of them starts on the target, and accept it by name "
-            f"(--accept uncarried_groups/{names[0]}=REASON)",
-            _cases(described),
-            names,
-        )
-    if not seen.group_types_known:
-        text = "whether there are Streams or share groups is not known"
-        return _unknown(text, "grant Describe on the groups of the source")
-    return _passed("MirrorMaker 2 carries all groups")
-
-
-_TOOL_GROUPS: Final = ("console-consumer-", "__")
-"""Of those that MirrorMaker 2 excludes by default (`DefaultGroupFilter`): nobody moves these."""
-
-
-def _groups(question: Question) -> Answer:
-    """All groups are ready to fail over."""
-    seen = question.evidence
-    if not seen.groups_read:
-        return _unknown("not all groups were read yet", "ask again in some seconds")
-    bad = [
-        f"{each.group}: {', '.join(each.blocked)}"
-        for each in seen.groups
-        if each.carried and each.blocked
-    ]
-    if bad:
-        return _failed(
-            f"{plural(len(bad), 'group')} not ready", "see runbook MM2FailoverNotReady", _cases(bad)
-        )
-    return _passed(f"{plural(len(seen.groups), 'group')} ready")
-
-
-def _source_groups(question: Question) -> Answer:
-    """No group has members on the source, and each has committed the end of each partition.
-
-    Markers and compacted records at the end do not count.
-    """
-    seen = question.evidence
-    if old := _old_groups(seen):
-        return old
-    carried = [each for each in seen.groups if each.carried]
-    active = [f"{each.group}: has members" for each in carried if each.members_on_source]
-    unread = [
-        f"{each.group}: {plural(each.remaining, 'record')} to read"
-        for each in carried
-        if each.remaining
-    ]
-    if bad := [*unread, *active]:
-        return _failed(
-            f"{plural(len({each.partition(':')[0] for each in bad}), 'group')} not finished on "
-            "the source",
-            "let the consumers read to the end, then stop them",
-            _cases(bad),
-        )
-    if unknown := [each.group for each in carried if each.remaining is None]:
-        return _unknown(
-            f"whether {plural(len(unknown), 'group')} has read everything is not known",
-            "ask again in some seconds",
-            _cases(unknown),
-        )
-    return _passed("all groups are stopped and have read to the end")
-
-
-def _target_groups(question: Question) -> Answer:
-    """No group has members on the target, or a commit there beyond its position.
-
-    MirrorMaker 2 moves no commit of a group with members on the target, and none backwards.
-    """
-    seen = question.evidence
-    if old := _old_groups(seen):
-        return old
-    active = [f"{each.group}: has members" for each in seen.groups if each.members_on_target]
-    ahead = [
-        f"{each.group}: skips {_bounds(each.skipped_least, each.skipped_most)}"
-        for each in seen.groups
-        if each.skipped_most and not each.members_on_target
-    ]
-    if bad := [*active, *ahead]:
-        return _failed(
-            f"{plural(len(bad), 'group')} with members or commits on the target",
-            "stop the members; delete the group's commits on the target (kafka-consumer-groups.sh "
-            "--delete-offsets), so that MirrorMaker 2 writes them again",
-            _cases(bad),
-        )
-    return _passed("no group is active on the target or ahead of its position")
-
-
-def _checkpoints(question: Question) -> Answer:
-    """Checkpoints are those of the last commits, and will not move any more.
-
-    They follow a commit after the next flush, a round of checkpoints, and one of syncs, twice to be
-    sure. Until then redelivery may still shrink, and a commit may be missing.
-    """
-    seen = question.evidence
-    if old := _old_groups(seen):
-        return old
-    late, waiting = [], []
-    for each in seen.groups:
-        if not each.carried:
-            continue
-        changed_at = max(each.commits_changed_at or seen.at, seen.frozen_from or seen.at)
-        left = seen.settles_after - (seen.at - changed_at)
-        if left > 0:
-            waiting.append((left, each.group))
-        elif each.checkpoint_lag or set(each.blocked) & NO_POSITION:
-            lag = f"{each.checkpoint_lag or 0:,} offsets behind its commit"
-            late.append(f"{each.group}: {', '.join(each.blocked) or lag}")
-    if late:
-        return _failed(
-            f"{plural(len(late), 'group')} without a checkpoint of its last commit",
-            "see runbook MM2CheckpointStalled",
-            _cases(late),
-        )
-    if waiting:
-        return _unknown(
-            f"{plural(len(waiting), 'group')} may still get newer checkpoints for "
-            f"{_seconds(max(waiting)[0])}",
-            "ask again when the time is over",
-        )
-    return _passed("checkpoints are those of the last commits")
-
-
-NO_POSITION: Final = frozenset(
-    {
-        "no_checkpoint",
-        "no_offset_sync",
-        "behind_oldest_sync",
-        "checkpoint_stale",
-        "not_synced_yet",
-    }
-)
-"""Values of `BlockReason`: nothing says where a consumer resumes."""
-
-
-def _redelivery(question: Question) -> Answer:
-    """No group reads more records again than `--accept-redelivery`."""
-    seen, limit = question.evidence, question.terms.redelivery
-    if old := _old_groups(seen):
-        return old
-    over, unknown = [], []
-    most = 0
-    for each in seen.groups:
-        if not each.carried:
-            continue
-        if each.redelivery_most is None:
-            unknown.append(f"{each.group}: {', '.join(each.blocked) or 'not known'}")
-            continue
-        most = max(most, each.redelivery_most)
-        if each.redelivery_most > limit:
-            bounds = _bounds(each.redelivery_least or 0, each.redelivery_most)
-            over.append(f"{each.group}: reads {bounds} again")
-    if over:
-        return _failed(
-            f"{plural(len(over), 'group')} would read more than {plural(limit, 'record')} again",
-            f"wait for newer checkpoints, or accept it (--accept-redelivery {most})",
-            _cases(over),
-        )
-    if unknown:
-        return _unknown(
-            f"not known for {plural(len(unknown), 'group')}",
-            "see runbook MM2FailoverNotReady",
-            _cases(unknown),
-        )
-    return _passed(f"no group reads more than {plural(most, 'record')} again")
-
-
-def _audit(question: Question) -> Answer:
-    """An audit is complete up to the last record, without faults."""
-    fact, seen = question.audit, question.evidence
-    step = (
-        f"run `mm2slo audit --flow '{seen.flow}'` up to now, or accept the check "
-        "(--accept audit=REASON)"
-    )
-    if fact is None or fact.complete_up_to is None:
-        return _unknown("the flow was not audited", step)
-    if fact.faults.count:
-        return _failed(
-            f"audits found {plural(fact.faults.count, 'kind')} of faults",
-            "see the audit's report: decide for each record what happens to it",
-            fact.faults,
-        )
-    frozen_from = seen.frozen_from
-    if frozen_from is None or fact.complete_up_to < frozen_from:
-        behind = seen.at if frozen_from is None else frozen_from
-        text = f"audited up to {_seconds(behind - fact.complete_up_to)} before the last record"
-        return _unknown(text, step)
-    of_sample = "" if fact.sample_rate >= 1 else f" by a sample of {fact.sample_rate:.3%}"
-    return _passed(f"audited up to the last record{of_sample}, without faults")
-
-
-def _budget(question: Question) -> Answer:
-    """No error budget of the flow is exhausted."""
-    fact = question.budget
-    if fact is None or not fact.objectives:
-        return _unknown("no objective of the flow is known", "configure a history of SLIs")
-    if fact.exhausted.count:
-        return _failed(
-            f"the error budget of {plural(fact.exhausted.count, 'objective')} is exhausted",
-            "find out what spends it before moving consumers",
-            fact.exhausted,
-        )
-    if fact.unknown.count:
-        return _unknown(
-            f"not known for {plural(fact.unknown.count, 'objective')}",
-            "see the errors of these objectives in /slo",
-            fact.unknown,
-        )
-    return _passed(f"{plural(fact.objectives, 'error budget')} left")
-
-
-_BOTH: Final = frozenset(Phase)
-_READY: Final = frozenset({Phase.READY})
-_GO: Final = frozenset({Phase.GO})
-
-CHECKS: Final = (
-    Check(_ALL_READ, _BOTH, _clusters),
-    Check("connectors", _BOTH, _connectors, ("clusters",)),
-    Check("flow", _BOTH, _flow, ("clusters", "connectors")),
-    Check("producers", _GO, _producers, ("clusters",)),
-    Check("transactions", _GO, _transactions, ("clusters",)),
-    Check("topics", _BOTH, _topics, ("clusters", "connectors", "flow")),
-    Check("partitions", _BOTH, _partitions, ("clusters", "topics")),
-    Check("settings", _READY, _settings, ("clusters", "topics")),
-    Check("access", _BOTH, _access, ("clusters",)),
-    Check("lag", _READY, _lag, ("clusters", "connectors", "flow")),
-    Check(
-        "positions",
-        _GO,
-        _positions,
-        ("clusters", "connectors", "flow", "producers", "transactions", "topics", "partitions"),
-    ),
-    Check("uncarried_groups", _BOTH, _uncarried_groups, ("clusters",)),
-    Check("source_groups", _GO, _source_groups, ("clusters", "producers", "transactions")),
-    Check("target_groups", _GO, _target_groups, ("clusters",)),
-    Check(
-        "checkpoints",
-        _GO,
-        _checkpoints,
-        ("clusters", "connectors", "flow", "producers", "source_groups", "target_groups"),
-    ),
-    Check(
-        "groups",
-        _READY,
-        _groups,
-        ("clusters", "connectors", "flow", "topics", "partitions"),
-    ),
-    Check(
-        "redelivery",
-        _GO,
-        _redelivery,
-        (
-            "clusters",
-            "connectors",
-            "flow",
-            "producers",
-            "partitions",
-            "positions",
-            "source_groups",
-            "target_groups",
-            "checkpoints",
-        ),
-    ),
-    Check("audit", _GO, _audit, ("clusters", "flow", "producers", "positions")),
-    Check("budget", _READY, _budget),
-)
-"""In the order of causes: each follows earlier ones only."""
-
-
-def _frozen_for(seen: CutoverEvidence) -> float:
-    """Seconds for which the ends of the source are known not to have changed."""
-    if seen.frozen_from is None or seen.frozen_until is None:
-        return 0.0
-    return max(seen.frozen_until - seen.frozen_from, 0.0)
-
-
-def _is_old(seen: CutoverEvidence, read_at: float | None) -> bool:
-    """Whether something was read before the ends of the source were as they are now."""
-    return read_at is None or seen.frozen_from is None or read_at < seen.frozen_from
-
-
-def _old_groups(seen: CutoverEvidence) -> Answer | None:
-    """The answer for evidence of groups that proves nothing, if it does not."""
-    if not seen.groups_read:
-        return _unknown("not all groups were read yet", "ask again in some seconds")
-    old = [each.group for each in seen.groups if _is_read_before_freeze(seen, each)]
-    if not old:
-        return None
-    return _unknown(
-        f"{plural(len(old), 'group')} not read since the last record",
-        "ask again in some seconds",
-        _cases(old),
-    )
-
-
-def _is_read_before_freeze(seen: CutoverEvidence, group: GroupFact) -> bool:
-    return group.carried and _is_old(seen, group.commits_read_at)
-
-
-_SHOWN: Final = 5
-
-
-def _cases(texts: Iterable[str]) -> Cases:
-    found = tuple(texts)
-    return Cases(len(found), found[:_SHOWN])
-
-
-def _bounds(least: int, most: int) -> str:
-    return plural(most, "record") if least == most else f"{least:,} to {plural(most, 'record')}"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:,.1f} s" if value < 10 else f"{value:,.0f} s"

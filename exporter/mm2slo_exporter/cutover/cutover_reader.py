@@ -6,6 +6,7 @@ A failure is part of the evidence: what was not read is unknown.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,9 +25,12 @@ from mm2slo_exporter.cutover.cutover_watch import (
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.partition_offsets import Isolation
 
 _EVERY_SECONDS: Final = 5.0
 _ACCESS_SECONDS: Final = 60.0
+_LONGEST_QUIET: Final = 30 * 86_400.0
+_SHORT: Final = 8.0
 _MAX_TAILS: Final = 200
 """Read at once; the others follow."""
 
@@ -41,10 +45,12 @@ class CutoverReader:
         target: ClusterClient,
         on_failure: Callable[[Loop], None],
         *,
+        isolation: Callable[[], Isolation] = lambda: "read_uncommitted",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._source = source
         self._target = target
+        self._isolation = isolation
         self._clock = clock
         self.watch = CutoverWatch()
         self._reads = CutoverReads()
@@ -89,6 +95,7 @@ class CutoverReader:
             return
         self._reads = self._read_transactions(self._reads, counts)
         self._reads = self._read_tails(self._reads, self.watch.unread_tails())
+        self._reads = self._read_quiet(self._reads)
         known = self._reads.access
         if known is None or self._clock() - known.read_at >= _ACCESS_SECONDS:
             self._reads = replace(self._reads, access=self._read_access(copies, groups))
@@ -107,20 +114,53 @@ class CutoverReader:
         return replace(reads, read_at=reading.requested_at, stable_ends=reading.offsets)
 
     def _read_tails(self, reads: CutoverReads, tails: Sequence[UnreadTail]) -> CutoverReads:
-        wanted = {
-            tail.partition: (tail.commit, tail.end)
-            for tail in tails[:_MAX_TAILS]
-            if tail not in reads.tails
-        }
-        kept = {tail: known for tail, known in reads.tails.items() if tail in set(tails)}
+        """The shortest unknown tail of each partition: a call takes one range for each."""
+        existing = set(tails)
+        kept = {tail: known for tail, known in reads.tails.items() if tail in existing}
+        wanted: dict[TopicPartition, tuple[int, int]] = {}
+        for tail in tails:
+            if tail not in kept and len(wanted) < _MAX_TAILS:
+                wanted.setdefault(tail.partition, (tail.commit, tail.end))
         if wanted:
             try:
-                found = self._source.first_records(wanted).found
+                # As MirrorMaker 2 reads: an aborted record has no copy, either.
+                found = self._source.first_records(wanted, self._isolation()).found
             except KafkaOperationError:
                 found = {}
             for partition, record in found.items():
                 kept[UnreadTail(partition, *wanted[partition])] = record is not None
         return replace(reads, tails=kept)
+
+    def _read_quiet(self, reads: CutoverReads) -> CutoverReads:
+        """Find the time after which no record was written, by the records' own timestamps.
+
+        ListOffsets returns the end for a time after the last record (KIP-79). Once for given ends.
+        """
+        ends, changed_at = self.watch.ends()
+        if not ends or (reads.quiet is not None and reads.quiet[0] >= changed_at):
+            return reads
+        asked_at, partitions = self._clock(), list(ends)
+        quiet, busy = 0.0, _LONGEST_QUIET  # ages: nothing is younger than `quiet`
+        try:
+            if not self._is_quiet(partitions, ends, asked_at):
+                return replace(reads, quiet=None)
+            while busy - quiet > max(0.05 * quiet, 1.0):
+                # Half of the way, in proportion: seconds count at first, days at last.
+                middle = (quiet + busy) / 2
+                age = min(middle, math.sqrt(max(quiet, 1.0) * busy)) if busy > _SHORT else middle
+                if self._is_quiet(partitions, ends, asked_at - age):
+                    quiet = age
+                else:
+                    busy = age
+        except KafkaOperationError:
+            return replace(reads, quiet=None)
+        return replace(reads, quiet=(asked_at, asked_at - quiet))
+
+    def _is_quiet(
+        self, partitions: Sequence[TopicPartition], ends: Mapping[TopicPartition, int], at: float
+    ) -> bool:
+        found = self._source.offsets_at(partitions, at)
+        return not found.errors and all(found.offsets[each] >= ends[each] for each in partitions)
 
     def _read_access(self, copies: Mapping[str, str], groups: Sequence[str]) -> AccessFacts:
         now = self._clock()
@@ -147,9 +187,10 @@ def access_facts(
         for name in names[rule.kind]
         if rule.pattern.covers(AclPattern(name))
     ]
+    readers = list(reader_parity(source, target, copies, groups, {}))
     missing = [
         AccessGap(each.principal, f"Read on {', '.join(each.denied)}")
-        for each in reader_parity(source, target, copies, groups, {})
+        for each in readers
         if each.denied
     ]
     writers = sorted(
@@ -160,4 +201,10 @@ def access_facts(
             if any(rule.pattern.covers(AclPattern(topic)) for topic in copies)
         }
     )
-    return AccessFacts(at, denied=tuple(denied), missing=tuple(missing), writers=tuple(writers))
+    return AccessFacts(
+        at,
+        unjudged=bool(target) and not readers,
+        denied=tuple(denied),
+        missing=tuple(missing),
+        writers=tuple(writers),
+    )

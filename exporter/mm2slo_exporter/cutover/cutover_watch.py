@@ -26,7 +26,7 @@ from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.quantity_text import plural
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.flow_observation import Observation, OffsetsRead
+from mm2slo_exporter.flow_observation import ClusterView, Observation, OffsetsRead
 from mm2slo_exporter.state.flow_report import FlowReport, GroupState, PartitionState, TopicState
 
 ASKED_SECONDS: Final = 900.0
@@ -62,6 +62,8 @@ class CutoverReads:
     tails: Mapping[UnreadTail, bool] = field(default_factory=dict)
     """Whether a tail has a record: markers and compacted records take up offsets, too."""
     access: AccessFacts | None = None
+    quiet: tuple[float, float] | None = None
+    """When it was asked, and a timestamp that no record has or exceeds."""
 
 
 class _Ends(NamedTuple):
@@ -127,17 +129,27 @@ class CutoverWatch:
         return collector.evidence(grows)
 
     def unread_tails(self) -> Sequence[UnreadTail]:
-        """The shortest tail of each partition that a group has not read."""
+        """What groups have not read, the shortest tails first."""
         with self._lock:
             newest = self._newest
         if newest is None:
             return ()
-        shortest: dict[TopicPartition, UnreadTail] = {}
-        for tail in _tails(*newest[:2]):
-            known = shortest.get(tail.partition)
-            if known is None or tail.commit > known.commit:
-                shortest[tail.partition] = tail
-        return tuple(shortest.values())
+        return sorted(set(_tails(*newest[:2])), key=lambda tail: tail.end - tail.commit)
+
+    def ends(self) -> tuple[Mapping[TopicPartition, int], float]:
+        """The ends of the source's data topics, and when they were first read as they are."""
+        with self._lock:
+            newest, topics = self._newest, list(self._topics.values())
+        if newest is None:
+            return {}, inf
+        ends = {
+            TopicPartition(topic.pair.source, each.partition): each.source_end
+            for topic in newest[1].topics
+            if topic.pair.role in _DATA
+            for each in topic.partitions
+            if each.source_end is not None
+        }
+        return ends, max((each.changed_at for each in topics), default=inf)
 
     def pairs(self) -> tuple[Mapping[str, int], Mapping[str, str], Sequence[str]]:
         """Partition counts of the flow's data topics, their copies, and its groups."""
@@ -251,7 +263,12 @@ class _Collector:
             state=report.state.value,
             state_reason=str(report.state_reason),
             arrived_at=(report.canary_arrived_at if has_canaries else report.heartbeats.newest_at),
-            arrival_within=flow.canary.deadline,
+            # A heartbeat's time is that of its emission.
+            arrival_within=(
+                flow.canary.deadline
+                if has_canaries
+                else max(flow.canary.deadline, 2 * flow.heartbeat_interval)
+            ),
             canaries=has_canaries,
             tasks=tuple(
                 TaskFact(each.connector, each.task, each.state.lower()) for each in report.tasks
@@ -265,6 +282,7 @@ class _Collector:
             lag_grows=lag_grows,
             frozen_from=max(changes, default=None),
             frozen_until=read.requested_at if read is not None else None,
+            quiet_after=self._quiet_after(max(changes, default=inf)),
             written=self._written(),
             unread_ends=_cases(
                 f"{topic.pair.source}-{each.partition}"
@@ -301,6 +319,8 @@ class _Collector:
                 if each.quality is PositionQuality.FILTERED
             ),
             groups_read=seen.source.groups_complete and seen.target.groups_complete,
+            groups_listed_at=_older(seen.source.groups_listed_at, seen.target.groups_listed_at),
+            unread_groups=_cases(sorted(self._unread_groups())),
             group_types_known=report.unjudged_groups.all_types,
             groups=tuple(map(self._group, report.groups)),
             excluded_groups=report.unjudged_groups.excluded,
@@ -320,6 +340,16 @@ class _Collector:
         stated = running.by_name.get(self._flow.connect.checkpoint_connector)
         text = stated.settings.get(_SYNC_INTERVAL, "") if stated else ""
         return float(text) if text.isdecimal() else _SYNC_SECONDS
+
+    def _quiet_after(self, changed_at: float) -> float | None:
+        """None if the ends have changed since it was read."""
+        quiet = self._reads.quiet
+        return quiet[1] if quiet is not None and quiet[0] >= changed_at else None
+
+    def _unread_groups(self) -> Iterator[str]:
+        """Groups of which the newest read failed, or of which nothing was ever read."""
+        yield from self._seen.source.unreadable_groups
+        yield from self._seen.target.unreadable_groups - self._seen.source.unreadable_groups
 
     def _written(self) -> Cases:
         """Topics with a record that is certainly newer than the first question."""
@@ -370,10 +400,10 @@ class _Collector:
                 yield f"{where}: {plural(state.lag_records, 'record')}, by {state.quality}"
 
     def _unknown_positions(self) -> Iterator[str]:
-        for topic, state in self._unrested():
+        for topic, state in self._partitions():
             # A bounded position is the highest possible one: no lag proves nothing.
             is_bounded = state.quality is PositionQuality.BOUNDED and not state.lag_records
-            if state.lag_records is None or is_bounded:
+            if state.lag_records is None or is_bounded or state.target_end is None:
                 yield f"{topic.pair.source}-{state.partition}: {state.quality or 'not read'}"
 
     def _unrested(self) -> Iterator[tuple[TopicState, PartitionState]]:
@@ -393,9 +423,11 @@ class _Collector:
         return GroupFact(
             group=group,
             carried=group not in seen.source.uncarried_groups,
-            members_on_source=seen.source.is_active(group),
-            members_on_target=seen.target.is_active(group),
+            members_on_source=_has_members(seen.source, group),
+            members_on_target=_has_members(seen.target, group),
             remaining=self._remaining(group),
+            uncommitted=self._uncommitted(group),
+            unsynced=self._unsynced(group),
             checkpoint_lag=judged.checkpoint_lag,
             redelivery_least=judged.redelivery_lower,
             redelivery_most=judged.redelivery_upper,
@@ -419,10 +451,44 @@ class _Collector:
             end = topic.partitions[partition.partition].source_end
             if end is None:
                 return None
-            tail = UnreadTail(partition, commit, end)
-            if commit < end and self._reads.tails.get(tail) is not False:
-                total += end - commit
+            if commit < end:
+                has_record = self._reads.tails.get(UnreadTail(partition, commit, end))
+                if has_record is None:
+                    return None
+                total += has_record * (end - commit)
         return total
+
+    def _uncommitted(self, group: str) -> int:
+        """A group that commits on a topic and not on all of it has not seen the rest."""
+        offsets = self._seen.source.group_offsets.get(group, {})
+        names = {partition.topic for partition in offsets}
+        return sum(
+            TopicPartition(topic.pair.source, state.partition) not in offsets
+            and state.source_end != state.source_start
+            for topic, state in self._partitions()
+            if topic.pair.source in names
+        )
+
+    def _unsynced(self, group: str) -> int:
+        seen = self._seen
+        commits = seen.source.group_offsets.get(group, {})
+        there = seen.target.group_offsets.get(group, {})
+        return sum(
+            seen.plan.partitions(topic.pair.target, len(topic.partitions))[state.partition]
+            not in there
+            for topic, state in self._partitions()
+            if TopicPartition(topic.pair.source, state.partition) in commits
+            and state.target_end != state.target_start
+        )
+
+
+def _has_members(view: ClusterView, group: str) -> bool | None:
+    """None for a state that the client does not know."""
+    return None if view.group_states.get(group) == "unknown" else view.is_active(group)
+
+
+def _older(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else min(one, other)
 
 
 def _tails(seen: Observation, report: FlowReport) -> Iterator[UnreadTail]:

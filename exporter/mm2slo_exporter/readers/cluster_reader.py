@@ -318,6 +318,7 @@ class GroupReader:
         return replace(
             view,
             groups_complete=view.groups_complete or not self._queue,
+            groups_listed_at=view.groups_listed_at if listing.problems else listed_at,
             group_states=states,
             group_members=self._known_members(wanted, states),
             uncarried_groups=view.uncarried_groups

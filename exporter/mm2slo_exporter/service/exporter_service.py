@@ -18,7 +18,7 @@ from functools import cache
 
 from mm2slo_core.catalogue.metric import Granularity
 from mm2slo_core.config.exporter_settings import RootSettings
-from mm2slo_core.cutover.cutover_evidence import CutoverEvidence
+from mm2slo_core.cutover.cutover_evidence import CutoverEvidence, not_read
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.canary.canary_messages import LedgerState
@@ -109,7 +109,11 @@ class Exporter:
     def cutover_evidence(self, slug: str) -> CutoverEvidence | None:
         """What a cutover of a flow depends on; None before a round. KeyError: unknown flow."""
         runners = {runner.flow.flow.slug: runner for runner in self._flows.running()}
-        return runners[slug].cutover.evidence()
+        runner = runners[slug]
+        evidence = runner.cutover.evidence()
+        if runner.flow.label in self._flows.stale_flows():
+            return not_read(runner.flow.flow, runner.report.at)
+        return evidence
 
     def reload(self) -> ReloadResult:
         """Read the configuration again and apply it; unchanged flows keep running.

@@ -114,7 +114,11 @@ class FlowRunner:
         )
         self._read_as(self.flow.isolation)
         self.cutover: CutoverReader = CutoverReader(
-            self.flow.flow, source.client, target.client, health.record_loop_failure
+            self.flow.flow,
+            source.client,
+            target.client,
+            health.record_loop_failure,
+            isolation=lambda: self.tracker.flow.isolation.value,
         )
         self._history: TimelineHistory | None = None
         self._history_since: float | None = None

@@ -4,9 +4,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cutover_samples import CHECKPOINT, FROZEN, NOW, SAFE
+from cutover_samples import CHECKPOINT, FROZEN, NOW, SAFE, SOURCE
 from cutover_samples import cutover_group as group
 
+from mm2slo_core.cutover.cutover_checks import (
+    CHECKS,
+    NO_POSITION,
+    CheckOutcome,
+    CutoverPhase,
+    GateQuestion,
+)
 from mm2slo_core.cutover.cutover_evidence import (
     AccessFacts,
     AccessGap,
@@ -18,14 +25,9 @@ from mm2slo_core.cutover.cutover_evidence import (
     not_read,
 )
 from mm2slo_core.cutover.cutover_gate import (
-    CHECKS,
-    NO_POSITION,
-    CheckResult,
-    Decision,
-    Phase,
-    Question,
-    Result,
-    Verdict,
+    GateDecision,
+    GateVerdict,
+    JudgedCheck,
     check_waivers,
     decide,
     parse_waiver,
@@ -39,25 +41,27 @@ CLEAN = AuditFact(complete_up_to=NOW)
 LEFT = BudgetFact(objectives=4)
 
 
-def judge(phase: Phase = Phase.GO, audit: AuditFact | None = CLEAN, **fields: Any) -> Decision:
+def judge(
+    phase: CutoverPhase = CutoverPhase.GO, audit: AuditFact | None = CLEAN, **fields: Any
+) -> GateDecision:
     terms = CutoverTerms(
         freeze=fields.pop("freeze", 120.0),
         redelivery=fields.pop("redelivery", 0),
         waivers=tuple(map(parse_waiver, fields.pop("accept", ()))),
     )
     budget = fields.pop("budget", LEFT)
-    return decide(Question(phase, replace(SAFE, **fields), terms, audit, budget))
+    return decide(GateQuestion(phase, replace(SAFE, **fields), terms, audit, budget))
 
 
-def result(decision: Decision, name: str) -> CheckResult:
+def result(decision: GateDecision, name: str) -> JudgedCheck:
     return next(each for each in decision.checks if each.name == name)
 
 
-@pytest.mark.parametrize("phase", list(Phase))
-def test_safe_flow_is_go(phase: Phase) -> None:
+@pytest.mark.parametrize("phase", list(CutoverPhase))
+def test_safe_flow_is_go(phase: CutoverPhase) -> None:
     decision = judge(phase)
-    assert [each for each in decision.checks if each.result is not Result.PASS] == []
-    assert (decision.verdict, decision.exit_code) == (Verdict.GO, 0)
+    assert [each for each in decision.checks if each.result is not CheckOutcome.PASS] == []
+    assert (decision.verdict, decision.exit_code) == (GateVerdict.GO, 0)
     assert {each.name for each in decision.checks} == {
         each.name for each in CHECKS if phase in each.phases
     }
@@ -66,25 +70,29 @@ def test_safe_flow_is_go(phase: Phase) -> None:
 TRICKLE: dict[str, Any] = {"frozen_from": NOW - 15, "written": Cases(1, ("orders: 15 s ago",))}
 DENIED = AccessFacts(NOW, denied=(AccessGap("User:shop", "Write on topic us.orders"),))
 PAUSED = (*SAFE.tasks[:2], TaskFact(CHECKPOINT, None, "paused"), TaskFact(CHECKPOINT, 0, "paused"))
-FAILING: dict[str, tuple[Phase, dict[str, Any]]] = {
-    "connectors": (Phase.GO, {"tasks": PAUSED}),
-    "flow": (Phase.GO, {"state": "stopped", "state_reason": "canaries_silent"}),
-    "producers": (Phase.GO, TRICKLE),
-    "transactions": (Phase.GO, {"open_transactions": ONE}),
-    "topics": (Phase.GO, {"new_topics": ONE, "newest_topic_at": NOW - 5}),
-    "partitions": (Phase.GO, {"partition_differences": ONE}),
-    "settings": (Phase.READY, {"setting_differences": ONE}),
-    "access": (Phase.GO, {"access": DENIED}),
-    "lag": (Phase.READY, {"lag_seconds": 61.0}),
-    "positions": (Phase.GO, {"behind": ONE}),
-    "uncarried_groups": (Phase.GO, {"groups": (group(carried=False),)}),
-    "source_groups": (Phase.GO, {"groups": (group(remaining=3),)}),
-    "target_groups": (Phase.GO, {"groups": (group(skipped_most=7),)}),
-    "checkpoints": (Phase.GO, {"groups": (group(checkpoint_lag=4),)}),
-    "groups": (Phase.READY, {"groups": (group(blocked=("no_checkpoint",)),)}),
-    "redelivery": (Phase.GO, {"groups": (group(redelivery_most=4),)}),
-    "audit": (Phase.GO, {"audit": AuditFact(NOW, Cases(1, ("lost: 2",)))}),
-    "budget": (Phase.READY, {"budget": BudgetFact(Cases(1, ("us-to-eu-loss",)), objectives=4)}),
+FAILING: dict[str, tuple[CutoverPhase, dict[str, Any]]] = {
+    "connectors": (CutoverPhase.GO, {"tasks": PAUSED}),
+    "flow": (CutoverPhase.GO, {"state": "stopped", "state_reason": "canaries_silent"}),
+    "producers": (CutoverPhase.GO, TRICKLE),
+    "transactions": (CutoverPhase.GO, {"open_transactions": ONE}),
+    "topics": (CutoverPhase.GO, {"new_topics": ONE, "newest_topic_at": NOW - 5}),
+    "partitions": (CutoverPhase.GO, {"partition_differences": ONE}),
+    "settings": (CutoverPhase.READY, {"setting_differences": ONE}),
+    "access": (CutoverPhase.GO, {"access": DENIED}),
+    "lag": (CutoverPhase.READY, {"lag_seconds": 61.0}),
+    "positions": (CutoverPhase.GO, {"behind": ONE}),
+    "uncarried_groups": (CutoverPhase.GO, {"groups": (group(carried=False),)}),
+    "source_groups": (CutoverPhase.GO, {"groups": (group(remaining=3),)}),
+    "target_groups": (CutoverPhase.GO, {"groups": (group(skipped_most=7),)}),
+    "checkpoints": (CutoverPhase.GO, {"groups": (group(checkpoint_lag=4),)}),
+    "target_commits": (CutoverPhase.GO, {"groups": (group(unsynced=1),)}),
+    "groups": (CutoverPhase.READY, {"groups": (group(blocked=("no_checkpoint",)),)}),
+    "redelivery": (CutoverPhase.GO, {"groups": (group(redelivery_most=4),)}),
+    "audit": (CutoverPhase.GO, {"audit": AuditFact(NOW, Cases(1, ("lost: 2",)))}),
+    "budget": (
+        CutoverPhase.READY,
+        {"budget": BudgetFact(Cases(1, ("us-to-eu-loss",)), objectives=4)},
+    ),
 }
 
 
@@ -93,27 +101,27 @@ def test_each_cause_makes_its_own_check_fail_first(name: str) -> None:
     phase, fields = FAILING[name]
     decision = judge(phase, **fields)
     first = decision.checks[0]
-    assert (first.name, first.result, first.consequence_of) == (name, Result.FAIL, ())
+    assert (first.name, first.result, first.consequence_of) == (name, CheckOutcome.FAIL, ())
     assert first.next_step
-    assert (decision.verdict, decision.exit_code) == (Verdict.NO_GO, 1)
+    assert (decision.verdict, decision.exit_code) == (GateVerdict.NO_GO, 1)
 
 
-UNKNOWN: dict[str, tuple[Phase, dict[str, Any]]] = {
-    "clusters": (Phase.GO, {"unreadable": ("us",)}),
-    "connectors": (Phase.GO, {"tasks": ()}),
-    "flow": (Phase.GO, {"arrived_at": None}),
-    "producers": (Phase.GO, {"frozen_from": NOW - 40, "settles_after": 0.0}),
-    "transactions": (Phase.GO, {"transactions_read_at": FROZEN - 1}),
-    "settings": (Phase.READY, {"settings_read": False}),
-    "access": (Phase.GO, {"access": None}),
-    "lag": (Phase.READY, {"lag_seconds": None}),
-    "positions": (Phase.GO, {"unknown_positions": ONE}),
-    "uncarried_groups": (Phase.GO, {"group_types_known": False}),
-    "source_groups": (Phase.GO, {"groups": (group(remaining=None),)}),
-    "checkpoints": (Phase.GO, {"groups": (group(commits_changed_at=NOW - 10),)}),
-    "redelivery": (Phase.GO, {"groups": (group(redelivery_most=None),)}),
-    "audit": (Phase.GO, {"audit": None}),
-    "budget": (Phase.READY, {"budget": None}),
+UNKNOWN: dict[str, tuple[CutoverPhase, dict[str, Any]]] = {
+    "clusters": (CutoverPhase.GO, {"unreadable": ("us",)}),
+    "connectors": (CutoverPhase.GO, {"tasks": ()}),
+    "flow": (CutoverPhase.GO, {"arrived_at": None}),
+    "producers": (CutoverPhase.GO, {"frozen_from": NOW - 40, "settles_after": 0.0}),
+    "transactions": (CutoverPhase.GO, {"transactions_read_at": FROZEN - 1}),
+    "settings": (CutoverPhase.READY, {"settings_read": False}),
+    "access": (CutoverPhase.GO, {"access": None}),
+    "lag": (CutoverPhase.READY, {"lag_seconds": None}),
+    "positions": (CutoverPhase.GO, {"unknown_positions": ONE}),
+    "uncarried_groups": (CutoverPhase.GO, {"group_types_known": False}),
+    "source_groups": (CutoverPhase.GO, {"groups": (group(remaining=None),)}),
+    "checkpoints": (CutoverPhase.GO, {"groups": (group(commits_changed_at=NOW - 10),)}),
+    "redelivery": (CutoverPhase.GO, {"groups": (group(redelivery_most=None),)}),
+    "audit": (CutoverPhase.GO, {"audit": None}),
+    "budget": (CutoverPhase.READY, {"budget": None}),
 }
 
 
@@ -121,21 +129,24 @@ UNKNOWN: dict[str, tuple[Phase, dict[str, Any]]] = {
 def test_unknown_is_no_go_until_it_is_accepted_by_name(name: str) -> None:
     phase, fields = UNKNOWN[name]
     decision = judge(phase, **fields)
-    unknown = [each for each in decision.checks if each.result is Result.UNKNOWN]
+    unknown = [each for each in decision.checks if each.result is CheckOutcome.UNKNOWN]
     assert [each.name for each in unknown if not each.consequence_of] == [name]
     assert unknown[0].next_step
-    assert (decision.verdict, decision.exit_code) == (Verdict.UNKNOWN, 3)
+    assert (decision.verdict, decision.exit_code) == (GateVerdict.UNKNOWN, 3)
     every = [f"{each.name}=checked by hand" for each in unknown]
     accepted = judge(phase, **fields, accept=every)
-    assert (accepted.verdict, result(accepted, name).result) == (Verdict.GO, Result.ACCEPTED)
+    assert (accepted.verdict, result(accepted, name).result) == (
+        GateVerdict.GO,
+        CheckOutcome.ACCEPTED,
+    )
     assert result(accepted, name).waivers[0].reason == "checked by hand"
-    assert judge(phase, **fields, accept=every[1:]).verdict is Verdict.UNKNOWN
+    assert judge(phase, **fields, accept=every[1:]).verdict is GateVerdict.UNKNOWN
 
 
 @pytest.mark.parametrize("name", FAILING)
 def test_waiver_of_a_check_does_not_accept_that_it_fails(name: str) -> None:
     phase, fields = FAILING[name]
-    assert judge(phase, **fields, accept=[f"{name}=never mind"]).verdict is Verdict.NO_GO
+    assert judge(phase, **fields, accept=[f"{name}=never mind"]).verdict is GateVerdict.NO_GO
 
 
 def test_failing_items_are_accepted_one_by_one() -> None:
@@ -143,26 +154,26 @@ def test_failing_items_are_accepted_one_by_one() -> None:
     one = judge(
         groups=groups, excluded_groups=("console-consumer-1",), accept=["uncarried_groups/a=x"]
     )
-    assert one.verdict is Verdict.NO_GO
+    assert one.verdict is GateVerdict.NO_GO
     both = judge(groups=groups, accept=["uncarried_groups/a=x", "uncarried_groups/b=y"])
-    assert both.verdict is Verdict.GO
+    assert both.verdict is GateVerdict.GO
     excluded = judge(excluded_groups=("connect-sink",))
     assert result(excluded, "uncarried_groups").cases.first == (
         "connect-sink (excluded by the filter)",
     )
-    assert judge(access=DENIED, accept=["access/User:shop=no producer"]).verdict is Verdict.GO
+    assert judge(access=DENIED, accept=["access/User:shop=no producer"]).verdict is GateVerdict.GO
 
 
 def test_redelivery_is_accepted_by_number() -> None:
     groups = (group(redelivery_least=2, redelivery_most=40),)
     assert "2 to 40 records" in result(judge(groups=groups), "redelivery").cases.first[0]
-    assert judge(groups=groups, redelivery=39).verdict is Verdict.NO_GO
-    assert judge(groups=groups, redelivery=40).verdict is Verdict.GO
+    assert judge(groups=groups, redelivery=39).verdict is GateVerdict.NO_GO
+    assert judge(groups=groups, redelivery=40).verdict is GateVerdict.GO
 
 
 def test_consequences_follow_their_cause() -> None:
     decision = judge(**TRICKLE, behind=ONE, groups=(group(remaining=5, redelivery_most=9),))
-    failing = [each for each in decision.checks if each.result is Result.FAIL]
+    failing = [each for each in decision.checks if each.result is CheckOutcome.FAIL]
     assert failing[0].name == "producers"
     assert all("producers" in each.consequence_of for each in failing[1:])
     assert {each.name for each in failing[1:]} == {"positions", "source_groups", "redelivery"}
@@ -176,30 +187,91 @@ def test_causes_come_earlier_in_the_table() -> None:
 
 def test_movement_before_the_first_question_is_not_held_against_anybody() -> None:
     found = result(judge(frozen_from=NOW - 41, frozen_until=NOW - 1), "producers")
-    assert (found.result, found.text) == (Result.UNKNOWN, "frozen for 40 s of 120 s")
+    assert (found.result, found.text) == (CheckOutcome.UNKNOWN, "frozen for 40 s of 120 s")
 
 
 def test_topic_that_appeared_longer_ago_than_the_freeze_is_a_topic_like_others() -> None:
-    assert judge(new_topics=ONE, newest_topic_at=NOW - 121).verdict is Verdict.GO
+    assert judge(new_topics=ONE, newest_topic_at=NOW - 121).verdict is GateVerdict.GO
 
 
-def test_groups_read_before_the_last_record_prove_nothing() -> None:
-    decision = judge(groups=(group(commits_read_at=FROZEN - 1),))
-    unknown = {each.name for each in decision.checks if each.result is Result.UNKNOWN}
-    assert unknown == {"source_groups", "target_groups", "checkpoints", "redelivery"}
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"groups": (group(commits_read_at=FROZEN - 1),)},
+        {"groups": (group(commits_read_at=None),)},
+        {"groups_listed_at": FROZEN - 1},
+        {"frozen_from": NOW - 4000, "groups_listed_at": NOW - 301},
+        {"unread_groups": ONE},
+        {"groups_read": False},
+    ],
+)
+def test_groups_that_were_not_read_since_the_last_record_prove_nothing(
+    fields: dict[str, Any],
+) -> None:
+    decision = judge(**fields)
+    unknown = {each.name for each in decision.checks if each.result is CheckOutcome.UNKNOWN}
+    assert unknown >= {
+        "source_groups", "target_groups", "checkpoints", "target_commits", "redelivery"
+    }  # fmt: skip
+
+
+def test_group_without_a_commit_on_the_target_starts_where_its_reset_policy_says() -> None:
+    groups = (group(unsynced=2),)
+    found = judge(groups=groups).checks[0]
+    assert (found.name, found.items) == ("target_commits", ("shop",))
+    assert judge(groups=groups, accept=["target_commits/shop=translates"]).verdict is GateVerdict.GO
+
+
+def test_group_that_nobody_uses_is_accepted_by_name() -> None:
+    groups = (group(), group(group="old", remaining=9, uncommitted=1))
+    found = judge(groups=groups).checks[0]
+    assert (found.name, found.items) == ("source_groups", ("old",))
+    assert judge(groups=groups, accept=["source_groups/old=retired"]).verdict is GateVerdict.GO
+
+
+def test_audit_is_compared_with_the_timestamps_of_records_where_these_are_known() -> None:
+    early = AuditFact(FROZEN - 100)
+    assert judge(audit=early).verdict is GateVerdict.UNKNOWN
+    assert judge(audit=early, quiet_after=FROZEN - 101).verdict is GateVerdict.GO
+    assert judge(audit=CLEAN, quiet_after=NOW + 1).verdict is GateVerdict.UNKNOWN
+    partly = replace(CLEAN, unjudged=Cases(1, ("2 topics were not audited",)))
+    assert judge(audit=partly).verdict is GateVerdict.UNKNOWN
+
+
+def test_failed_task_is_found_beside_a_connector_without_tasks() -> None:
+    tasks = (TaskFact(SOURCE, 0, "failed"),)
+    assert result(judge(tasks=tasks), "connectors").result is CheckOutcome.FAIL
+
+
+def test_commit_outside_of_the_log_on_the_target_is_in_the_way() -> None:
+    groups = (group(blocked=("target_offset_beyond_end",), redelivery_most=None),)
+    decision = judge(groups=groups)
+    assert decision.checks[0].name == "target_groups"
+    assert result(decision, "redelivery").consequence_of == ("target_groups",)
+
+
+def test_readers_of_a_source_without_acls_are_not_judged() -> None:
+    assert judge(access=AccessFacts(NOW, unjudged=True)).verdict is GateVerdict.UNKNOWN
+
+
+def test_item_may_contain_an_equals_sign() -> None:
+    waiver = parse_waiver("access/User:CN=web,O=x=old producer")
+    assert (waiver.check, waiver.item) == ("access", "User:CN=web,O=x")
+    assert waiver.reason == "old producer"
+    assert parse_waiver("audit=a=b").reason == "a=b"
 
 
 def test_audit_up_to_a_time_before_the_last_record_is_unknown() -> None:
-    assert result(judge(audit=AuditFact(FROZEN - 10)), "audit").result is Result.UNKNOWN
+    assert result(judge(audit=AuditFact(FROZEN - 10)), "audit").result is CheckOutcome.UNKNOWN
     sampled = result(judge(audit=AuditFact(NOW, sample_rate=0.01)), "audit")
-    assert (sampled.result, "1.000%" in sampled.text) == (Result.PASS, True)
+    assert (sampled.result, "1.000%" in sampled.text) == (CheckOutcome.PASS, True)
 
 
 def test_nothing_read_is_never_go() -> None:
-    for phase in Phase:
-        decision = decide(Question(phase, not_read(Flow("us", "eu"), NOW), CutoverTerms()))
-        assert decision.verdict is not Verdict.GO
-        passed = {each.name for each in decision.checks if each.result is Result.PASS}
+    for phase in CutoverPhase:
+        decision = decide(GateQuestion(phase, not_read(Flow("us", "eu"), NOW), CutoverTerms()))
+        assert decision.verdict is not GateVerdict.GO
+        passed = {each.name for each in decision.checks if each.result is CheckOutcome.PASS}
         assert passed == set(), passed
 
 
@@ -215,4 +287,4 @@ def test_acceptance_without_check_or_reason_is_refused(text: str) -> None:
 
 def test_acceptance_of_another_phase_is_refused() -> None:
     with pytest.raises(UserError, match="no check 'lag' in phase go: expected one of clusters"):
-        check_waivers(Phase.GO, CutoverTerms(waivers=(parse_waiver("lag=x"),)))
+        check_waivers(CutoverPhase.GO, CutoverTerms(waivers=(parse_waiver("lag=x"),)))

@@ -163,7 +163,14 @@ def test_group_facts_are_those_of_its_readiness_and_what_it_has_to_read() -> Non
     flow.start()
     (shop,) = flow.evidence().groups
     assert (shop.group, shop.carried, shop.members_on_source) == ("shop", True, True)
-    assert (shop.members_on_target, shop.remaining, shop.checkpoint_lag) == (False, 5, 0)
+    assert (shop.members_on_target, shop.checkpoint_lag) == (False, 0)
+    assert (shop.remaining, shop.uncommitted, shop.unsynced) == (None, 0, 1)
+    tail = UnreadTail(ORDERS, 95, 100)
+    (shop,) = flow.evidence(tails={tail: True}).groups
+    assert shop.remaining == 5
+    flow.scene.target["group_offsets"] = {"shop": {COPY: 95}}
+    flow.look()
+    assert flow.evidence().groups[0].unsynced == 0
     assert shop.commits_read_at == flow.scene.source["groups_read_at"]["shop"]
 
 
@@ -172,7 +179,8 @@ def test_tail_without_a_record_is_nothing_to_read() -> None:
     with_group(flow, 99)
     flow.start()
     tail = UnreadTail(ORDERS, 99, 100)
-    assert flow.watch.unread_tails() == (tail,)
+    assert flow.watch.unread_tails() == [tail]
+    assert flow.evidence().groups[0].remaining is None
     assert flow.evidence(tails={tail: True}).groups[0].remaining == 1
     assert flow.evidence(tails={tail: False}).groups[0].remaining == 0
 
@@ -267,6 +275,9 @@ class FakeCluster:
     def __init__(self, error: KafkaOperationError | None = None) -> None:
         self.error = error
         self.first: FirstRecord | None = None
+        self.ranges: list[dict[TopicPartition, tuple[int, int]]] = []
+        self.last_at = 0.0
+        self.asked_times = 0
 
     def end_offsets(self, partitions: Any, isolation: str) -> OffsetReading:
         assert isolation == "read_committed"
@@ -274,10 +285,21 @@ class FakeCluster:
             raise self.error
         return OffsetReading(dict.fromkeys(partitions, 97), {}, 5.0, 6.0)
 
-    def first_records(self, ranges: Any) -> FirstRecords:
+    def first_records(self, ranges: Any, isolation: str) -> FirstRecords:
+        assert isolation == "read_uncommitted"
         if self.error:
             raise self.error
+        self.ranges.append(dict(ranges))
         return FirstRecords(dict.fromkeys(ranges, self.first))
+
+    def offsets_at(self, partitions: Any, timestamp: float) -> OffsetReading:
+        """The last record of each partition, at offset 99, has the timestamp `last_at`."""
+        if self.error:
+            raise self.error
+        self.asked_times += 1
+        return OffsetReading(
+            dict.fromkeys(partitions, 100 if timestamp > self.last_at else 99), {}, 5.0, 6.0
+        )
 
     def acls(self) -> list[AclRule]:
         if self.error:
@@ -321,6 +343,87 @@ def test_failing_reads_are_unknown() -> None:
     seen = flow.watch.evidence(flow.now, made._reads)
     assert seen is not None
     assert seen.transactions_read_at is None
-    assert seen.groups[0].remaining == 1
+    assert seen.groups[0].remaining is None
+    assert seen.quiet_after is None
     assert seen.access is not None
     assert "describing ACLs" in (seen.access.problem or "")
+
+
+def test_tails_of_two_groups_on_one_partition_are_read_one_after_the_other() -> None:
+    flow = Watched()
+    with_group(flow, 99)
+    flow.scene.source["group_offsets"] = {"shop": {ORDERS: 99}, "web": {ORDERS: 97}}
+    flow.scene.source["groups_read_at"] = {"shop": flow.now + 4, "web": flow.now + 4}
+    flow.start()
+    source = FakeCluster()
+    made = reader(flow, source, FakeCluster())
+    made.read()
+    made.read()
+    assert source.ranges == [{ORDERS: (99, 100)}, {ORDERS: (97, 100)}]
+    seen = flow.watch.evidence(flow.now, made._reads)
+    assert seen is not None
+    assert [each.remaining for each in seen.groups] == [0, 0]
+
+
+@pytest.mark.parametrize("age", [0.5, 3.0, 100.0, 7200.0, 86_400.0 * 10])
+def test_time_of_the_last_record_is_found_once_for_given_ends(age: float) -> None:
+    flow = Watched()
+    flow.start()
+    source = FakeCluster()
+    source.last_at = flow.now - age
+    made = reader(flow, source, FakeCluster())
+    made.read()
+    seen = flow.watch.evidence(flow.now, made._reads)
+    assert seen is not None
+    assert seen.quiet_after is not None
+    assert source.last_at < seen.quiet_after <= source.last_at + max(1.0, 0.05 * age) + 1e-6
+    asked = source.asked_times
+    assert asked <= 40
+    made.read()
+    assert source.asked_times == asked
+    flow.write()
+    flow.look()
+    seen = flow.watch.evidence(flow.now, made._reads)
+    assert seen is not None
+    assert seen.quiet_after is None
+
+
+def test_partition_with_records_and_without_a_commit_was_not_seen() -> None:
+    flow = Watched()
+    flow.scene.logs[TopicPartition("orders", 1)] = type(flow.log)()
+    flow.scene.logs[TopicPartition("orders", 1)].live(7, 7)
+    with_group(flow, 100)
+    flow.start()
+    assert flow.evidence().groups[0].uncommitted == 1
+
+
+def test_groups_that_cannot_be_read_are_named_by_cluster_of_either_side() -> None:
+    flow = Watched()
+    flow.scene.source["unreadable_groups"] = frozenset({"closed"})
+    flow.scene.target["unreadable_groups"] = frozenset({"shut"})
+    flow.start()
+    assert set(flow.evidence().unread_groups.first) == {"closed", "shut"}
+
+
+def test_group_of_an_unknown_state_may_have_members() -> None:
+    flow = Watched()
+    with_group(flow, 100)
+    flow.scene.source["group_states"] = {"shop": "unknown"}
+    flow.start()
+    assert flow.evidence().groups[0].members_on_source is None
+
+
+def test_groups_are_as_old_as_the_older_listing() -> None:
+    flow = Watched()
+    flow.scene.source["groups_listed_at"] = 1008.0
+    flow.start()
+    assert flow.evidence().groups_listed_at is None
+    flow.scene.target["groups_listed_at"] = 1006.0
+    flow.look()
+    assert flow.evidence().groups_listed_at == 1006.0
+
+
+def test_target_with_acls_and_a_source_without_is_not_judged() -> None:
+    target = [rule("mm2", "Write", "us.orders")]
+    assert access_facts(1.0, [], target, {"orders": "us.orders"}, ["shop"]).unjudged
+    assert not access_facts(1.0, [], [], {"orders": "us.orders"}, ["shop"]).unjudged

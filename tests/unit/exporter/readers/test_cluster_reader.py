@@ -188,6 +188,7 @@ def test_first_read_fills_view() -> None:
         retention_configs={"orders": RETENTION | {"retention.ms": "5"}},
         group_offsets={"app": {ORDERS: 7}},
         groups_read_at={"app": 100.0},
+        groups_listed_at=100.0,
         groups_complete=True,
         group_states={"app": "stable", "old": "empty"},
         group_members={"app": 3, "old": 0},
