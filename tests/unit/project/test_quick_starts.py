@@ -137,13 +137,13 @@ def test_units_configuration_and_secrets_of_hosts_are_installed(tmp_path: Path) 
     for folder in ("etc/kafka", "etc/mm2slo/secrets"):  # of MirrorMaker 2; of systemd-tmpfiles
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "etc/kafka/mm2.properties").write_text("clusters = us, eu\n")
-    for block in blocks("docs/hosts.md", "install")[2:4]:
+    for block in blocks("docs/hosts.md", "install")[2:5]:
         execute(block, tmp_path, tmp_path, systemctl=NOTHING, systemd_sysusers=NOTHING,
                 systemd_tmpfiles=NOTHING)  # fmt: skip
     units = tmp_path / "etc/systemd/system"
     sources = [
-        *(ROOT / "deploy/systemd").glob("*.service"),
-        *(ROOT / "deploy/systemd").glob("*.timer"),
+        *(ROOT / "deploy/systemd").glob("mm2slo-*.service"),
+        *(ROOT / "deploy/systemd").glob("mm2slo-*.timer"),
     ]
     assert {each.name for each in sources} == {
         each.name for each in units.iterdir() if each.is_file()
@@ -153,3 +153,6 @@ def test_units_configuration_and_secrets_of_hosts_are_installed(tmp_path: Path) 
     }  # fmt: skip
     assert (tmp_path / "etc/mm2slo/mm2.properties").read_text() == "clusters = us, eu\n"
     assert (tmp_path / "etc/mm2slo/secrets/report-tokens").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "etc/mm2slo/slack-webhook-url").stat().st_mode & 0o777 == 0o440
+    for name in ("mm2slo-audit", "mm2slo-audit-"):
+        assert (units / f"{name}.service.d" / "20-java.conf").is_file()

@@ -10,7 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 
+from mm2slo_alerts.alertmanager_config import DEFAULT_WEBHOOK_FILE
 from mm2slo_cli import main as root
 
 ROOT = Path(__file__).parents[3]
@@ -147,6 +149,29 @@ def test_configuration_is_valid_and_its_secrets_are_credentials(
         root.main()
     assert "valid; 1 flow, 2 clusters" in capsys.readouterr().out
     assert ("\nlogship:" in text) == has_logship
+
+
+def test_webhook_is_at_alertmanagers_path_and_not_a_credential_of_a_unit() -> None:
+    config = yaml.safe_load((FOLDER / "mm2slo.yaml").read_text(encoding="utf-8"))
+    (channel,) = config["alerting"]["slack"]
+    assert channel["webhook_url_file"] == DEFAULT_WEBHOOK_FILE
+    for page in (DOC, (ROOT / "deploy/prometheus/README.md").read_text(encoding="utf-8")):
+        assert re.search(rf"install .* {DEFAULT_WEBHOOK_FILE}\b", page)
+    # Alertmanager's user is not in the group mm2slo: it must reach the file.
+    assert "d /etc/mm2slo 0751 " in (FOLDER / "tmpfiles.d/mm2slo.conf").read_text(encoding="utf-8")
+
+
+@needs_systemd
+@pytest.mark.parametrize(("unit", "allows"), [("mm2slo-audit-x", True), ("mm2slo-x", False)])
+def test_command_named_as_an_audit_may_run_a_jvm(
+    unit: str, installed: Path, *, allows: bool
+) -> None:
+    folder = installed / "mm2slo-audit-.service.d"  # as docs/hosts.md installs it
+    shutil.copytree(FOLDER / "mm2slo-audit.service.d", folder, dirs_exist_ok=True)
+    path = installed / f"{unit}.service"
+    path.write_text("[Service]\nExecStart=/bin/true\n", encoding="utf-8")
+    done = analyze(installed, "security", "--offline=true", str(path))
+    assert ("✗ MemoryDenyWriteExecute" in done.stdout) is allows, done.stdout
 
 
 def test_page_names_every_file() -> None:
