@@ -31,7 +31,7 @@ from mm2slo_alerts.alert_rules import (
 )
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
 from mm2slo_alerts.alertmanager_config import DEFAULT_WEBHOOK_FILE, TEMPLATES, check_files, document
-from mm2slo_alerts.alertmanager_variants import fragment, resource
+from mm2slo_alerts.alertmanager_variants import DEFAULT_WEBHOOK_KEY, fragment, resource
 from mm2slo_core.catalogue import NAMESPACED
 from mm2slo_core.catalogue.promql import add_matcher, equal
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SloConfig
@@ -175,18 +175,21 @@ def alert_groups(
     )
 
 
-def notices(config: Config | None = None) -> tuple[str, ...]:
+def notices(
+    config: Config | None = None, formats: Collection[GeneratedFormat] = DEFAULT_FORMATS
+) -> tuple[str, ...]:
     """Return warnings about the files: pairs that can never fire, no channel."""
     rules: Sequence[ObjectiveRule]
     rules = default_objective_rules() if config is None else config.objective_rules
     found = burn_alerts.burn_notices(rules)
+    places = []
     if config is None or not config.alerting.channels:
-        channel = (
-            "alerting has no channel: Alertmanager posts to the Slack webhook in "
-            f"{DEFAULT_WEBHOOK_FILE}"
-        )
-        return (*found, channel)
-    return found
+        if {GeneratedFormat.ALERTMANAGER, GeneratedFormat.FRAGMENT} & set(formats):
+            places.append(DEFAULT_WEBHOOK_FILE)
+        if GeneratedFormat.ALERTMANAGERCONFIG in formats:
+            places.append(DEFAULT_WEBHOOK_KEY)
+    webhook = "alerting has no channel: Alertmanager posts to the Slack webhook in"
+    return (*found, *(f"{webhook} {place}" for place in places))
 
 
 def cause_groups(

@@ -186,7 +186,7 @@ def _matching(*matchers: Matcher) -> dict[str, list[str]]:
 
 DISCARD: Final = "null"
 DEFAULT_WEBHOOK_FILE: Final = "/etc/mm2slo/slack-webhook-url"
-_DEFAULT_CHANNEL: Final = SlackChannel(name="default", webhook_url_file=DEFAULT_WEBHOOK_FILE)
+DEFAULT_CHANNEL: Final = SlackChannel(name="default", webhook_url_file=DEFAULT_WEBHOOK_FILE)
 _SILENCE: Final = '/#/silences/new?filter={{ template "mm2slo.silence.filter" . }}'
 
 
@@ -203,12 +203,12 @@ class Receivers:
 
     @property
     def slack(self) -> tuple[SlackChannel, ...]:
-        return self.config.slack if self.config.channels else (_DEFAULT_CHANNEL,)
+        return self.config.slack if self.config.channels else (DEFAULT_CHANNEL,)
 
     @property
     def channels(self) -> tuple[str, ...]:
         """Values of the label `channel`, Slack channels first."""
-        return self.config.channels or (_DEFAULT_CHANNEL.name,)
+        return self.config.channels or (DEFAULT_CHANNEL.name,)
 
     @property
     def default(self) -> str:
@@ -245,7 +245,7 @@ class Receivers:
 
     def slack_settings(self) -> dict[str, Any]:
         """Return the settings of the first Slack channel, or of a default one."""
-        [settings] = self._slack((*self.slack, _DEFAULT_CHANNEL)[0])["slack_configs"]
+        [settings] = self._slack((*self.slack, DEFAULT_CHANNEL)[0])["slack_configs"]
         return dict(settings)
 
     def _slack(self, channel: SlackChannel) -> dict[str, list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mm2slo_alerts.alertmanager_config import OURS, Receivers, receiver_name
+from mm2slo_alerts.alertmanager_config import DEFAULT_CHANNEL, OURS, Receivers, receiver_name
 from mm2slo_core.catalogue.promql import Matcher
 from mm2slo_core.config.alerting_config import AlertingConfig, SecretKey
 from mm2slo_core.user_errors import UserError
@@ -70,6 +70,7 @@ def shadowed(existing: Mapping[str, Any], alerts: Iterable[Mapping[str, str]]) -
 
 
 _SLACK_SECRET: Final = "mm2slo-slack"
+DEFAULT_WEBHOOK_KEY: Final = f"the key {DEFAULT_CHANNEL.name} of the Secret {_SLACK_SECRET}"
 _WEBHOOK_SECRET: Final = "mm2slo-webhooks"
 _ACRONYMS: Final = {"url": "URL", "ca": "CA"}
 _DEFINED: Final = re.compile(r'^\{\{ define "([\w.]+)"', re.MULTILINE)

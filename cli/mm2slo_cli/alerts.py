@@ -77,7 +77,8 @@ def generate(
     """Write the files."""
     read = _read(source)
     console = Console(highlight=False, soft_wrap=True)
-    files = generated(read, _scale(scale), formats or DEFAULT_FORMATS)
+    formats = formats or list(DEFAULT_FORMATS)
+    files = generated(read, _scale(scale), formats)
     warnings: tuple[str, ...] = ()
     if into is not None:
         if FRAGMENT not in files:
@@ -88,7 +89,7 @@ def generate(
         console.print(f"{out / name}", markup=False)
     for warning in warnings:
         console.print(f"warning: {warning}", markup=False)
-    for notice in notices(read):
+    for notice in notices(read, formats):
         console.print(f"note: {notice}", markup=False)
 
 

@@ -94,6 +94,16 @@ def test_alerts_commands_without_channel_name_default_webhook(tmp_path: Path) ->
     assert "has no channel" not in run("generate", "--config", config, "--out", tmp_path)[1]
 
 
+def test_alerts_without_channel_for_operator_name_secret_and_key(tmp_path: Path) -> None:
+    config = tmp_path / "mm2slo.yaml"
+    config.write_text(f"{CONFIG}alerting: {{namespace: a}}\n")
+    options = ("generate", "--config", config, "--out", tmp_path, "--format")
+    output = run(*options, "alertmanagerconfig")[1]
+    assert "Slack webhook in the key default of the Secret mm2slo-slack" in output
+    assert "/etc/mm2slo" not in output
+    assert "has no channel" not in run(*options, "prometheusrule")[1]
+
+
 def test_alerts_check_without_promtool_reports_skipped_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
