@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from pydantic import BaseModel
 
 from mm2slo_alerts.alert_files import ALERTMANAGER_CONFIG, RULE_RESOURCE, GeneratedFormat, generated
+from mm2slo_cli.config_pages import section_of
 from mm2slo_core.catalogue import NAMESPACED
 from mm2slo_core.catalogue.promql import add_matcher, equal
 from mm2slo_core.config.alerting_config import AlertingConfig, SecretKey, SlackChannel
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.file_syntax import dump_yaml
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER
@@ -110,26 +113,62 @@ def _rows(text: str) -> Iterator[str]:
         comment = [*comment, line.strip("# ")] if line.lstrip().startswith("#") else []
 
 
-_TYPES: Final = {bool: "boolean", int: "integer", str: "string", list: "array"}
+_TYPES: Final = {bool: "boolean", int: "integer", str: "string"}
 
 
 def _root_schema(text: str) -> dict[str, Any]:
     schema = _schema(yaml.safe_load(text))
     schema["properties"]["global"] = {"type": "object"}  # Helm's own, of parent charts
+    schema["properties"]["config"] = config = _config_schema(Config)
+    flow = config["properties"]["flows"]["items"]["properties"]
+    config["properties"]["defaults"] = _section_schema(
+        {k: v for k, v in flow.items() if k != "flow"}
+    )
     return {"$schema": "http://json-schema.org/draft-07/schema#", **schema}
+
+
+def _config_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Allows the keys of a section; its values may be references, which mm2slo checks."""
+    fields: dict[str, Any] = {}
+    for name, info in model.model_fields.items():
+        inner, suffix = section_of(info.annotation)
+        schema = {} if inner is None else _config_schema(inner)
+        if suffix == "[]":
+            schema = {"type": ["array", "null"], "items": schema}
+        elif suffix:
+            schema = {"type": ["object", "null"], "additionalProperties": schema}
+        elif inner is not None and info.default is None:
+            schema["type"] = ["object", "null"]
+        fields[name] = schema
+    return _section_schema(fields, is_open=model.model_config.get("extra") == "allow")
+
+
+def _section_schema(fields: Mapping[str, Any], *, is_open: bool = False) -> dict[str, Any]:
+    schema = {"type": "object", "properties": fields}
+    return schema if is_open else {**schema, "additionalProperties": False}
 
 
 # Objects of Kubernetes, whose other fields the API server knows.
 _OPEN: Final = re.compile(r"resources|labels|\w+(?:Context|Probe|Selector)")
+_LISTS_OF_TEXT: Final = {"secrets", "extraArgs"}
 
 
-def _schema(value: Any, *, is_open: bool = False) -> dict[str, Any]:
-    """Allows values of the type of the default; a mapping without keys may have any."""
+def _schema(value: Any, key: str = "", *, is_open: bool = False) -> dict[str, Any]:
+    """Allows values of the type of the default; a mapping without keys may have any.
+
+    Where the default is not empty, no value may be: resources would have empty names.
+    """
+    if isinstance(value, list):
+        entry = _schema(value[0]) if value else {"type": "object"}
+        return {"type": "array", "items": {"type": "string"} if key in _LISTS_OF_TEXT else entry}
     if not isinstance(value, dict):
-        return {"type": _TYPES[type(value)]}
+        kind = {"type": _TYPES[type(value)]}
+        return {**kind, "minLength": 1} if value and isinstance(value, str) else kind
+    if key in {"requests", "limits"}:  # a quantity may be a number
+        return {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
     inner = {
-        key: _schema(each, is_open=is_open or bool(_OPEN.fullmatch(key)))
-        for key, each in value.items()
+        name: _schema(each, name, is_open=is_open or bool(_OPEN.fullmatch(name)))
+        for name, each in value.items()
     }
     if is_open or not value:
         return {"type": "object", **({"properties": inner} if inner else {})}

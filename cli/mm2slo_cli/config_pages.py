@@ -92,12 +92,13 @@ _NAMES: Final[dict[Any, str]] = {
 def _sections(path: tuple[str, ...], model: type[BaseModel]) -> Iterator[tuple[str, Any]]:
     yield ".".join(path) or "The file", model
     for name, info in model.model_fields.items():
-        inner, suffix = _section_of(info.annotation)
+        inner, suffix = section_of(info.annotation)
         if inner is not None:
             yield from _sections((*path, name + suffix), inner)
 
 
-def _section_of(annotation: object) -> tuple[type[BaseModel] | None, str]:
+def section_of(annotation: object) -> tuple[type[BaseModel] | None, str]:
+    """The section of a field, and what stands for its index or key; None for a value."""
     found = bare_annotation(annotation)
     if is_model(found):
         return found, ""
@@ -146,7 +147,7 @@ def _descriptions(model: type[Any]) -> Mapping[str, str]:
 
 def _meaning(model: type[BaseModel], name: str) -> str:
     info, text = model.model_fields[name], _descriptions(model)[name]
-    if info.examples and _section_of(info.annotation)[0] is None:
+    if info.examples and section_of(info.annotation)[0] is None:
         text += f" For example `{_yaml(info.examples[0])}`."
     return text
 
@@ -295,7 +296,7 @@ class _ReferenceFile:
         comment: str,
         depth: int,
     ) -> Iterator[_Line]:
-        model, suffix = _section_of(info.annotation)
+        model, suffix = section_of(info.annotation)
         key, text = f"{path[-1]}:", _percent(info, given) or _yaml(given)
         is_long = 2 * depth + len(key) + len(text) > _LONGEST_LIST
         if model is None and isinstance(given, list | tuple) and is_long:
@@ -337,7 +338,7 @@ class _ReferenceFile:
 
 def _usual(info: FieldInfo) -> Any:
     """The value that is shown: examples of sections and of what is required, else the default."""
-    model, suffix = _section_of(info.annotation)
+    model, suffix = section_of(info.annotation)
     if info.examples and (info.is_required() or model is not None):
         return info.examples if suffix else info.examples[0]
     default = info.get_default(call_default_factory=True, validated_data={})
@@ -348,7 +349,7 @@ def _usual(info: FieldInfo) -> Any:
 
 def _comment(info: FieldInfo, text: str, *, is_top: bool) -> str:
     """The choices, the first sentence of *text*, and a default that is not the value."""
-    model, suffix = _section_of(info.annotation)
+    model, suffix = section_of(info.annotation)
     examples = [] if info.is_required() else info.examples or []
     if is_top and model and not (suffix or examples):
         text = _summary(model)

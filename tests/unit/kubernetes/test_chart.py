@@ -27,13 +27,15 @@ from helm_chart import (
     run_helm,
 )
 from promtool import needs_promtool, run_rule_tests
-from strimzi_schemas import needs_definitions, schema_errors
+from strimzi_schemas import KubernetesLoader, needs_definitions, schema_errors
 
+from mm2slo_alerts.alert_files import ALERTMANAGER_CONFIG, GeneratedFormat, generated
 from mm2slo_cli.chart_files import NAMESPACE as PLACEHOLDER
 from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.main import main
 from mm2slo_core.catalogue import NAMESPACED
+from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.config.config_section import Section
 from mm2slo_core.config.secret import Secret
 from mm2slo_core.config.service_config import ExporterConfig, ReportConfig
@@ -43,7 +45,7 @@ from mm2slo_exporter.web.exporter_routes import _ROUTES
 from mm2slo_report.web.operation_routes import health_router, metrics_router
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mm2slo_core.config.config_model import Config
 
@@ -100,6 +102,31 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
             "config.clusters.us.security.tls.ca_file=/run/secrets/mm2slo/u/ca.crt,"
             "config.clusters.us.security.tls.certificate_file=/run/secrets/mm2slo/u/user.crt",
             "config.clusters.us.security.tls trusts ca.crt of u, the Secret of a KafkaUser",
+        ),
+        ("config.exporter.listn=1", "'/config/exporter': additional properties 'listn' not"),
+        ("config.defaults.flow=us->eu", "'/config/defaults': additional properties 'flow' not"),
+        ("config.report=null", "'/config/report': got null, want object"),
+        ("config=null", "config is null; expected a mapping"),
+        ("config.flows[0].flow=us-eu", "config.flows[0].flow is us-eu; expected source->target"),
+        (
+            "config.flows[0].flow=usx->eu",
+            "config.flows[0].flow is usx->eu; the cluster usx is unknown: expected one of eu, us,",
+        ),
+        ("slack.secretName=", "'/slack/secretName': minLength: got 0, want 1"),
+        ("image.repository=", "'/image/repository': minLength: got 0, want 1"),
+        ("secrets[0].name=x", "'/secrets/0': got object, want string"),
+        ("audit=null", "audit is null; expected a mapping"),
+        (
+            "config.alerting.receivers[0].pagerduty_configs[0].routing_key=abc",
+            "config.alerting.receivers[0].pagerduty_configs[0].routing_key contains a secret",
+        ),
+        (
+            "route.enabled=true,route.host=a,tls.secretName=x",
+            "route.termination is edge; expected reencrypt or passthrough with tls.secretName",
+        ),
+        (
+            "route.enabled=true,route.host=a,route.termination=reencrypt",
+            "route.termination is reencrypt; expected edge without tls.secretName",
         ),
     ],
 )
@@ -184,7 +211,7 @@ def test_resource_may_have_keys_of_kubernetes(tmp_path: Path) -> None:
         ("kind: ConfigMap", "mirrorMaker2.resource has the kind ConfigMap; expected a"),
         (
             "kind: KafkaMirrorMaker2\n spec: {",
-            "mirrorMaker2.resource is no KafkaMirrorMaker2 in YAML",
+            "mirrorMaker2.resource is no KafkaMirrorMaker2 in YAML (line 2: ",
         ),
         ("kind: KafkaMirrorMaker2\nspec: {a: {password: x}}", "spec.a.password contains a secret"),
     ],
@@ -193,6 +220,7 @@ def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) 
     done = run_with_resource(resource, tmp_path)
     assert done.returncode != 0
     assert message in done.stderr
+    assert "unmarshal" not in done.stderr  # of Go
 
 
 @needs_helm
@@ -202,6 +230,19 @@ def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) 
         ("podSecurityContext.runAsUser=1000", "runAsUser: 1000"),
         ("securityContext.capabilities.add={CHOWN}", "- CHOWN"),
         ("exporter.resources.limits.cpu=1500m", "cpu: 1500m"),
+        ("exporter.resources.requests.cpu=3", "cpu: 3"),
+        ("secrets=null,exporter.extraArgs=null,extraEnv=null", "replicas: 1"),
+        ("mirrorMaker2.resource=null,startupProbe=null,nodeSelector=null", "replicas: 1"),
+        (
+            "config.alerting.receivers[0].name=on-call,"
+            "config.alerting.receivers[0].pagerduty_configs[0].routing_key.name=pagerduty,"
+            "config.alerting.receivers[0].pagerduty_configs[0].routing_key.key=routing",
+            "key: routing",
+        ),
+        (
+            "audit.enabled=true,image.repository=r.example/slo",
+            f"image: r.example/slo-audit:{PROJECT['version']}",
+        ),
         ("livenessProbe.initialDelaySeconds=7", "initialDelaySeconds: 7"),
         ("grafanaDashboards.enabled=true,grafanaDashboards.labels.team=storage", "team: storage"),
     ],
@@ -253,6 +294,59 @@ def test_component_mounts_its_own_secrets_only() -> None:
     assert mounted.pop("mm2slo-report") == {*shared, "mm2slo-report"}
     assert mounted.pop("mm2slo-digest") == {*shared, "mm2slo-slack"}
     assert mounted == dict.fromkeys(("mm2slo-exporter", "mm2slo-audit", "executor"), shared)
+
+
+def test_credentials_of_clusters_with_own_users_are_not_mounted() -> None:
+    own = {"mm2slo", "mm2slo-us", "eu-cluster-ca-cert", "us-cluster-ca-cert"}
+    assert mounted_by_exporter(rendering("strimzi")) == own
+    own = {"mm2slo-a", "mm2slo-a-us", "eu-cluster-ca-cert", "us-cluster-ca-cert"}
+    assert mounted_by_exporter(rendering("tenant-a")) == own
+
+
+@needs_helm
+def test_credentials_of_a_cluster_without_own_user_are_mounted(tmp_path: Path) -> None:
+    mirror = (FOLDER / "examples" / "mirror.yaml").read_text(encoding="utf-8")
+    done = run_with_resource(mirror.replace("alias: us", "alias: asia"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = mounted_by_exporter(yaml.load_all(done.stdout, KubernetesLoader))
+    assert found - {"mm2slo", "mm2slo-us"} == {
+        "mirror-us", "eu-cluster-ca-cert", "us-cluster-ca-cert"
+    }  # fmt: skip
+
+
+def test_chart_refuses_null_for_each_section_of_values() -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    kubernetes = re.compile(r"pod[LA]\w+|\w*(?:Context|Probe|Selector)|affinity")
+    sections = {key for key, each in values.items()
+                if isinstance(each, dict) and not kubernetes.fullmatch(key)}  # fmt: skip
+    helpers = (CHART / "templates" / "_helpers.tpl").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"range list (.*) -\}\}\n.*not \(hasKey \$\.Values", helpers)
+    assert set(re.findall(r"\w+", listed)) == sections
+
+
+def mounted_by_exporter(resources: Iterable[dict[str, Any]]) -> set[str]:
+    (pod,) = (each["spec"]["template"]["spec"] for each in resources
+              if each and each["kind"] == "StatefulSet")  # fmt: skip
+    return {each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
+
+
+def test_generated_routes_use_the_secret_of_the_values() -> None:
+    (data,) = (each["data"] for each in rendering("minimal")
+               if "mm2slo.yaml" in each.get("data", {}))  # fmt: skip
+    config = AlertingConfig.model_validate(yaml.safe_load(data["mm2slo.yaml"])["alerting"])
+    text = generated(formats=[GeneratedFormat.ALERTMANAGERCONFIG], alerting=config)
+    receivers = next(yaml.load_all(text[ALERTMANAGER_CONFIG], KubernetesLoader))["spec"][
+        "receivers"
+    ]
+    found = [slack["apiURL"] for each in receivers for slack in each.get("slackConfigs", ())]
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["slack"]
+    assert found == [{"name": values["secretName"], "key": values["key"]}]
+
+
+def test_schema_knows_every_option_of_the_configuration() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    reference = (ROOT / "docs" / "reference-config.yaml").read_text(encoding="utf-8")
+    jsonschema.validate(yaml.safe_load(reference), schema["properties"]["config"])
 
 
 @cases

@@ -1,5 +1,10 @@
 {{/* Names and labels. */}}
 {{- define "mm2slo.fullname" -}}
+{{- range list "image" "config" "mirrorMaker2" "tls" "store" "exporter" "report" "service" "ingress" "route" "audit" "digest" "slack" "podMonitor" "serviceMonitor" "prometheusRule" "alertmanagerConfig" "grafanaDashboards" "networkPolicy" "podDisruptionBudget" "serviceAccount" -}}
+{{- if not (hasKey $.Values .) -}}
+{{- fail (printf "%s is null; expected a mapping: remove the line, or set a value below it" .) -}}
+{{- end -}}
+{{- end -}}
 {{- $name := .Values.nameOverride | default .Chart.Name -}}
 {{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) -}}
 {{- .Values.fullnameOverride | default $full | trunc 40 | trimSuffix "-" -}}
@@ -36,17 +41,37 @@ metadata:
 
 {{- define "mm2slo.image" -}}
 {{- $tag := printf ":%s" (.image.tag | default .root.Chart.AppVersion) -}}
-{{- .image.repository }}{{ empty .image.digest | ternary $tag (printf "@%s" .image.digest) -}}
+{{- .image.repository | default (printf "%s-audit" .root.Values.image.repository) }}{{ empty .image.digest | ternary $tag (printf "@%s" .image.digest) -}}
 {{- end }}
 
-{{/* Fails unless this parsed document of mirrorMaker2.resource is one that mm2slo reads. */}}
-{{- define "mm2slo.refuseResource" -}}
-{{- with .Error -}}
-{{- fail (printf "mirrorMaker2.resource is no KafkaMirrorMaker2 in YAML; expected --set-file mirrorMaker2.resource=FILE: %s" .) -}}
+{{/*
+The specs in mirrorMaker2.resource as JSON {specs: [{clusters: [...], rest: ...}]}: the clusters, and what
+does not belong to one. Fails for a document that mm2slo does not read.
+*/}}
+{{- define "mm2slo.mirrors" -}}
+{{- $specs := list -}}
+{{- range splitList "\n---" (.Values.mirrorMaker2.resource | default "") -}}
+{{- $document := fromYaml . -}}
+{{- with $document.Error -}}
+{{- $line := regexFind "line [0-9]+: .*" . | printf " (%s)" | replace " ()" "" -}}
+{{- fail (printf "mirrorMaker2.resource is no KafkaMirrorMaker2 in YAML%s; expected --set-file mirrorMaker2.resource=FILE" $line) -}}
 {{- end -}}
-{{- if and . (not (has .kind (list "KafkaMirrorMaker2" "KafkaMirrorMaker2List" "List"))) -}}
-{{- fail (printf "mirrorMaker2.resource has the kind %v; expected a KafkaMirrorMaker2" .kind) -}}
+{{- if and $document (not (has $document.kind (list "KafkaMirrorMaker2" "KafkaMirrorMaker2List" "List"))) -}}
+{{- fail (printf "mirrorMaker2.resource has the kind %v; expected a KafkaMirrorMaker2" $document.kind) -}}
 {{- end -}}
+{{- include "mm2slo.refuseSecrets" (dict "path" "mirrorMaker2.resource" "value" $document) -}}
+{{- range $document.items | default (list $document) -}}
+{{- $spec := .spec | default dict -}}
+{{- $clusters := concat (list $spec.target) ($spec.clusters | default list) -}}
+{{- $rest := list (omit $spec "target" "clusters" "mirrors") -}}
+{{- range $spec.mirrors -}}
+{{- $clusters = append $clusters .source -}}
+{{- $rest = append $rest (omit . "source") -}}
+{{- end -}}
+{{- $specs = append $specs (dict "clusters" (compact $clusters) "rest" $rest) -}}
+{{- end -}}
+{{- end -}}
+{{- dict "specs" $specs | toJson -}}
 {{- end }}
 
 {{/* "true" for Spark on Kubernetes. */}}
@@ -58,9 +83,21 @@ metadata:
 {{- define "mm2slo.secretNames" -}}
 {{- $v := .root.Values -}}
 {{- $own := dict "report" $v.report.tokens.secretName "digest" $v.slack.secretName -}}
-{{- $names := concat $v.secrets (list $v.tls.secretName (get $own .component)) -}}
-{{- range regexFindAll "(?m)\\bsecretName\"?:\\s*[\"']?[a-z0-9][a-z0-9.-]*" $v.mirrorMaker2.resource -1 -}}
-{{- $names = append $names (regexFind "[a-z0-9][a-z0-9.-]*$" .) -}}
+{{- $names := concat ($v.secrets | default list) (list $v.tls.secretName (get $own .component)) -}}
+{{- $needed := list -}}
+{{- range (include "mm2slo.mirrors" .root | fromJson).specs -}}
+{{- $needed = append $needed .rest -}}
+{{- range .clusters -}}
+{{- if not (hasKey (get ($v.config.clusters | default dict) .alias | default dict) "security") -}}{{/* which replaces this one */}}
+{{- $needed = append $needed . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range regexFindAll "\"secretName\":\"[^\"]+" (toJson $needed) -1 -}}
+{{- $names = append $names (trimPrefix "\"secretName\":\"" .) -}}
+{{- end -}}
+{{- range regexFindAll "/run/secrets/mm2slo/[a-z0-9][a-z0-9.-]*" (toJson $v.config) -1 -}}
+{{- $names = append $names (base .) -}}
 {{- end -}}
 {{- dict "names" ($names | compact | uniq) | toJson -}}
 {{- end }}
@@ -68,7 +105,8 @@ metadata:
 {{/* Fails if a part of `value` at `path` contains a secret instead of a reference to one. */}}
 {{- define "mm2slo.refuseSecrets" -}}
 {{- $path := .path -}}
-{{- if and (kindIs "map" .value) (not (hasKey .value "secretName")) (not (hasSuffix "_secret" $path)) -}}
+{{- $isReference := and (kindIs "map" .value) (or (hasKey .value "secretName") (eq (keys .value | sortAlpha | join " ") "key name")) -}}
+{{- if and (kindIs "map" .value) (not $isReference) -}}
 {{- range $key, $each := .value -}}
 {{- $text := kindIs "string" $each | ternary $each "" -}}
 {{- $isSecret := regexMatch "(?i)(password|secret|credentials|token|_key|^key|keystore\\.key|key\\.pem)$" $key -}}
@@ -108,13 +146,8 @@ Fails if a cluster trusts the `ca.crt` of a KafkaUser's Secret: path, trusted (n
 {{- $trusted := list (eq (base $ca) "ca.crt" | ternary (base (dir $ca)) "-") -}}
 {{- include "mm2slo.refuseClientsCa" (dict "path" (printf "config.clusters.%s.security.tls" $alias) "trusted" $trusted "user" $user) -}}
 {{- end -}}
-{{- range $text := splitList "\n---" .Values.mirrorMaker2.resource -}}
-{{- $spec := (fromYaml $text).spec | default dict -}}
-{{- $clusters := concat (list $spec.target) ($spec.clusters | default list) -}}
-{{- range $spec.mirrors -}}
-{{- $clusters = append $clusters .source -}}
-{{- end -}}
-{{- range $clusters | compact -}}
+{{- range (include "mm2slo.mirrors" . | fromJson).specs -}}
+{{- range .clusters -}}
 {{- $key := (.authentication | default dict).certificateAndKey | default dict -}}
 {{- $trusted := list -}}
 {{- range (.tls | default dict).trustedCertificates -}}
@@ -150,7 +183,14 @@ Fails if a cluster trusts the `ca.crt` of a KafkaUser's Secret: path, trusted (n
 {{- $_ := set $report.recorder "ca_file" (printf "%s/%s/%s" $secrets . $v.tls.caFile) -}}
 {{- end -}}
 {{- $audit := dict "store" ($v.store.postgresql.url | default "sqlite:////var/lib/mm2slo/mm2slo.db") "directory" "/var/lib/mm2slo/audit" -}}
-{{- $own := dict "exporter" $exporter "report" $report "audit" $audit "alerting" (dict "namespace" .Release.Namespace) -}}
+{{- $alerting := dict "namespace" .Release.Namespace -}}
+{{- $given := $v.config.alerting | default dict -}}
+{{- if not (or $given.slack $given.webhooks $given.receivers) -}}
+{{- $webhook := printf "%s/%s/%s" $secrets $v.slack.secretName $v.slack.key -}}
+{{- $key := dict "name" $v.slack.secretName "key" $v.slack.key -}}
+{{- $_ := set $alerting "slack" (list (dict "name" $v.digest.channel "webhook_url_file" $webhook "webhook_secret" $key)) -}}
+{{- end -}}
+{{- $own := dict "exporter" $exporter "report" $report "audit" $audit "alerting" $alerting -}}
 {{- if or $v.mirrorMaker2.resource $v.mirrorMaker2.existingConfigMap -}}
 {{- $_ := set $own "mm2" (dict "strimzi" (list "/etc/mm2slo/mirrormaker2.yaml") "secrets" $secrets) -}}
 {{- end -}}
@@ -205,7 +245,7 @@ Fails if a cluster trusts the `ca.crt` of a KafkaUser's Secret: path, trusted (n
 {{/* `securityContext` of pods; OpenShift assigns the ids itself. */}}
 {{- define "mm2slo.podSecurityContext" -}}
 {{- $isOpenShift := or .Values.openshift (.Capabilities.APIVersions.Has "security.openshift.io/v1") -}}
-{{- $isOpenShift | ternary (omit .Values.podSecurityContext "fsGroup" "runAsUser" "runAsGroup") .Values.podSecurityContext | toYaml -}}
+{{- $isOpenShift | ternary (omit (.Values.podSecurityContext | default dict) "fsGroup" "runAsUser" "runAsGroup") .Values.podSecurityContext | toYaml -}}
 {{- end }}
 
 {{/*
@@ -265,14 +305,14 @@ spec:
       {{- $image := .image | default $v.image }}
       image: {{ include "mm2slo.image" (dict "root" $root "image" $image) }}
       imagePullPolicy: {{ $image.pullPolicy }}
-      args: {{- concat .args .settings.extraArgs | toYaml | nindent 8 }}
+      args: {{- concat .args (.settings.extraArgs | default list) | toYaml | nindent 8 }}
       env:
         - {name: MM2SLO_CONFIG, value: /etc/mm2slo/mm2slo.yaml}
         {{- if and .hasState $v.store.postgresql.secretName }}
         - name: PGPASSWORD
           valueFrom: {secretKeyRef: {name: {{ $v.store.postgresql.secretName }}, key: {{ $v.store.postgresql.key }}}}
         {{- end }}
-        {{- with concat (.env | default list) $v.extraEnv }}{{ toYaml . | nindent 8 }}{{ end }}
+        {{- with concat (.env | default list) ($v.extraEnv | default list) }}{{ toYaml . | nindent 8 }}{{ end }}
       {{- with $v.extraEnvFrom }}
       envFrom: {{- toYaml . | nindent 8 }}
       {{- end }}
@@ -280,13 +320,13 @@ spec:
       ports: [{name: {{ .component }}, containerPort: {{ .port }}}]
       startupProbe:
         httpGet: {path: /healthz, port: {{ .component }}, scheme: {{ $scheme }}}
-        {{- toYaml $v.startupProbe | nindent 8 }}
+        {{- with $v.startupProbe }}{{ toYaml . | nindent 8 }}{{ end }}
       livenessProbe:
         httpGet: {path: /healthz, port: {{ .component }}, scheme: {{ $scheme }}}
-        {{- toYaml $v.livenessProbe | nindent 8 }}
+        {{- with $v.livenessProbe }}{{ toYaml . | nindent 8 }}{{ end }}
       readinessProbe:
         httpGet: {path: /readyz, port: {{ .component }}, scheme: {{ $scheme }}}
-        {{- toYaml $v.readinessProbe | nindent 8 }}
+        {{- with $v.readinessProbe }}{{ toYaml . | nindent 8 }}{{ end }}
       {{- end }}
       securityContext: {{- toYaml $v.securityContext | nindent 8 }}
       resources: {{- toYaml .settings.resources | nindent 8 }}
