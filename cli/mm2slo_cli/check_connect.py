@@ -15,7 +15,6 @@ from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.cluster_writes import timeline_estimate
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.exporter_settings import CanaryCarrier
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.kafka_permissions import (
     SYNC_GROUP_OFFSETS,
@@ -35,7 +34,7 @@ from mm2slo_core.mm2_config.running_settings import (
     observed_flow,
     overridden_settings,
 )
-from mm2slo_core.replication_policy import HEARTBEATS_TOPIC, InternalTopics
+from mm2slo_core.replication_policy import InternalTopics
 from mm2slo_core.topic_selection import TopicRole, replication_policy
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.flow_plan import FlowPolicies
@@ -192,7 +191,6 @@ def check_flow(
         with suppress(KafkaOperationError, TimeoutError):
             transactional = commits_in_transactions(flow, clusters[target].client, own)
         running = RunningConnectors(own.by_name, heartbeats, transactional)
-    canaries = {CanaryCarrier.TOPIC: flow.canary.topic, CanaryCarrier.HEARTBEATS: HEARTBEATS_TOPIC}
     resources = FlowResources(
         flow.flow,
         replication_policy(flow),
@@ -200,14 +198,7 @@ def check_flow(
         flow.groups,
         internal,
         frozenset({SYNC_GROUP_OFFSETS} if running.syncs_group_offsets else ()),
-        canary_topic=canaries.get(config.carrier(flow)),
-        state_topic=None if config.exporter.read_only else config.exporter.state.topic,
-        leases_instance=config.exporter.instance is None,
-        timeline_topic=config.exporter.timeline.topic if config.exporter.writes_timeline else None,
-        arrivals_topic=(
-            config.exporter.timeline.arrivals_topic if config.exporter.writes_arrivals else None
-        ),
-    )
+    ).written_by(config.exporter, flow.canary)
     yield from _access_results(resources, clusters, topics, visible)
     if config.exporter.writes_timeline:
         partitions = sum(topics[source][pair.source] for pair in pairs)

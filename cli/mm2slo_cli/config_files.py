@@ -51,7 +51,7 @@ def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
         )
     text, folder = "{}", Path()
     if source.config is not None:
-        text = _read_text(source.config)
+        text = read_text(source.config)
         folder = (source.config.resolve() if source.config.is_symlink() else source.config).parent
     found: list[Finding] = []
 
@@ -112,7 +112,8 @@ def path_pair(text: str) -> tuple[str, str]:
     return start, here
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of an mm2slo.yaml. Raises UserError."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from mm2slo_cli.config_files import path_pair
-from mm2slo_core.config.config_document import ConfigError, Problem, UnresolvedError
-from mm2slo_core.config.config_loader import BaseConfig
-from mm2slo_core.config.config_model import MirrorFilesConfig
+from mm2slo_cli.config_files import path_pair, read_text
+from mm2slo_core.config.config_document import ConfigError, Problem, Resolvers, UnresolvedError
+from mm2slo_core.config.config_loader import BaseConfig, load_config
+from mm2slo_core.config.config_model import Config, MirrorFilesConfig
 from mm2slo_core.config.flow_config import ClusterConfig
 from mm2slo_core.mm2_config.config_overlay import combine_setups, config_problem
 from mm2slo_core.mm2_config.connect_json import read_connect_json
@@ -117,6 +117,20 @@ def read_valid_setups(
     if problems:
         raise ConfigError(title, problems)
     return setups
+
+
+def load_over_setups(path: Path, setups: Sequence[MirrorSetup]) -> Config:
+    """The mm2slo.yaml at *path* over *setups*, to know its topics: no secret is needed or read."""
+    aliases = {alias for setup in setups for alias in setup.clusters}
+    stand_in = Resolvers(env=lambda _name: "-", file=lambda _name: "-")
+
+    def read_base(_files: MirrorFilesConfig, root: Mapping[str, object]) -> BaseConfig:
+        clusters = {alias: {"security": None} for alias in aliases}
+        return combine_setups(
+            setups, mirror_files(MirrorFilesConfig()), {**root, "clusters": clusters}
+        )[0]
+
+    return load_config(read_text(path), resolvers=stand_in, name=str(path), read_base=read_base)
 
 
 def _environment(name: str) -> str:

@@ -9,7 +9,7 @@ import typer
 from mm2slo_cli import mirror_config_files as mm2
 from mm2slo_cli.config_files import write_file
 from mm2slo_cli.main import new_app
-from mm2slo_cli.mirror_config_files import name_by_form, read_valid_setups
+from mm2slo_cli.mirror_config_files import load_over_setups, name_by_form, read_valid_setups
 from mm2slo_core.kafka_permissions import Component
 from mm2slo_core.mm2_config.rendered_setup import (
     Principals,
@@ -45,6 +45,10 @@ def run(
     principal: Annotated[
         str | None, typer.Option(help="Principal of all --for (default: User:mm2slo-COMPONENT).")
     ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="mm2slo.yaml whose own topics and canaries ACLs allow."),
+    ] = None,
     output_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write files instead of standard output.")
     ] = None,
@@ -65,7 +69,9 @@ def run(
             each for each in get_args(Component) if not components or each in components
         ]
         own: Principals = {f"User:mm2slo-{each}": [each] for each in chosen}
-        texts, findings = _ACL_RENDERERS[to](setups, {principal: chosen} if principal else own)
+        principals = {principal: chosen} if principal else own
+        loaded = None if config is None else load_over_setups(config, setups)
+        texts, findings = _ACL_RENDERERS[to](setups, principals, loaded)
     else:
         raise UserError(f"unknown --to {to!r}; use one of {_FORMS}")
     for name, text in texts.items():

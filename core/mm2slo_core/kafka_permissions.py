@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple
 
+from mm2slo_core.config.exporter_settings import CanaryCarrier, CanarySettings, ExporterSettings
 from mm2slo_core.java_values import split_list
 from mm2slo_core.replication_policy import (
     HEARTBEATS_TOPIC,
@@ -211,6 +212,19 @@ class FlowResources:
     timeline_topic: str | None = None
     arrivals_topic: str | None = None
     leases_instance: bool = False
+
+    def written_by(self, exporter: ExporterSettings, canary: CanarySettings) -> FlowResources:
+        """These with the own topics of *exporter*, which sends *canary* through the flow."""
+        carriers = {CanaryCarrier.TOPIC: canary.topic, CanaryCarrier.HEARTBEATS: HEARTBEATS_TOPIC}
+        timeline = exporter.timeline
+        return replace(
+            self,
+            canary_topic=carriers.get(exporter.carrier(canary)),
+            state_topic=None if exporter.read_only else exporter.state.topic,
+            timeline_topic=timeline.topic if exporter.writes_timeline else None,
+            arrivals_topic=timeline.arrivals_topic if exporter.writes_arrivals else None,
+            leases_instance=exporter.instance is None,
+        )
 
     def required(
         self, *components: Component

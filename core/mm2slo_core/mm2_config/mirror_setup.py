@@ -163,6 +163,7 @@ class MirrorSetup:
 
     *providers* maps the names of config providers, as used in references, to what they read.
     *kafka_version* is the version that the form states (Strimzi's `spec.version`), if any.
+    *api_version* is that of a Kubernetes resource.
     *process* has what dedicated mode's process reads for all flows: `dedicated.mode.*`.
     """
 
@@ -173,6 +174,7 @@ class MirrorSetup:
     providers: Mapping[str, ProviderKind] = field(default_factory=dict)
     kafka_version: str | None = None
     process: Settings = field(default_factory=dict)
+    api_version: str | None = None
 
     @property
     def enabled_flows(self) -> tuple[MirrorFlow, ...]:

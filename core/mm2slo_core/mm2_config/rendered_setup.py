@@ -3,8 +3,8 @@
 `PortableSetup` is a setup in no form: without what a form derives, and without secrets in plain
 text.
 
-ACLs are those of least privilege, for the exporter with mm2slo.yaml's defaults: canaries in
-heartbeats, state and timeline.
+ACLs are those of least privilege, for the exporter of an mm2slo.yaml or with its defaults: canaries
+in heartbeats, state and timeline.
 """
 
 import json
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, permutations
 from typing import Any, Final
 
-from mm2slo_core.config.exporter_settings import CanaryCarrier
+from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.config.service_config import StateConfig, TimelineConfig
+from mm2slo_core.config.service_config import ExporterConfig
 from mm2slo_core.file_syntax import dump_properties, dump_yaml
 from mm2slo_core.kafka_permissions import (
     ALL_NAMES,
@@ -77,6 +77,7 @@ from mm2slo_core.topology import Flow
 Rendered = tuple[dict[str, str], list[Finding]]
 """Texts by file name, and what they cannot say."""
 SECRETS_FOLDER: Final = "/etc/kafka/secrets"
+_STRIMZI: Final = "kafka.strimzi.io/v1"
 _PROVIDERS: Final = "config.providers"
 
 # What the reader of Strimzi's resources has for OAuth's `tlsTrustedCertificates`.
@@ -370,12 +371,13 @@ def render_strimzi(setups: Sequence[MirrorSetup]) -> Rendered:
 
 
 def kubernetes_resource(
-    kind: str, name: str, spec: object, cluster: str | None = None
+    kind: str, name: str, spec: object, cluster: str | None = None, version: str = _STRIMZI
 ) -> dict[str, object]:
     """A resource, with the label for the operator of *cluster*."""
-    labels = {"labels": {"strimzi.io/cluster": resource_name(cluster)}} if cluster else {}
+    label = f"{version.partition('/')[0].removeprefix('kafka.')}/cluster"
+    labels = {"labels": {label: resource_name(cluster)}} if cluster else {}
     metadata = {"name": name, **labels}
-    return {"apiVersion": "kafka.strimzi.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def resource_name(text: str) -> str:
@@ -524,11 +526,13 @@ _ROLES: Final = {
 }
 
 
-def render_acls(setups: Sequence[MirrorSetup], principals: Principals) -> Rendered:
+def render_acls(
+    setups: Sequence[MirrorSetup], principals: Principals, own: Config | None = None
+) -> Rendered:
     """Lines of `kafka-acls.sh` for what each of *principals* needs."""
     setup, text = portable_setup(setups), ""
     for principal, components in principals.items():
-        for cluster, kind, (name, prefixed), operations in acl_bindings(setup, components):
+        for cluster, kind, (name, prefixed), operations in acl_bindings(setup, components, own):
             line = ["kafka-acls.sh", "--bootstrap-server"]
             line += [setup.client(cluster)["bootstrap.servers"]]
             line += ["--command-config", f"admin-{cluster}.properties"]
@@ -540,12 +544,20 @@ def render_acls(setups: Sequence[MirrorSetup], principals: Principals) -> Render
     return {"acls.sh": text}, setup.findings
 
 
-def render_kafka_users(setups: Sequence[MirrorSetup], principals: Principals) -> Rendered:
-    """The `KafkaUser` of each of *principals* on each cluster where it needs permissions."""
+def render_kafka_users(
+    setups: Sequence[MirrorSetup], principals: Principals, own: Config | None = None
+) -> Rendered:
+    """The `KafkaUser` of each of *principals* on each cluster where it needs permissions.
+
+    They have the API version of the first KafkaMirrorMaker2 among *setups*.
+    """
     setup, files = portable_setup(setups), {}
+    version = next((each.api_version for each in setups if each.api_version), _STRIMZI)
     for principal, components in principals.items():
         user = resource_name(principal.removeprefix("User:").removeprefix("CN="))
-        for cluster, bindings in groupby(acl_bindings(setup, components), lambda each: each[0]):
+        for cluster, bindings in groupby(
+            acl_bindings(setup, components, own), lambda each: each[0]
+        ):
             acls = []
             for _, kind, (name, prefixed), operations in bindings:
                 found = {"type": kind.replace("-id", "Id")}
@@ -557,12 +569,14 @@ def render_kafka_users(setups: Sequence[MirrorSetup], principals: Principals) ->
                 "authentication": {"type": "tls" if by_key else "scram-sha-512"},
                 "authorization": {"type": "simple", "acls": acls},
             }
-            text = dump_yaml(kubernetes_resource("KafkaUser", user, spec, cluster))
+            text = dump_yaml(kubernetes_resource("KafkaUser", user, spec, cluster, version))
             files[f"user-{user}-{resource_name(cluster)}.yaml"] = f"---\n{text}"
     return files, setup.findings
 
 
-def acl_bindings(setup: PortableSetup, components: Collection[Component]) -> Bindings:
+def acl_bindings(
+    setup: PortableSetup, components: Collection[Component], own: Config | None = None
+) -> Bindings:
     """Cluster, resource and operations of what *components* need; none is implied by another."""
     grants: set[AclGrant] = set()
     for flow in setup.flows.values():
@@ -570,7 +584,7 @@ def acl_bindings(setup: PortableSetup, components: Collection[Component]) -> Bin
         replicates = ConnectorKind.SOURCE in flow.connectors
         grants |= {
             AclGrant(cluster, row.role.kind, pattern, operation)
-            for row, cluster, patterns in _resources(setup, flow).required(*components)
+            for row, cluster, patterns in _resources(setup, flow, own).required(*components)
             if (row.role in roles if row.component == "mirrormaker2" else replicates)
             for pattern in patterns
             for operation in row.operations
@@ -593,16 +607,16 @@ def _implying(grant: AclGrant) -> Iterator[AclGrant]:
                 yield wider
 
 
-def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
+def _resources(setup: PortableSetup, flow: MirrorFlow, own: Config | None) -> FlowResources:
     providers = setup.references.providers
     section, findings = flow_section(flow, setup.kafka_version, providers=providers)
     setup.findings.extend(findings)
-    config = FlowConfig.model_validate(section)
+    configured = (each for each in (own.flows if own else ()) if each.flow == flow.flow)
+    config = next(configured, None) or FlowConfig.model_validate(section)
     policy, (_, *topics) = replication_policy(config), flow.worker.names.values()
     internal = internal_topics(flow.flow, policy, config.offset_syncs_location)
     names = zip(("connect_offsets", "connect_configs", "connect_status"), topics, strict=True)
     placed = {k: PlacedTopic(flow.flow.target, t) for k, t in names if t and "${" not in t}
-    canaries = HEARTBEATS_TOPIC if config.canary.carrier is CanaryCarrier.HEARTBEATS else None
     return FlowResources(
         flow.flow,
         policy,
@@ -611,12 +625,7 @@ def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
         internal=replace(internal, **placed),
         settings=frozenset(_settings_on(flow)),
         worker_group=flow.worker.group_id,
-        canary_topic=canaries,
-        state_topic=StateConfig().topic,
-        timeline_topic=TimelineConfig().topic,
-        arrivals_topic=TimelineConfig().arrivals_topic,
-        leases_instance=True,
-    )
+    ).written_by(own.exporter if own else ExporterConfig(), config.canary)
 
 
 def _settings_on(flow: MirrorFlow) -> Iterator[str]:

@@ -132,7 +132,8 @@ def _read_resource(resource: ResourceText, value: object) -> MirrorSetup:
         resource.report("unknown-api-version", ("apiVersion",), what)
         return MirrorSetup(Form.STRIMZI, {}, (), tuple(resource.findings))
     try:
-        return strimzi_setup(resource, StrimziResource.model_validate(value).spec, version[1])
+        setup = strimzi_setup(resource, StrimziResource.model_validate(value).spec, version[1])
+        return replace(setup, api_version=version[0])
     except ValidationError as invalid:
         for error in invalid.errors(include_input=False, include_url=False):
             path = error["loc"]

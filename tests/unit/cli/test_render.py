@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 if TYPE_CHECKING:
     Run = Callable[[str], tuple[int, str, str]]
@@ -96,6 +97,53 @@ def test_render_kafka_users_writes_one_file_per_cluster(run: Run) -> None:
     assert [line for line in output.splitlines() if line.startswith("# ")] == [
         "# user-mm2slo-audit-eu.yaml", "# user-mm2slo-audit-us.yaml",
     ]  # fmt: skip
+
+
+def test_render_acls_with_configuration_allow_its_own_topics(run: Run) -> None:
+    Path("mm2slo.yaml").write_text(
+        "mm2: {strimzi: [/etc/mm2slo/mirrormaker2.yaml]}\n"
+        "clusters: {us: {security: {protocol: SASL_SSL, sasl: {mechanism: PLAIN, username: a,"
+        " password: '${file:/run/secrets/a}'}}}}\n"
+        "flows: [{flow: us->eu, canary: {carrier: topic, topic: orders}}]\n"
+        "exporter: {state: {topic: mm2slo-a.s.internal},"
+        " timeline: {topic: mm2slo-a.t.internal, arrivals: false}}\n"
+    )
+    code, output, errors = run("mm2.properties --to acls --for exporter --config mm2slo.yaml")
+    assert (code, errors) == (0, "")
+    topics = {line.split("--topic ")[1].split()[0] for line in output.splitlines()
+              if "--topic " in line and "Write" in line}  # fmt: skip
+    assert topics == {"orders", "mm2slo-a.s.internal", "mm2slo-a.t.internal"}
+
+
+def test_render_acls_with_wrong_configuration_exits_with_2(run: Run) -> None:
+    Path("mm2slo.yaml").write_text("exporter: {state: {tpic: a}}\n")
+    code, _, errors = run("mm2.properties --to acls --config mm2slo.yaml")
+    assert code == 2
+    assert "exporter.state.tpic (line 1): unknown key" in errors
+
+
+@pytest.mark.parametrize(
+    ("version", "label"),
+    [
+        ("kafka.strimzi.io/v1", "strimzi.io/cluster"),
+        ("kafka.strimzi.io/v1beta2", "strimzi.io/cluster"),
+        ("eventstreams.ibm.com/v1beta2", "eventstreams.ibm.com/cluster"),
+    ],
+)
+def test_render_kafka_users_follows_version_and_group_of_resource(
+    run: Run, version: str, label: str
+) -> None:
+    examples = Path(__file__).parents[3] / "deploy/kubernetes/examples"
+    resource = yaml.safe_load((examples / "event-streams.yaml").read_text("utf-8"))
+    text = resource["mirrorMaker2"]["resource"]
+    if version == "kafka.strimzi.io/v1":
+        text = (examples / "mirror.yaml").read_text("utf-8")
+    Path("mirror.yaml").write_text(text.replace("eventstreams.ibm.com/v1beta2", version))
+    code, output, errors = run("mirror.yaml --to kafka-users --for exporter")
+    assert (code, errors) == (0, "")
+    for user in yaml.safe_load_all(output):
+        assert user["apiVersion"] == version
+        assert list(user["metadata"]["labels"]) == [label]
 
 
 @pytest.mark.parametrize(
