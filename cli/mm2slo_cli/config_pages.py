@@ -98,7 +98,7 @@ def _sections(path: tuple[str, ...], model: type[BaseModel]) -> Iterator[tuple[s
 
 
 def section_of(annotation: object) -> tuple[type[BaseModel] | None, str]:
-    """The section of a field, and what stands for its index or key; None for a value."""
+    """The section of a field, and the mark of its index or key; None for a value."""
     found = bare_annotation(annotation)
     if is_model(found):
         return found, ""
