@@ -4,7 +4,9 @@ import hashlib
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -130,6 +132,25 @@ def test_helm_accepts_options_of_the_quick_start(tmp_path: Path) -> None:
     token = re.search(r"--from-literal=token=(\w+)", calls)
     assert token is not None
     check_token(tmp_path / "tokens", token[1])
+
+
+def test_backup_of_the_store_on_kubernetes_is_restored_while_the_store_is_open(
+    tmp_path: Path,
+) -> None:
+    backup, restore = (
+        re.findall(r'python -c "(.*?)"', "".join(blocks("docs/kubernetes.md", heading)))
+        for heading in ("state", "upgrade")
+    )
+    service = sqlite3.connect(tmp_path / "mm2slo.db")
+    service.execute("PRAGMA journal_mode = WAL")
+    service.execute("CREATE TABLE recorded (x)")
+    for (code,) in (backup, restore):
+        local = code.replace("/var/lib/mm2slo", str(tmp_path))
+        subprocess.run([sys.executable, "-c", local], check=True)
+        if [code] == backup:
+            service.execute("CREATE TABLE of_the_new_version (x)")
+    assert service.execute("SELECT name FROM sqlite_master").fetchall() == [("recorded",)]
+    service.close()
 
 
 def test_units_configuration_and_secrets_of_hosts_are_installed(tmp_path: Path) -> None:
