@@ -43,8 +43,11 @@ class FakeCluster:
     listener: CheckResult | None = None
     rules: list[AclRule] | KafkaOperationError = field(default_factory=list)
     clock: tuple[float, float] | KafkaOperationError = (0.0, 0.01)
-    client: Any = None
     id: str | None = None
+
+    @property
+    def client(self) -> Any:
+        return self  # its client has the same ACLs
 
     def listeners(self, servers: Iterable[str]) -> list[CheckResult]:
         ok = (CheckResult(self.alias, "connection", "ok", f"{each} answers") for each in servers)
