@@ -16,6 +16,9 @@ from kafka_jvm import running_jvm, streams_jar
 from topic_reader import count_copies
 from transactional_traffic import continue_group
 
+from mm2slo_core.cutover.cutover_checks import CheckOutcome, CutoverPhase, GateQuestion
+from mm2slo_core.cutover.cutover_evidence import CutoverTerms
+from mm2slo_core.cutover.cutover_gate import decide
 from mm2slo_core.topology import Flow
 from mm2slo_lab.kafka_runtime import Progress, classpath
 from mm2slo_lab.lab_data import Load, produce
@@ -165,6 +168,20 @@ def reasons(scrape: Scrape, group: str) -> set[str]:
     return scrape.active("reason", "mm2_failover_blocked", group=group)
 
 
+def left_behind(seen: Watch) -> set[str]:
+    """The groups that the gate of a cutover wants to be accepted by name."""
+    evidence = seen.exporter.cutover_evidence(US_EU.slug)
+    if evidence is None:
+        return set()
+    decision = decide(GateQuestion(CutoverPhase.GO, evidence, CutoverTerms()))
+    return {
+        group
+        for each in decision.checks
+        if each.name == "uncarried_groups" and each.result is CheckOutcome.FAIL
+        for group in each.items
+    }
+
+
 def test_verdicts_are_what_clients_of_each_type_do_on_the_target(
     lab: Lab, jvm: Any, seen: Watch, tmp_path: Path
 ) -> None:
@@ -187,6 +204,7 @@ def test_verdicts_are_what_clients_of_each_type_do_on_the_target(
             ),
             "a verdict on each group",
         )
+        seen.until(lambda _: {"enrich", "billing"} <= left_behind(seen), "both at the gate")
         scrape = seen.scrape()
         assert scrape.value("mm2_failover_group_types_known") == 1
         assert scrape.value("mm2_group_lag_records", group="enrich", cluster="us") == 0

@@ -57,6 +57,7 @@ SAFE_SETTINGS = frozenset(
         "emit.heartbeats.interval.seconds",
         "emit.checkpoints.interval.seconds",
         "sync.group.offsets.enabled",
+        "sync.group.offsets.interval.seconds",
         "heartbeats.replication.enabled",
         "consumer.isolation.level",
         "source.consumer.isolation.level",

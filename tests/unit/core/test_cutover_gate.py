@@ -220,6 +220,8 @@ def test_group_without_a_commit_on_the_target_starts_where_its_reset_policy_says
     found = judge(groups=groups).checks[0]
     assert (found.name, found.items) == ("target_commits", ("shop",))
     assert judge(groups=groups, accept=["target_commits/shop=translates"]).verdict is GateVerdict.GO
+    early = judge(groups=(group(unsynced=2, commits_changed_at=NOW - 10),))
+    assert result(early, "target_commits").result is CheckOutcome.UNKNOWN
 
 
 def test_group_that_nobody_uses_is_accepted_by_name() -> None:
