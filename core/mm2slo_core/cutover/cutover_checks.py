@@ -113,7 +113,7 @@ def _connectors(question: GateQuestion) -> CheckAnswer:
                 task = "" if each.task is None else f" task {each.task}"
                 bad.append(f"{connector}{task} is {each.state}")
     if bad:
-        return _failed(f"{plural(len(bad), 'connector or task')} not running", step, _cases(bad))
+        return _failed("connectors or tasks do not run", step, _cases(bad))
     if silent:
         text = f"the status topic shows no task of {' and '.join(silent)}"
         return _unknown(text, "check the status topic, and that MirrorMaker 2 runs")
@@ -160,11 +160,12 @@ def _producers(question: GateQuestion) -> CheckAnswer:
     frozen = _frozen_for(seen)
     if frozen >= freeze:
         return _passed(f"no record was written for {_seconds(frozen)}")
-    if seen.written.count:
+    # A topic that appeared starts the freeze anew as well.
+    if seen.written_at is not None and seen.at - seen.written_at < freeze:
         writers = seen.access.writers if seen.access else ()
-        who = f" May write: {', '.join(writers[:5])}." if writers else ""
+        who = f"; may write: {', '.join(writers[:5])}" if writers else ""
         return _failed(
-            f"{plural(seen.written.count, 'topic')} written to while the gate was watching.{who}",
+            f"{plural(seen.written.count, 'topic')} written to while the gate was watching{who}",
             "stop their producers; the freeze starts anew with each record",
             seen.written,
         )

@@ -123,6 +123,8 @@ class CutoverEvidence:
     """No record has this timestamp or a later one; None if that is not known."""
     written: Cases = NO_CASES
     """Topics that were written to since `watched_since`, newest first."""
+    written_at: float | None = None
+    """When the newest of these records was read, at the latest."""
     unread_ends: Cases = NO_CASES
     transactions_read_at: float | None = None
     open_transactions: Cases = NO_CASES

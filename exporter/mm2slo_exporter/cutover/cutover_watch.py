@@ -284,6 +284,9 @@ class _Collector:
             frozen_until=read.requested_at if read is not None else None,
             quiet_after=self._quiet_after(max(changes, default=inf)),
             written=self._written(),
+            written_at=max(
+                (e.changed_at for e in self._ends.values() if self._is_written(e)), default=None
+            ),
             unread_ends=_cases(
                 f"{topic.pair.source}-{each.partition}"
                 for topic in self._topics
@@ -354,11 +357,12 @@ class _Collector:
     def _written(self) -> Cases:
         """Topics with a record that is certainly newer than the first question."""
         found = sorted(
-            (-each.changed_at, name)
-            for name, each in self._ends.items()
-            if each.changed_after >= self._watched_since
+            (-each.changed_at, name) for name, each in self._ends.items() if self._is_written(each)
         )
         return _cases(f"{name}: {self._seen.at + changed:.0f} s ago" for changed, name in found)
+
+    def _is_written(self, ends: _Ends) -> bool:
+        return ends.changed_after >= self._watched_since
 
     def _open_transactions(self) -> Cases:
         """Partitions whose last stable offset is below the end that was read before it."""

@@ -69,6 +69,7 @@ def test_failing_and_unknown_checks_with_their_next_steps(run: Any) -> None:
         SAFE,
         frozen_from=SAFE.at - 4,
         written=Cases(1, ("orders: 4 s ago",)),
+        written_at=SAFE.at - 4,
         behind=Cases(22, ("orders-0: 3 records, by live",)),
         groups=(cutover_group(remaining=3),),
     )

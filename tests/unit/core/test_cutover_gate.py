@@ -67,7 +67,11 @@ def test_safe_flow_is_go(phase: CutoverPhase) -> None:
     }
 
 
-TRICKLE: dict[str, Any] = {"frozen_from": NOW - 15, "written": Cases(1, ("orders: 15 s ago",))}
+TRICKLE: dict[str, Any] = {
+    "frozen_from": NOW - 15,
+    "written": Cases(1, ("orders: 15 s ago",)),
+    "written_at": NOW - 15,
+}
 DENIED = AccessFacts(NOW, denied=(AccessGap("User:shop", "Write on topic us.orders"),))
 PAUSED = (*SAFE.tasks[:2], TaskFact(CHECKPOINT, None, "paused"), TaskFact(CHECKPOINT, 0, "paused"))
 FAILING: dict[str, tuple[CutoverPhase, dict[str, Any]]] = {
@@ -183,6 +187,13 @@ def test_causes_come_earlier_in_the_table() -> None:
     names = [each.name for each in CHECKS]
     for place, check in enumerate(CHECKS):
         assert set(check.follows) <= set(names[:place]), check.name
+
+
+def test_topic_that_appeared_starts_the_freeze_anew_without_blaming_producers() -> None:
+    fields = {**TRICKLE, "written_at": NOW - 130, "new_topics": ONE, "newest_topic_at": NOW - 15}
+    decision = judge(**fields)
+    assert decision.checks[0].name == "topics"
+    assert result(decision, "producers").result is CheckOutcome.UNKNOWN
 
 
 def test_movement_before_the_first_question_is_not_held_against_anybody() -> None:

@@ -85,6 +85,7 @@ def test_record_after_the_first_question_is_held_against_its_topic() -> None:
     flow.look(2)
     seen = flow.evidence()
     assert seen.written.first == ("orders: 10 s ago",)
+    assert seen.written_at == seen.frozen_from
     assert seen.frozen_from == flow.now - 10.1
 
 
