@@ -214,7 +214,7 @@ def _wait_for_go(
     make: Callable[[CutoverEvidence], GateQuestion],
     limit: float | None,
 ) -> GateDecision:
-    """The first go, or what stands in the way when the time is over or at Ctrl-C."""
+    """The first go, or what prevents it when the time is over or at Ctrl-C."""
     started = time.monotonic()
     newest: GateDecision | None = None
     pause = threading.Event()

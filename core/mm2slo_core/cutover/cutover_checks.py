@@ -147,7 +147,7 @@ def _flow(question: GateQuestion) -> CheckAnswer:
 def _producers(question: GateQuestion) -> CheckAnswer:
     """The ends of all data topics of the source have not changed for `--freeze`.
 
-    A producer that is told to stop may still send for `delivery.timeout.ms` (KIP-91). Before the
+    A producer that closes may still send for `delivery.timeout.ms` (KIP-91). Before the
     first question, movement is not held against anybody: the producers may have been running.
     """
     seen, freeze = question.evidence, question.terms.freeze
@@ -160,13 +160,13 @@ def _producers(question: GateQuestion) -> CheckAnswer:
     frozen = _frozen_for(seen)
     if frozen >= freeze:
         return _passed(f"no record was written for {_seconds(frozen)}")
-    # A topic that appeared starts the freeze anew as well.
+    # A topic that appeared restarts the freeze as well.
     if seen.written_at is not None and seen.at - seen.written_at < freeze:
         writers = seen.access.writers if seen.access else ()
         who = f"; may write: {', '.join(writers[:5])}" if writers else ""
         return _failed(
             f"{plural(seen.written.count, 'topic')} written to while the gate was watching{who}",
-            "stop their producers; the freeze starts anew with each record",
+            "stop their producers; each record restarts the freeze",
             seen.written,
         )
     text = f"frozen for {_seconds(frozen)} of {_seconds(freeze)}"
@@ -180,7 +180,7 @@ def _transactions(question: GateQuestion) -> CheckAnswer:
         return _failed(
             f"open transactions on {plural(seen.open_transactions.count, 'partition')}",
             "let their producers commit or abort; kafka-transactions.sh find-hanging and abort end "
-            "those that nobody ends",
+            "those that stay open",
             seen.open_transactions,
         )
     if _is_old(seen, seen.transactions_read_at):
@@ -282,7 +282,7 @@ def _access(question: GateQuestion) -> CheckAnswer:
             "the target has ACLs, and no ACL of the source names readers",
             "check that the consumers may read the copies, and accept this check",
         )
-    return _passed("no ACL stands in the way of consumers")
+    return _passed("ACLs do not keep consumers out")
 
 
 def _lag(question: GateQuestion) -> CheckAnswer:
@@ -346,7 +346,7 @@ def _uncarried_groups(question: GateQuestion) -> CheckAnswer:
 
 
 _TOOL_GROUPS: Final = ("console-consumer-", "__")
-"""Of those that MirrorMaker 2 excludes by default (`DefaultGroupFilter`): nobody moves these."""
+"""Of those that MirrorMaker 2 excludes by default (`DefaultGroupFilter`): not moved."""
 
 
 def _groups(question: GateQuestion) -> CheckAnswer:

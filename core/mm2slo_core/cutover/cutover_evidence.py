@@ -12,7 +12,7 @@ from mm2slo_core.topology import Flow
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """How many there are, and the first of them in words."""
+    """How many there are, and the first of them as text."""
 
     count: int = 0
     first: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""What a cutover depends on: watched over rounds, and read while somebody asks."""
+"""What a cutover depends on: watched over rounds, and read while clients ask."""

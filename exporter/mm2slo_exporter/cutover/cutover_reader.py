@@ -1,4 +1,4 @@
-"""Reads what only a cutover needs, while somebody asks: transactions, tails of groups, ACLs.
+"""Reads what only a cutover needs, while clients ask: transactions, tails of groups, ACLs.
 
 Nothing is read before the first question, and nothing from a quarter of an hour after the last one.
 A failure is part of the evidence: what was not read is unknown.

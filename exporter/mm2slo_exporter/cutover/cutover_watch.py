@@ -2,7 +2,7 @@
 
 One round does not show since when nothing was written, or since when a group's commits are the
 same: `CutoverWatch` follows that in each round. The rest is in the newest round already, and
-`CutoverReads` has what is read only while somebody asks.
+`CutoverReads` has what is read only while clients ask.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def test_causes_come_earlier_in_the_table() -> None:
         assert set(check.follows) <= set(names[:place]), check.name
 
 
-def test_topic_that_appeared_starts_the_freeze_anew_without_blaming_producers() -> None:
+def test_topic_that_appeared_restarts_the_freeze_without_blaming_producers() -> None:
     fields = {**TRICKLE, "written_at": NOW - 130, "new_topics": ONE, "newest_topic_at": NOW - 15}
     decision = judge(**fields)
     assert decision.checks[0].name == "topics"
@@ -235,7 +235,7 @@ def test_group_without_a_commit_on_the_target_starts_where_its_reset_policy_says
     assert result(early, "target_commits").result is CheckOutcome.UNKNOWN
 
 
-def test_group_that_nobody_uses_is_accepted_by_name() -> None:
+def test_group_that_is_not_used_is_accepted_by_name() -> None:
     groups = (group(), group(group="old", remaining=9, uncommitted=1))
     found = judge(groups=groups).checks[0]
     assert (found.name, found.items) == ("source_groups", ("old",))

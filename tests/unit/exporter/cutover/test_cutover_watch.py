@@ -58,7 +58,7 @@ class Watched:
         return found
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start to ask."""
         self.look()
         assert self.watch.evidence(self.now, CutoverReads()) is None
         self.look()
