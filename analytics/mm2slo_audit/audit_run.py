@@ -37,12 +37,11 @@ from mm2slo_core.audit.audit_conclusion import (
     record_rates,
 )
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason, UnitScope, Window
-from mm2slo_core.audit.confidence_bounds import Interval, statement
+from mm2slo_core.audit.confidence_bounds import Interval, plural, statement
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.quantity_text import plural
 from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.user_errors import UserError
 from mm2slo_store.audit_rows import (

@@ -16,6 +16,7 @@ from rich.table import Table
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.reachable_units import ReachableUnit, ReachableUnits
 from mm2slo_core.audit.audit_scope import NotAudited
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.audit.fingerprint import Identity, common_identity
 from mm2slo_core.audit.transformation_probe import (
     Differences,
@@ -24,7 +25,6 @@ from mm2slo_core.audit.transformation_probe import (
     suggest_identity,
 )
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.quantity_text import plural
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_client import ClusterClient

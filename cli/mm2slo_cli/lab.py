@@ -17,7 +17,7 @@ from mm2slo_cli.terminal_progress import (
     kafka_errors_as_user_errors,
     show_steps,
 )
-from mm2slo_core.quantity_text import plural
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_lab import lab_faults, running_lab

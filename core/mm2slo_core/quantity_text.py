@@ -130,11 +130,6 @@ _SHORTHAND_UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
 _SHORTHAND: Final = re.compile(r"(?P<count>[1-9]\d{0,8})(?P<unit>[mhdw])", re.ASCII)
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 record`, `1,200 records`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def percent(share: float) -> Decimal:
     """*share* in percent: 0.999 is 99.9, not 99.90000000000001."""
     return (Decimal(repr(share)) * 100).normalize()

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from mm2slo_audit.audit_ports import RunReport, UnitReport
 from mm2slo_core.audit.audit_conclusion import complete_up_to
 from mm2slo_core.audit.audit_scope import Comparison, TimestampType, UnitScope
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import (
     ADDITIONAL,
@@ -36,7 +37,6 @@ from mm2slo_core.audit.unit_outcome import (
     percentile_name,
     upper_bound_ms,
 )
-from mm2slo_core.quantity_text import plural
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.topology import Flow

@@ -23,8 +23,8 @@ from mm2slo_audit.report.run_figures import (
     shown_columns,
 )
 from mm2slo_core.audit.audit_conclusion import Result
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.audit.unit_outcome import FAULTS, Verdict
-from mm2slo_core.quantity_text import plural
 
 _STYLES: Final = {
     Result.CLEAN: "bold green",

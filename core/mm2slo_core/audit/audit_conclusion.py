@@ -22,11 +22,11 @@ from mm2slo_core.audit.confidence_bounds import (
     clopper_pearson,
     cluster_bootstrap,
     percent,
+    plural,
     spread,
 )
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import FAULTS, AffinityOutcome, UnitOutcome, Verdict
-from mm2slo_core.quantity_text import plural
 from mm2slo_core.topology import Flow
 
 MAX_DUPLICATE_RATIO: Final = 0.001

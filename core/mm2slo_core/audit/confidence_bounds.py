@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mm2slo_core.quantity_text import plural
-
 CONFIDENCE: Final = 0.95
 _Z: Final = 1.959963984540054
 _HALVINGS: Final = 100
@@ -119,6 +117,11 @@ def statement(
         return f"{what} is {percent(events / n)} (census of {drawn}, {counted})"
     found = spread(clopper_pearson(events, n))
     return f"{what} is {percent(events / n)} (95 %: {found}; {drawn} sampled, {counted})"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 record`, `1,200 records`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def spread(interval: Interval) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.cutover.cutover_evidence import (
     NO_CASES,
     AuditFact,
@@ -18,7 +19,6 @@ from mm2slo_core.cutover.cutover_evidence import (
     CutoverTerms,
     GroupFact,
 )
-from mm2slo_core.quantity_text import plural
 
 
 class CutoverPhase(StrEnum):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final, NamedTuple
 
+from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.config.exporter_settings import CanaryCarrier, FlowSettings
 from mm2slo_core.cutover.cutover_evidence import (
     AccessFacts,
@@ -23,7 +24,6 @@ from mm2slo_core.cutover.cutover_evidence import (
     TaskFact,
 )
 from mm2slo_core.offset_translation import PositionQuality
-from mm2slo_core.quantity_text import plural
 from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_observation import ClusterView, Observation, OffsetsRead
