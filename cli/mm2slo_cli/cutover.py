@@ -3,6 +3,7 @@
 The command observes the clusters itself, as a read-only exporter does: it writes nothing to them.
 """
 
+import logging
 import shlex
 import threading
 import time
@@ -104,6 +105,7 @@ def check(
     unknown. Writes nothing to the clusters. For example:
     mm2slo cutover check --config mm2slo.yaml --flow 'us->eu' --phase go
     """
+    logging.basicConfig(level=logging.ERROR)  # what cannot be read is part of the answer
     config, wanted = read_config(source), parse_flow(flow)
     config.as_settings().select([wanted.label])
     terms = CutoverTerms(

@@ -88,7 +88,7 @@ def _clusters(question: GateQuestion) -> CheckAnswer:
     seen = question.evidence
     if seen.unreadable:
         names = " and ".join(seen.unreadable)
-        return _unknown(f"{names} cannot be read", "see the log of the exporter for the reason")
+        return _unknown(f"{names} cannot be read", "mm2slo check --connect shows why")
     if seen.waiting_for:
         return _unknown(f"not read yet: {', '.join(seen.waiting_for)}", "ask again in some seconds")
     return _passed("both clusters were read")

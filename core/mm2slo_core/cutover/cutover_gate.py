@@ -80,6 +80,7 @@ def decide(question: GateQuestion) -> GateDecision:
     checks = [check for check in CHECKS if question.phase in check.phases]
     results: list[JudgedCheck] = []
     standing: dict[str, CheckOutcome] = {}
+    first: dict[str, tuple[str, ...]] = {}
     for check in checks:
         answer = check.judge(question)
         if (
@@ -91,7 +92,10 @@ def decide(question: GateQuestion) -> GateDecision:
         result = _accepted(answer, waivers)
         standing[check.name] = result
         explaining = _EXPLAINING.get(result, frozenset())
-        causes = tuple(name for name in check.follows if standing.get(name) in explaining)
+        # Only first causes: a chain of consequences would hide them.
+        failed = (name for name in check.follows if standing.get(name) in explaining)
+        causes = tuple(dict.fromkeys(each for name in failed for each in first[name] or (name,)))
+        first[check.name] = causes
         results.append(
             JudgedCheck(
                 check.name,

@@ -181,6 +181,7 @@ def test_consequences_follow_their_cause() -> None:
     assert failing[0].name == "producers"
     assert all("producers" in each.consequence_of for each in failing[1:])
     assert {each.name for each in failing[1:]} == {"positions", "source_groups", "redelivery"}
+    assert result(decision, "redelivery").consequence_of == ("producers",)
 
 
 def test_causes_come_earlier_in_the_table() -> None:
