@@ -16,12 +16,7 @@ from typing import Final
 from mm2slo_core.cutover.cutover_evidence import AccessFacts, AccessGap, CutoverEvidence
 from mm2slo_core.kafka_permissions import AclPattern, AclRule, reader_parity
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_exporter.cutover.cutover_watch import (
-    ASKED_SECONDS,
-    CutoverReads,
-    CutoverWatch,
-    UnreadTail,
-)
+from mm2slo_exporter.cutover.cutover_watch import CutoverReads, CutoverWatch, UnreadTail
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
@@ -54,7 +49,6 @@ class CutoverReader:
         self._clock = clock
         self.watch = CutoverWatch()
         self._reads = CutoverReads()
-        self._asked_at = 0.0
         self._lock = threading.Lock()
         self._is_started = False
         self._wake, self._stopping = threading.Event(), threading.Event()
@@ -64,13 +58,13 @@ class CutoverReader:
 
     def evidence(self) -> CutoverEvidence | None:
         """What is known now; None before the first round after the first question."""
+        evidence = self.watch.evidence(self._clock(), self._reads)
         with self._lock:
-            self._asked_at = self._clock()
             if not self._is_started:
                 self._is_started = True
                 self._thread.start()
         self._wake.set()
-        return self.watch.evidence(self._clock(), self._reads)
+        return evidence
 
     def stop(self) -> None:
         """Stop the thread; waits briefly for a read in progress."""
@@ -81,9 +75,9 @@ class CutoverReader:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            if self._clock() - self._asked_at > ASKED_SECONDS:
+            self._wake.clear()  # before the check: a question in between is not missed
+            if not self.watch.is_asked(self._clock()):
                 self._reads = CutoverReads()
-                self._wake.clear()
                 self._wake.wait()
             self.read()
             self._stopping.wait(_EVERY_SECONDS)

@@ -98,13 +98,17 @@ class CutoverWatch:
             if report.ready and seen.source_readable and seen.source_offsets is not None:
                 self._observe_ends(seen.source_offsets, report)
                 self._observe_commits(seen)
-            is_asked = seen.at - self._asked_at <= ASKED_SECONDS
+            is_asked = self.is_asked(seen.at)
             self._newest = (seen, report, flow) if is_asked else None
             if is_asked:
                 self._observe_lag(report)
             else:
                 self._watched_since = None
                 self._lags.clear()
+
+    def is_asked(self, at: float) -> bool:
+        """Whether the last question is recent."""
+        return at - self._asked_at <= ASKED_SECONDS
 
     def ask(self, at: float) -> float:
         """Keep the evidence of the next rounds; since when it is kept."""
@@ -144,8 +148,7 @@ class CutoverWatch:
             return {}, inf
         ends = {
             TopicPartition(topic.pair.source, each.partition): each.source_end
-            for topic in newest[1].topics
-            if topic.pair.role in _DATA
+            for topic in _data_topics(newest[1])
             for each in topic.partitions
             if each.source_end is not None
         }
@@ -157,7 +160,7 @@ class CutoverWatch:
             newest = self._newest
         if newest is None:
             return {}, {}, ()
-        topics = [each for each in newest[1].topics if each.pair.role in _DATA]
+        topics = _data_topics(newest[1])
         counts = {each.pair.source: len(each.partitions) for each in topics}
         copies = {each.pair.source: each.pair.target for each in topics if each.pair.target}
         return counts, copies, [each.group for each in newest[1].groups]
@@ -240,12 +243,13 @@ class _Collector:
         self._ends = ends
         self._commits = commits
         self._watched_since = since
-        self._topics = [each for each in report.topics if each.pair.role in _DATA]
+        self._topics = _data_topics(report)
+        self._by_name = {each.pair.source: each for each in self._topics}
 
     def evidence(self, lag_grows: bool | None) -> CutoverEvidence:
         seen, report, flow = self._seen, self._report, self._flow
         has_canaries = report.info.canary != CanaryCarrier.OFF
-        changes = [each.changed_at for each in self._ends.values()]
+        frozen_from = max((each.changed_at for each in self._ends.values()), default=None)
         read = seen.source_offsets
         return CutoverEvidence(
             flow=report.flow.label,
@@ -276,13 +280,12 @@ class _Collector:
             source_connector=flow.connect.source_connector,
             checkpoint_connector=flow.connect.checkpoint_connector,
             partitions=sum(len(topic.partitions) for topic in self._topics),
-            lag_records=report.lag_records,
             lag_seconds=report.lag_seconds,
             lag_limit=max((each.threshold for each in flow.freshness), default=_LAG_SECONDS),
             lag_grows=lag_grows,
-            frozen_from=max(changes, default=None),
+            frozen_from=frozen_from,
             frozen_until=read.requested_at if read is not None else None,
-            quiet_after=self._quiet_after(max(changes, default=inf)),
+            quiet_after=self._quiet_after(frozen_from),
             written=self._written(),
             written_at=max(
                 (e.changed_at for e in self._ends.values() if self._is_written(e)), default=None
@@ -323,7 +326,9 @@ class _Collector:
             ),
             groups_read=seen.source.groups_complete and seen.target.groups_complete,
             groups_listed_at=_older(seen.source.groups_listed_at, seen.target.groups_listed_at),
-            unread_groups=_cases(sorted(self._unread_groups())),
+            unread_groups=_cases(
+                sorted(seen.source.unreadable_groups | seen.target.unreadable_groups)
+            ),
             group_types_known=report.unjudged_groups.all_types,
             groups=tuple(map(self._group, report.groups)),
             excluded_groups=report.unjudged_groups.excluded,
@@ -344,15 +349,12 @@ class _Collector:
         text = stated.settings.get(_SYNC_INTERVAL, "") if stated else ""
         return float(text) if text.isdecimal() else _SYNC_SECONDS
 
-    def _quiet_after(self, changed_at: float) -> float | None:
+    def _quiet_after(self, frozen_from: float | None) -> float | None:
         """None if the ends have changed since it was read."""
         quiet = self._reads.quiet
-        return quiet[1] if quiet is not None and quiet[0] >= changed_at else None
-
-    def _unread_groups(self) -> Iterator[str]:
-        """Groups of which the newest read failed, or of which nothing was ever read."""
-        yield from self._seen.source.unreadable_groups
-        yield from self._seen.target.unreadable_groups - self._seen.source.unreadable_groups
+        if quiet is None or frozen_from is None or quiet[0] < frozen_from:
+            return None
+        return quiet[1]
 
     def _written(self) -> Cases:
         """Topics with a record that is certainly newer than the first question."""
@@ -424,14 +426,15 @@ class _Collector:
     def _group(self, state: GroupState) -> GroupFact:
         seen, group, judged = self._seen, state.group, state.readiness
         known = self._commits.get(group)
+        remaining, uncommitted, unsynced = self._progress(group)
         return GroupFact(
             group=group,
             carried=group not in seen.source.uncarried_groups,
             members_on_source=_has_members(seen.source, group),
             members_on_target=_has_members(seen.target, group),
-            remaining=self._remaining(group),
-            uncommitted=self._uncommitted(group),
-            unsynced=self._unsynced(group),
+            remaining=remaining,
+            uncommitted=uncommitted,
+            unsynced=unsynced,
             checkpoint_lag=judged.checkpoint_lag,
             redelivery_least=judged.redelivery_lower,
             redelivery_most=judged.redelivery_upper,
@@ -442,48 +445,32 @@ class _Collector:
             commits_changed_at=known[1] if known else None,
         )
 
-    def _remaining(self, group: str) -> int | None:
-        offsets = self._seen.source.group_offsets.get(group)
-        if offsets is None:
-            return None
-        total = 0
-        by_name = {topic.pair.source: topic for topic in self._topics}
-        for partition, commit in offsets.items():
-            topic = by_name.get(partition.topic)
-            if topic is None or partition.partition >= len(topic.partitions):
+    def _progress(self, group: str) -> tuple[int | None, int, int]:
+        """`remaining`, `uncommitted` and `unsynced` of a `GroupFact`, over its topics alone."""
+        commits = self._seen.source.group_offsets.get(group)
+        if commits is None:
+            return None, 0, 0
+        there = self._seen.target.group_offsets.get(group, {})
+        remaining: int | None = 0
+        uncommitted = unsynced = 0
+        for topic, state, partition, commit in _partitions_of(commits, self._by_name):
+            if commit is None:
+                # A group that commits on a topic and not on all of it has not seen the rest.
+                uncommitted += state.source_end != state.source_start
                 continue
-            end = topic.partitions[partition.partition].source_end
-            if end is None:
-                return None
-            if commit < end:
-                has_record = self._reads.tails.get(UnreadTail(partition, commit, end))
-                if has_record is None:
-                    return None
-                total += has_record * (end - commit)
-        return total
-
-    def _uncommitted(self, group: str) -> int:
-        """A group that commits on a topic and not on all of it has not seen the rest."""
-        offsets = self._seen.source.group_offsets.get(group, {})
-        names = {partition.topic for partition in offsets}
-        return sum(
-            TopicPartition(topic.pair.source, state.partition) not in offsets
-            and state.source_end != state.source_start
-            for topic, state in self._partitions()
-            if topic.pair.source in names
-        )
-
-    def _unsynced(self, group: str) -> int:
-        seen = self._seen
-        commits = seen.source.group_offsets.get(group, {})
-        there = seen.target.group_offsets.get(group, {})
-        return sum(
-            seen.plan.partitions(topic.pair.target, len(topic.partitions))[state.partition]
-            not in there
-            for topic, state in self._partitions()
-            if TopicPartition(topic.pair.source, state.partition) in commits
-            and state.target_end != state.target_start
-        )
+            copies = self._seen.plan.partitions(topic.pair.target, len(topic.partitions))
+            is_empty_there = state.target_end == state.target_start
+            unsynced += not is_empty_there and copies[state.partition] not in there
+            if state.source_end is None:
+                remaining = None
+            elif commit < state.source_end:
+                tail = UnreadTail(partition, commit, state.source_end)
+                has_record = self._reads.tails.get(tail)
+                if has_record is None or remaining is None:
+                    remaining = None
+                else:
+                    remaining += has_record * (state.source_end - commit)
+        return remaining, uncommitted, unsynced
 
 
 def _has_members(view: ClusterView, group: str) -> bool | None:
@@ -495,15 +482,30 @@ def _older(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else min(one, other)
 
 
+def _data_topics(report: FlowReport) -> list[TopicState]:
+    return [each for each in report.topics if each.pair.role in _DATA]
+
+
+def _partitions_of(
+    commits: Mapping[TopicPartition, int], topics: Mapping[str, TopicState]
+) -> Iterator[tuple[TopicState, PartitionState, TopicPartition, int | None]]:
+    """All partitions of the *topics* on which a group commits, with its commits there."""
+    for name in dict.fromkeys(partition.topic for partition in commits):
+        topic = topics.get(name)
+        if topic is None:
+            continue
+        for state in topic.partitions:
+            partition = TopicPartition(name, state.partition)
+            yield topic, state, partition, commits.get(partition)
+
+
 def _tails(seen: Observation, report: FlowReport) -> Iterator[UnreadTail]:
-    topics = {each.pair.source: each for each in report.topics if each.pair.role in _DATA}
-    for state in report.groups:
-        for partition, commit in seen.source.group_offsets.get(state.group, {}).items():
-            topic = topics.get(partition.topic)
-            if topic is None or partition.partition >= len(topic.partitions):
-                continue
-            end = topic.partitions[partition.partition].source_end
-            if end is not None and commit < end:
+    topics = {each.pair.source: each for each in _data_topics(report)}
+    for group in report.groups:
+        commits = seen.source.group_offsets.get(group.group, {})
+        for _topic, state, partition, commit in _partitions_of(commits, topics):
+            end = state.source_end
+            if commit is not None and end is not None and commit < end:
                 yield UnreadTail(partition, commit, end)
 
 
