@@ -23,7 +23,12 @@ from mm2slo_cli.option_values import parse_flow
 from mm2slo_cli.report_sources import create_reporter, open_store
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.cutover.cutover_checks import CheckOutcome, CutoverPhase, GateQuestion
-from mm2slo_core.cutover.cutover_evidence import CutoverEvidence, CutoverTerms
+from mm2slo_core.cutover.cutover_evidence import (
+    DEFAULT_FREEZE,
+    AuditFact,
+    CutoverEvidence,
+    CutoverTerms,
+)
 from mm2slo_core.cutover.cutover_gate import (
     GateDecision,
     GateVerdict,
@@ -33,16 +38,19 @@ from mm2slo_core.cutover.cutover_gate import (
     parse_waiver,
 )
 from mm2slo_core.cutover.cutover_plan import MirrorForm, plan_cutover
-from mm2slo_core.quantity_text import parse_duration
+from mm2slo_core.quantity_text import duration_label, parse_duration
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.service.exporter_service import Exporter
 from mm2slo_report.cutover_facts import CutoverDecision, audit_fact, budget_fact
 from mm2slo_report.flow_audit_figures import audit_figures
 from mm2slo_report.sli_source import SliSourceError
+from mm2slo_store.audit_rows import Run
 from mm2slo_store.store import Store
 
 cutover_app = new_app(no_args_is_help=True)
+
+_FlowOption = Annotated[str, typer.Option(metavar="FLOW", help="For example 'us->eu'.")]
 
 _POLL_SECONDS: Final = 2.0
 _ASK_SECONDS: Final = 1.0
@@ -60,7 +68,7 @@ def _group() -> None:
 def check(
     source: ConfigSource,
     *,
-    flow: Annotated[str, typer.Option(metavar="FLOW", help="For example 'us->eu'.")],
+    flow: _FlowOption,
     phase: Annotated[
         CutoverPhase,
         typer.Option(
@@ -74,7 +82,7 @@ def check(
             help="For go: how long no record may be written; longer than delivery.timeout.ms of "
             "each producer.",
         ),
-    ] = "120s",
+    ] = duration_label(DEFAULT_FREEZE),
     wait: Annotated[
         str | None,
         typer.Option(
@@ -132,7 +140,7 @@ def check(
 def plan(
     source: ConfigSource,
     *,
-    flow: Annotated[str, typer.Option(metavar="FLOW", help="For example 'us->eu'.")],
+    flow: _FlowOption,
     form: Annotated[
         MirrorForm | None,
         typer.Option(help="How MirrorMaker 2 is run. [default: by its files, else dedicated]"),
@@ -201,12 +209,16 @@ def _question_maker(
         except SliSourceError:
             budget = None  # unknown: the check says so
 
+    newest: Run | None = None
+    audit: AuditFact | None = None
+
     def make(evidence: CutoverEvidence) -> GateQuestion:
+        nonlocal newest, audit
         run = store.newest_finished([flow]).get(flow)
-        figures = None
-        if run is not None:
-            figures = audit_figures(run, flow, store.units(run_id=run.header.id), {})
-        return GateQuestion(phase, evidence, terms, audit_fact(figures), budget)
+        if run is not None and run != newest:  # asked each second: its units are read once
+            units = store.units(run_id=run.header.id)
+            newest, audit = run, audit_fact(audit_figures(run, flow, units, {}))
+        return GateQuestion(phase, evidence, terms, audit, budget)
 
     return make
 

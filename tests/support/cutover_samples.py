@@ -50,7 +50,6 @@ SAFE: CutoverEvidence = CutoverEvidence(
     source_connector=SOURCE,
     checkpoint_connector=CHECKPOINT,
     partitions=12,
-    lag_records=0,
     lag_seconds=0.0,
     lag_grows=False,
     frozen_from=FROZEN,

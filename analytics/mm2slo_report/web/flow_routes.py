@@ -9,10 +9,10 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from mm2slo_core.cutover.cutover_checks import CutoverPhase, GateQuestion
-from mm2slo_core.cutover.cutover_evidence import CutoverTerms, not_read
+from mm2slo_core.cutover.cutover_evidence import DEFAULT_FREEZE, CutoverTerms, not_read
 from mm2slo_core.cutover.cutover_gate import check_waivers, decide, parse_waiver
 from mm2slo_core.objectives.error_budget import Status
-from mm2slo_core.quantity_text import parse_duration
+from mm2slo_core.quantity_text import duration_label, parse_duration
 from mm2slo_core.reporting import report_entry
 from mm2slo_core.reporting.report_entry import Count, Figure, Instant, count_by_status, headline
 from mm2slo_core.topology import Flow
@@ -231,7 +231,7 @@ def cutover(  # noqa: PLR0917 - FastAPI passes them by name
     ],
     freeze: Annotated[
         str, Query(description="How long no record may be written, such as `120s`.", max_length=20)
-    ] = "120s",
+    ] = duration_label(DEFAULT_FREEZE),
     accept_redelivery: Annotated[
         int, Query(ge=0, description="Records that a group may read again.")
     ] = 0,
@@ -251,7 +251,7 @@ def cutover(  # noqa: PLR0917 - FastAPI passes them by name
         seconds = parse_duration(freeze)
     except ValueError as error:
         raise invalid_parameter("freeze", f"{freeze!r} {error}", "120s") from None
-    if accept or accept_redelivery or seconds < CutoverTerms().freeze:
+    if accept or accept_redelivery or seconds < DEFAULT_FREEZE:
         token: AccessToken | None = request.scope[TOKEN]
         require_write_scope(token)
         # The record of who has accepted what.

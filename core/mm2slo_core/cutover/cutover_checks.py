@@ -176,16 +176,16 @@ def _producers(question: GateQuestion) -> CheckAnswer:
 def _transactions(question: GateQuestion) -> CheckAnswer:
     """The last stable offset of each partition is its end, read after the last record."""
     seen = question.evidence
-    if seen.open_transactions.count and not _is_old(seen, seen.transactions_read_at):
+    if _is_old(seen, seen.transactions_read_at):
+        return _unknown(
+            "transactions were not read since the last record", "ask again in some seconds"
+        )
+    if seen.open_transactions.count:
         return _failed(
             f"open transactions on {plural(seen.open_transactions.count, 'partition')}",
             "let their producers commit or abort; kafka-transactions.sh find-hanging and abort end "
             "those that stay open",
             seen.open_transactions,
-        )
-    if _is_old(seen, seen.transactions_read_at):
-        return _unknown(
-            "transactions were not read since the last record", "ask again in some seconds"
         )
     if seen.unread_transactions.count:
         return _unknown(

@@ -6,6 +6,7 @@ Times are epoch seconds, durations seconds. None means not known.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from mm2slo_core.topology import Flow
 
@@ -109,7 +110,6 @@ class CutoverEvidence:
 
     partitions: int = 0
     """Of the flow's data topics on the source."""
-    lag_records: int | None = None
     lag_seconds: float | None = None
     lag_limit: float = 60.0
     lag_grows: bool | None = None
@@ -185,11 +185,15 @@ class BudgetFact:
     objectives: int = 0
 
 
+DEFAULT_FREEZE: Final = 120.0
+"""Kafka's default of `delivery.timeout.ms` (`ProducerConfig`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class CutoverTerms:
     """What the user states about a cutover."""
 
-    freeze: float = 120.0
+    freeze: float = DEFAULT_FREEZE
     """Seconds without a record on the source: longer than any producer's `delivery.timeout.ms`."""
     redelivery: int = 0
     """Records per group that may be read again."""
