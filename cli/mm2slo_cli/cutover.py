@@ -7,7 +7,7 @@ import logging
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Final
 
@@ -22,6 +22,7 @@ from mm2slo_cli.main import new_app
 from mm2slo_cli.option_values import parse_flow
 from mm2slo_cli.report_sources import create_reporter, open_store
 from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.exporter_settings import FlowSettings
 from mm2slo_core.cutover.cutover_checks import CheckOutcome, CutoverPhase, GateQuestion
 from mm2slo_core.cutover.cutover_evidence import (
     DEFAULT_FREEZE,
@@ -37,7 +38,7 @@ from mm2slo_core.cutover.cutover_gate import (
     decide,
     parse_waiver,
 )
-from mm2slo_core.cutover.cutover_plan import MirrorForm, plan_cutover
+from mm2slo_core.cutover.cutover_plan import MirrorForm, PlanStep, plan_cutover
 from mm2slo_core.quantity_text import duration_label, parse_duration
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -50,6 +51,10 @@ from mm2slo_store.store import Store
 
 cutover_app = new_app(no_args_is_help=True)
 
+FormOption = Annotated[
+    MirrorForm | None,
+    typer.Option(help="How MirrorMaker 2 is run. [default: by the configuration]"),
+]
 _FlowOption = Annotated[str, typer.Option(metavar="FLOW", help="For example 'us->eu'.")]
 
 _POLL_SECONDS: Final = 2.0
@@ -141,15 +146,12 @@ def plan(
     source: ConfigSource,
     *,
     flow: _FlowOption,
-    form: Annotated[
-        MirrorForm | None,
-        typer.Option(help="How MirrorMaker 2 is run. [default: by its files, else dedicated]"),
-    ] = None,
+    form: FormOption = None,
 ) -> None:
     """Print the steps of a cutover as commands, in order; runs none of them."""
     config, wanted = read_config(source), parse_flow(flow)
     (found,) = config.as_settings().select([wanted.label])
-    used = form or _form_of(config, source)
+    used = form or mirror_form(config, source, found)
     steps = plan_cutover(
         found,
         used,
@@ -157,7 +159,11 @@ def plan(
         target=config.clusters[wanted.target].bootstrap_servers,
         config=shlex.join(source.arguments()),
     )
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    print_steps(Console(soft_wrap=True, highlight=False, markup=False), steps)
+
+
+def print_steps(console: Console, steps: Iterable[PlanStep]) -> None:
+    """Print numbered steps as a shell script: notes are comments."""
     for number, step in enumerate(steps, 1):
         console.print(f"# {number}. {step.title}")
         for note in step.notes:
@@ -167,10 +173,11 @@ def plan(
         console.print()
 
 
-def _form_of(config: Config, source: ConfigSource) -> MirrorForm:
+def mirror_form(config: Config, source: ConfigSource, flow: FlowSettings) -> MirrorForm:
+    """How MirrorMaker 2 is run, by the files that describe it and the names of its topics."""
     if source.strimzi or config.mm2.strimzi:
         return MirrorForm.STRIMZI
-    if source.connect_json or config.mm2.connect:
+    if source.connect_json or config.mm2.connect or flow.connect.offsets_topic:
         return MirrorForm.CONNECT
     return MirrorForm.DEDICATED
 

@@ -287,6 +287,7 @@ _add_app("diff", "Show what changes when one configuration of MirrorMaker 2 repl
 _add_app("alerts", "Generate and test Prometheus rules and the Alertmanager configuration.")
 _add_app("dashboards", "Generate Grafana dashboards and their provisioning files.")
 _add_app("cutover", "Check whether consumers and producers can move to the target now.")
+_add_app("failback", "Return after a failover: where the flow back starts, and how to set it.")
 _add_app("exclude", "Exclude planned maintenance from error budgets.")
 _add_app("slo", "Print the effective objectives, including defaults.")
 _add_app("report", "Report on objectives: web page, API, and Slack digest.")

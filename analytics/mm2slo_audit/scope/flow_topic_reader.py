@@ -14,7 +14,7 @@ from typing import Final
 
 from mm2slo_audit.scope.arrival_polls import TimelineKey, TopicTimeline
 from mm2slo_audit.scope.sync_history import Commit, SyncHistory, TimedSync
-from mm2slo_core.config.exporter_settings import Engine, SettingsSource
+from mm2slo_core.config.exporter_settings import Engine, FlowSettings, SettingsSource
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.mm2_config.flow_settings import setting_differences
 from mm2slo_core.mm2_config.running_settings import (
@@ -56,12 +56,13 @@ def read_commits_and_syncs(
     """
     if flow.engine is not Engine.MIRRORMAKER2:
         return CommitsAndSyncs()
-    return CommitsAndSyncs(_read_commits(flow, clients, topics), _read_syncs(flow, clients, topics))
+    return CommitsAndSyncs(read_commits(flow, clients, topics), read_syncs(flow, clients, topics))
 
 
-def _read_commits(
-    flow: FlowConfig, clients: Mapping[str, ClusterClient], topics: Collection[str]
+def read_commits(
+    flow: FlowSettings, clients: Mapping[str, ClusterClient], topics: Collection[str]
 ) -> Mapping[TopicPartition, Commit]:
+    """Committed offsets of the source *topics*. Raises as `read_to_end`."""
     placed = internal_topics(flow.flow, replication_policy(flow), flow.offset_syncs_location)
     topic = flow.connect.offsets_topic or placed.connect_offsets.topic
     found: dict[TopicPartition, Commit] = {}
@@ -86,9 +87,10 @@ def _read_commits(
     return found
 
 
-def _read_syncs(
-    flow: FlowConfig, clients: Mapping[str, ClusterClient], topics: Collection[str]
+def read_syncs(
+    flow: FlowSettings, clients: Mapping[str, ClusterClient], topics: Collection[str]
 ) -> Mapping[TopicPartition, SyncHistory]:
+    """Offset syncs of the source *topics*. Raises as `read_to_end`."""
     placed = internal_topics(flow.flow, replication_policy(flow), flow.offset_syncs_location)
     cluster, topic = placed.offset_syncs
     found: defaultdict[TopicPartition, SyncHistory] = defaultdict(SyncHistory)

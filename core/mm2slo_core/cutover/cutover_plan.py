@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+from urllib.parse import quote
 
 from mm2slo_core.config.exporter_settings import FlowSettings, PolicyKind
 
@@ -71,8 +72,13 @@ def plan_cutover(
     )
     yield PlanStep(
         "Stop the flow, so that nothing late gets between",
-        tuple(_stop(flow, form)),
+        tuple(connector_command(flow, form, "stop")),
         (f"0 is the place of {label} in spec.mirrors.",) if form is MirrorForm.STRIMZI else (),
+    )
+    yield PlanStep(
+        "Record where the copies end: the way back starts there",
+        (f"mm2slo failback record {config} --flow {shlex.quote(label)} --out failover-ends.json",),
+        ("Before anything but MirrorMaker 2 writes to them; it cannot be read later.",),
     )
     named = (
         "Topics keep their names."
@@ -96,18 +102,27 @@ def _tool(name: str, servers: str, arguments: str) -> str:
     return f"kafka-{name}.sh --bootstrap-server {servers} {arguments}"
 
 
-def _stop(flow: FlowSettings, form: MirrorForm) -> Iterator[str]:
-    connectors = (flow.connect.source_connector, flow.connect.checkpoint_connector)
+def connector_command(
+    flow: FlowSettings, form: MirrorForm, action: Literal["stop", "resume"]
+) -> Iterator[str]:
+    """How the source and the checkpoint connector of *flow* are stopped or started again."""
     match form:
         case MirrorForm.DEDICATED:
-            yield f"# set {flow.label}.enabled = false in the properties file, and restart it"
+            enabled = "false" if action == "stop" else "true"
+            yield f"# set {flow.label}.enabled = {enabled} in the properties file, and restart it"
         case MirrorForm.CONNECT:
             # KIP-875 (3.5): a stopped connector gives up its tasks; a paused one keeps them.
-            for name in connectors:
-                yield f"curl -X PUT http://CONNECT:8083/connectors/{name.replace('>', '%3E')}/stop"
+            for name in (flow.connect.source_connector, flow.connect.checkpoint_connector):
+                yield f"curl -X PUT {connect_url(flow, name)}/{action}"
         case MirrorForm.STRIMZI:
-            patch = (
-                "[{op: add, path: /spec/mirrors/0/sourceConnector/state, value: stopped}, "
-                "{op: add, path: /spec/mirrors/0/checkpointConnector/state, value: stopped}]"
+            state = "stopped" if action == "stop" else "running"
+            patches = ", ".join(
+                f"{{op: add, path: /spec/mirrors/0/{each}Connector/state, value: {state}}}"
+                for each in ("source", "checkpoint")
             )
-            yield f"kubectl patch kafkamirrormaker2 NAME --type json -p '{patch}'"
+            yield f"kubectl patch kafkamirrormaker2 NAME --type json -p '[{patches}]'"
+
+
+def connect_url(flow: FlowSettings, connector: str) -> str:
+    """The URL of a connector of *flow*, with a host to fill in: its workers are at the target."""
+    return f"http://CONNECT-{flow.flow.target}:8083/connectors/{quote(connector)}"
