@@ -19,7 +19,7 @@ pytestmark = pytest.mark.lab
 RUN = CliRunner()
 PARENT = """
 import sys, time
-from mm2slo_lab import Lab
+from mm2slo_lab.running_lab import Lab
 with Lab.start() as lab:
     print(*(process.handle.pid for process in lab.processes.values()), lab.runtime.root, flush=True)
     if sys.argv[1] == "wait":

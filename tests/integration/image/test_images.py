@@ -336,8 +336,8 @@ def test_images_run_as_a_number_without_rights_and_build_tools(
 ) -> None:
     script = (
         "grep -E 'Uid|Cap(Prm|Eff|Bnd)' /proc/self/status; touch /etc/x /opt/mm2slo/x;"
-        " touch /var/lib/mm2slo/x && echo state; find / -xdev -name pip -o -name 'pip3*'"
-        " -o -name ensurepip -o -name setuptools"
+        " touch /var/lib/mm2slo/x && rm /var/lib/mm2slo/x && echo state;"
+        " find / -xdev -name pip -o -name 'pip3*' -o -name ensurepip -o -name setuptools"
     )
     openshift = "1000690000:0"  # any user, in group 0
     for image, user in itertools.product((images.exporter, images.audit), ("", openshift)):
