@@ -9,7 +9,7 @@ import pytest
 
 SUPPORT = Path(__file__).parents[3] / "support"
 PROGRAM = """
-from audit_runs import CONFIG
+from audit_runs.fake_ports import CONFIG
 from mm2slo_audit.spark.spark_engine import SparkEngineSource
 from mm2slo_audit.spark.spark_properties import SparkOptions
 
