@@ -124,7 +124,7 @@ def read_connectors(client: ClusterClient, topic: str) -> ConnectorConfigs:
 
 
 def commits_in_transactions(
-    flow: FlowConfig, client: ClusterClient, connectors: ConnectorConfigs
+    flow: FlowSettings, client: ClusterClient, connectors: ConnectorConfigs
 ) -> bool:
     """Whether the worker of *flow* has exactly-once support. Raises as `read_to_end`."""
     connector = flow.connect.source_connector

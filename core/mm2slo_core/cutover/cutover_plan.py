@@ -73,11 +73,14 @@ def plan_cutover(
     yield PlanStep(
         "Stop the flow, so that nothing late gets between",
         tuple(connector_command(flow, form, "stop")),
-        (f"0 is the place of {label} in spec.mirrors.",) if form is MirrorForm.STRIMZI else (),
+        (STRIMZI_NOTE,) if form is MirrorForm.STRIMZI else (),
     )
     yield PlanStep(
         "Record where the copies end: the way back starts there",
-        (f"mm2slo failback record {config} --flow {shlex.quote(label)} --out failover-ends.json",),
+        (
+            f"mm2slo failback record {config} --flow {shlex.quote(label)} "
+            f"--out {flow.flow.slug}-$(date +%F).json",
+        ),
         ("Before anything but MirrorMaker 2 writes to them; it cannot be read later.",),
     )
     named = (
@@ -113,14 +116,17 @@ def connector_command(
         case MirrorForm.CONNECT:
             # KIP-875 (3.5): a stopped connector gives up its tasks; a paused one keeps them.
             for name in (flow.connect.source_connector, flow.connect.checkpoint_connector):
-                yield f"curl -X PUT {connect_url(flow, name)}/{action}"
+                yield f"curl --fail-with-body -X PUT {connect_url(flow, name)}/{action}"
         case MirrorForm.STRIMZI:
             state = "stopped" if action == "stop" else "running"
-            patches = ", ".join(
-                f"{{op: add, path: /spec/mirrors/0/{each}Connector/state, value: {state}}}"
-                for each in ("source", "checkpoint")
-            )
-            yield f"kubectl patch kafkamirrormaker2 NAME --type json -p '[{patches}]'"
+            for each in ("source", "checkpoint"):
+                path = f"/spec/mirrors/0/{each}Connector/state"
+                patch = f"[{{op: add, path: {path}, value: {state}}}]"
+                resource = f"kafkamirrormaker2 NAME-{flow.flow.target}"
+                yield f"kubectl patch {resource} --type json -p '{patch}'"
+
+
+STRIMZI_NOTE = "Put the place of the flow in spec.mirrors for 0; leave out connectors it has not."
 
 
 def connect_url(flow: FlowSettings, connector: str) -> str:

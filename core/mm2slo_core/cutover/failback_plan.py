@@ -16,16 +16,23 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from mm2slo_core.config.exporter_settings import FlowSettings
-from mm2slo_core.cutover.cutover_plan import MirrorForm, PlanStep, connect_url, connector_command
+from mm2slo_core.cutover.cutover_plan import (
+    STRIMZI_NOTE,
+    MirrorForm,
+    PlanStep,
+    connect_url,
+    connector_command,
+)
 from mm2slo_core.offset_translation import SyncLike
 from mm2slo_core.records.connect_records import SourceOffset
 from mm2slo_core.topic_selection import TopicRole, replicated_topics, replication_policy
 from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_core.user_errors import UserError
 
 
 class CopiedTopics(NamedTuple):
@@ -58,11 +65,20 @@ def sort_topics(flow: FlowSettings, back: FlowSettings, there: Collection[str]) 
     return CopiedTopics(returning, sorted(copies.keys() - returning.keys()), sorted(own))
 
 
-class RecordedTopic(NamedTuple):
-    """A topic when the consumers moved. *ends*: None where others had written to it already."""
+class RecordedPartition(NamedTuple):
+    """A partition when the consumers moved."""
 
+    end: int | None
+    """None if it was not read, or others had written to it already."""
+    source_end: int | None = None
+    proved: bool = False
+    """Whether its newest record was certainly a copy; else users state that by recording it."""
+
+
+class RecordedTopic(NamedTuple):
     topic_id: str | None
-    ends: Sequence[int | None]
+    source_id: str | None
+    partitions: Sequence[RecordedPartition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +95,13 @@ class StartBasis(StrEnum):
     """What a start is derived from."""
 
     RECORDED = "recorded"
-    """The end when the consumers moved: exact."""
+    """The end when the consumers moved."""
     SYNC = "sync"
-    """The newest offset sync of the flow: below the first new record, by `again` at most."""
+    """The newest offset sync before the consumers moved: below the first new record."""
+    NEW = "new"
+    """The source never had a record, or the topic was created since: all records are new."""
+    RETURNED = "returned"
+    """The flow back has copied beyond the start already: its position stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +113,18 @@ class CopyFacts:
     sync: SyncLike | None = None
     """The newest offset sync of the flow that the consumers have moved along."""
     source_end: int | None = None
-    """The end of its source; None if it is not known."""
-    recorded: int | None = None
+    """The end of its source, 0 for a partition that does not exist; None if it is not known."""
+    dense: bool = True
+    """Whether each of its offsets since the sync has a record of this flow or a new one: no markers
+    of transactions, no other flow that writes to it."""
+    committed: int | None = None
+    """The last source offset that the flow has committed."""
+    recorded: RecordedPartition | None = None
+    is_new: bool = False
+    """Created since the consumers moved."""
+    source_is_new: bool = False
+    moved_sync: SyncLike | None = None
+    """The newest sync before the consumers moved, if their ends were not recorded."""
     position: int | None = None
     """The next offset that the flow back would copy."""
 
@@ -102,10 +132,11 @@ class CopyFacts:
     def copied_end(self) -> int | None:
         """The highest end that copies alone can have; None if it is not known.
 
-        Since the sync each copy is one source record: `estimate_position` has the reason. Markers
-        of transactions on the target add to that, so exactly-once flows need recorded ends.
+        Since the sync each copy is one source record: `estimate_position` has the reason.
         """
-        if self.sync is None or self.source_end is None:
+        if self.source_end == 0:
+            return 0
+        if self.sync is None or self.source_end is None or not self.dense:
             return None
         return self.sync.downstream + max(self.source_end - self.sync.upstream, 1)
 
@@ -113,6 +144,14 @@ class CopyFacts:
     def is_written(self) -> bool:
         """Whether records were certainly written that are no copies."""
         return self.copied_end is not None and self.end > self.copied_end
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the newest record is certainly a copy: that of the sync, or of the commit."""
+        if self.sync is None or not self.dense:
+            return self.end == 0
+        last = max(self.sync.upstream, -1 if self.committed is None else self.committed)
+        return self.end == self.sync.downstream + last - self.sync.upstream + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +161,12 @@ class PlannedStart:
     partition: TopicPartition
     start: int | None
     basis: StartBasis | None = None
+    proved: bool = True
+    """Whether it is certain that nothing else had been written when its end was recorded."""
     again: int = 0
     """Copies that are copied back at most: duplicates."""
+    uncopied: int = 0
+    """Records of the source that the flow had not copied when the consumers moved."""
     returning: int = 0
     """Offsets from the start to the present end."""
     gone: int = 0
@@ -135,38 +178,69 @@ class PlannedStart:
 
 def plan_start(partition: TopicPartition, facts: CopyFacts) -> PlannedStart:
     """The start of one partition (invariants A and B)."""
-    start, basis, again, problem = facts.recorded, StartBasis.RECORDED, 0, ""
-    known = facts.sync.downstream + 1 if facts.sync else 0
-    if start is None:
-        basis = StartBasis.SYNC
-        if facts.sync is None and facts.source_end != 0:
-            problem = "neither its end was recorded nor has it an offset sync"
-        else:
-            start = known  # 0 if the source never had a record
-            highest = facts.end if facts.copied_end is None else min(facts.end, facts.copied_end)
-            again = max(highest - start, 0) if facts.sync else 0
-    elif known > start:
-        again = known - start  # copied on after its end was recorded
-    if start is not None and max(start, known) > facts.end:
-        problem = f"it ends at {facts.end}, below {max(start, known)}: truncated or created again"
-    if start is None or problem:
+    recorded = facts.recorded
+    if facts.is_new or facts.source_end == 0:
+        start, basis = 0, StartBasis.NEW
+    elif recorded is not None and recorded.end is not None:
+        start, basis = recorded.end, StartBasis.RECORDED
+    elif facts.moved_sync is not None:
+        start, basis = facts.moved_sync.downstream + 1, StartBasis.SYNC
+    else:
+        why = "its end was not recorded, and no offset sync is from before the consumers moved"
+        return PlannedStart(partition, None, problem=why)
+    if basis is not StartBasis.NEW and (problem := _contradiction(facts, start)):
         return PlannedStart(partition, None, problem=problem)
+    resumed = max(facts.log_start if facts.position is None else facts.position, facts.log_start)
     first = max(start, facts.log_start)
-    resumed = facts.log_start if facts.position is None else facts.position
-    return PlannedStart(
-        partition,
-        start,
-        basis,
-        again=again,
-        returning=facts.end - first,
-        gone=first - start,
-        unplanned=max(start - max(resumed, facts.log_start), 0),
+    returns = PlannedStart(partition, first, basis, returning=facts.end - first, gone=first - start)
+    if basis is StartBasis.NEW:
+        return returns
+    if facts.position is not None and start < facts.position <= facts.end:
+        left = facts.end - resumed
+        return PlannedStart(partition, resumed, StartBasis.RETURNED, returning=left)
+    copied = facts.sync.downstream + 1 if facts.sync else start
+    if facts.copied_end is not None:
+        copied = max(copied, min(facts.end, facts.copied_end))
+    elif basis is StartBasis.SYNC:
+        copied = facts.end
+    end_then = start if basis is StartBasis.RECORDED else None
+    return replace(
+        returns,
+        proved=recorded is not None and recorded.proved,
+        again=max(copied - first, 0),
+        uncopied=max((facts.copied_end or 0) - end_then, 0) if end_then is not None else 0,
+        unplanned=max(start - resumed, 0),
     )
 
 
+def _contradiction(facts: CopyFacts, start: int) -> str:
+    """Why a start cannot be right: one of the logs is not the one that it was found in."""
+    known = facts.sync.downstream + 1 if facts.sync else 0
+    if max(start, known) > facts.end:
+        return f"it ends at {facts.end}, below {max(start, known)}: truncated or created again"
+    if facts.source_end is None:
+        return "the end of its source was not read"
+    before = facts.recorded.source_end if facts.recorded else None
+    least = max(before or 0, facts.sync.upstream + 1 if facts.sync else 0)
+    if facts.source_is_new or facts.source_end < least:
+        return (
+            f"its source ends at {facts.source_end}, and was at {least} or beyond: records that it "
+            "has lost are only here"
+        )
+    return ""
+
+
 def reversed_settings(flow: FlowSettings) -> FlowSettings:
-    """The flow back with the same settings, for a configuration that does not have it."""
+    """The flow back with the same settings, for a configuration that does not have it.
+
+    Raises UserError if its connectors are named in a way that does not show theirs.
+    """
     back, label = flow.flow.reverse, flow.label
+    if flow.connect.offsets_topic and label not in flow.connect.source_connector:
+        raise UserError(
+            f"{back.label} is not configured, and {flow.connect.source_connector!r} does not show "
+            "the name of its connector: add the flow with its names in connect"
+        )
     names = {
         name: getattr(flow.connect, name).replace(label, back.label)
         for name in ("source_connector", "checkpoint_connector", "heartbeat_connector")
@@ -205,15 +279,19 @@ def strimzi_config_map(connector: str, body: Mapping[str, object], name: str) ->
     return json.dumps(manifest, indent=2) + "\n"
 
 
+NULL_MARKER = "NULL"
+
+
 def offset_records(connector: str, back: Flow, starts: Collection[PlannedStart]) -> Iterator[str]:
-    """Keys and values of the records for the offsets topic, divided by tabs, without a start at 0.
+    """Keys and values of the records for the offsets topic, divided by tabs.
 
     Connect finds only keys that are equal byte for byte, as `SourceOffset` writes them.
     """
     for each in starts:
-        if each.start:
-            record = SourceOffset(connector, back.source, each.partition, each.start - 1)
-            yield f"{record.encode_key().decode()}\t{record.encode_value().decode()}\n"
+        if each.start is not None:
+            record = SourceOffset(connector, back.source, each.partition, max(each.start - 1, 0))
+            value = record.encode_value().decode() if each.start else NULL_MARKER
+            yield f"{record.encode_key().decode()}\t{value}\n"
 
 
 def failback_steps(
@@ -243,6 +321,7 @@ def failback_steps(
         tuple(connector_command(flow, form, "stop")),
         tuple(notes),
     )
+    start = list(connector_command(back, form, "resume"))
     match form:
         case MirrorForm.CONNECT:
             yield PlanStep(
@@ -251,33 +330,38 @@ def failback_steps(
             )
             path = f"{connect_url(back, name)}/offsets"
             # Stopping goes on in the background: until then the worker refuses the request.
-            patch = "curl --retry 10 --retry-all-errors --fail-with-body -X PATCH"
+            patch = (
+                "curl --fail-with-body --retry 10 --retry-all-errors -X PATCH "
+                f"-H 'Content-Type: application/json' --data @{named} {path}"
+            )
             yield PlanStep(
-                "Set its positions, and read them back",
-                (
-                    f"{patch} -H 'Content-Type: application/json' --data @{named} {path}",
-                    f"curl {path}",
-                ),
+                f"Set its positions, and only then start {back.label}",
+                (" && ".join([patch, *start]),),
             )
         case MirrorForm.STRIMZI:
+            resource = f"kafkamirrormaker2 NAME-{back.flow.target}"
             yield PlanStep(
                 f"Create the mirror {back.label} with state: stopped, or stop it",
                 tuple(connector_command(back, form, "stop")),
-                (f"0 is the place of {back.label} in spec.mirrors.",),
+                (STRIMZI_NOTE,),
             )
             reference = (
                 "[{op: add, path: /spec/mirrors/0/sourceConnector/alterOffsets, "
                 "value: {fromConfigMap: {name: failback-offsets}}}]"
             )
+            pending = r"jsonpath='{.metadata.annotations.strimzi\.io/connector-offsets}'"
             yield PlanStep(
-                "Set its positions (Strimzi 0.44); the operator then removes the annotations",
+                "Set its positions (Strimzi 0.44), and wait until the operator has",
                 (
-                    f"kubectl apply -f {named}",
-                    f"kubectl patch kafkamirrormaker2 NAME --type json -p '{reference}'",
-                    "kubectl annotate kafkamirrormaker2 NAME strimzi.io/connector-offsets=alter "
+                    f"kubectl apply --server-side -f {named}",
+                    f"kubectl patch {resource} --type json -p '{reference}'",
+                    f"kubectl annotate {resource} strimzi.io/connector-offsets=alter "
                     f"strimzi.io/mirrormaker-connector='{name}'",
+                    f'until [ -z "$(kubectl get {resource} -o {pending})" ]; do sleep 5; done',
                 ),
+                ("The operator removes the annotation when it has set them.",),
             )
+            yield PlanStep(f"Start {back.label}", tuple(start))
         case MirrorForm.DEDICATED:
             topic = offsets_topic or f"mm2-offsets.{back.flow.source}.internal"
             create = (
@@ -289,8 +373,8 @@ def failback_steps(
                 (
                     *(() if offsets_topic else (create,)),
                     f"kafka-console-producer.sh --bootstrap-server {servers} --topic {topic} "
-                    f"--property parse.key=true < {named}",
+                    f"--property parse.key=true --property null.marker={NULL_MARKER} < {named}",
                 ),
                 ("A running process would not read them, and would overwrite them.",),
             )
-    yield PlanStep(f"Start {back.label}", tuple(connector_command(back, form, "resume")))
+            yield PlanStep(f"Start {back.label}", tuple(start))

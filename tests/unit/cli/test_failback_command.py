@@ -1,6 +1,7 @@
 """`mm2slo failback`: what it says of files and of a cluster that is away."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from mm2slo_cli import failback
 from mm2slo_cli.main import main
-from mm2slo_core.cutover.failback_plan import CopiedTopics, CopyFacts
+from mm2slo_core.cutover.failback_plan import CopiedTopics, CopyFacts, RecordedPartition
 from mm2slo_core.topology import TopicPartition
 
 CONFIG = """
@@ -17,7 +18,14 @@ clusters:
   eu: {bootstrap_servers: "eu:9092"}
 flows: [{flow: us->eu, policy: {kind: identity}}]
 """
-ENDS = '{"flow": "us->eu", "recorded_at": 1.0, "topics": {"orders": ["id", [100]]}}'
+ENDS = """
+{"flow": "us->eu", "recorded_at": 1.0, "topics": {"orders": ["id", null, [[100, 100, true]]]}}
+"""
+COPY = CopyFacts(0, 150, source_end=100, recorded=RecordedPartition(100, 100, proved=True))
+
+
+class Sync:
+    upstream = downstream = 90
 
 
 @pytest.fixture
@@ -49,12 +57,14 @@ def run(
     return call
 
 
+ENDED = ("--ends", "ends.json")
 PLAN = ("plan", "--flow", "us->eu", "--out", "positions")
 
 
 def test_plan_counts_what_returns_and_writes_the_positions(run: Any, tmp_path: Path) -> None:
-    code, text = run(*PLAN, "--ends", "ends.json", copies=(CopyFacts(0, 150, recorded=100),))
+    code, text = run(*PLAN, "--ends", "ends.json", copies=(COPY,))
     assert code == 0
+    assert "the ends are those of 1970-01-01T00:00:01Z" in text
     assert "  returning so far: 50 records\n  duplicates with this plan: at most 0\n" in text
     assert "  duplicates without it: 100\n" in text
     assert "never returns, by policy or filter: audit.log" in text
@@ -63,9 +73,16 @@ def test_plan_counts_what_returns_and_writes_the_positions(run: Any, tmp_path: P
 
 
 def test_start_that_is_not_known_is_an_exit_code_of_its_own(run: Any) -> None:
-    code, text = run(*PLAN, copies=(CopyFacts(0, 150),))
+    code, text = run(*PLAN, "--moved-at", "2026-11-01T00:00Z", copies=(CopyFacts(0, 150),))
     assert code == 1
-    assert "no start, so everything returns: orders-0 (neither its end was recorded" in text
+    assert "no start, its position stays: orders-0 (its end was not recorded" in text
+
+
+def test_records_that_stay_on_the_source_are_named(run: Any) -> None:
+    """They were acknowledged there and not copied: a failover that was not planned."""
+    behind = replace(COPY, sync=Sync(), source_end=120)
+    _, text = run(*PLAN, "--ends", "ends.json", copies=(behind,))
+    assert "20 records of us may not have been copied when the consumers moved" in text
 
 
 def test_ends_are_recorded_once(run: Any, tmp_path: Path) -> None:
@@ -75,27 +92,27 @@ def test_ends_are_recorded_once(run: Any, tmp_path: Path) -> None:
 
 
 def test_end_of_a_copy_with_other_records_is_not_recorded(run: Any, tmp_path: Path) -> None:
-    class Sync:
-        upstream = downstream = 90
-
-    written = CopyFacts(0, 150, Sync(), source_end=100)
-    code, text = run(
-        "record", "--flow", "us->eu", "--out", "new.json", copies=(written, CopyFacts(0, 7))
-    )
-    assert code == 0
-    assert "us->eu: the ends of 2 partitions of 1 topic are in new.json" in text
-    assert "written to already, not recorded: orders-0" in text
+    written, stated = CopyFacts(0, 150, Sync(), source_end=100), CopyFacts(0, 7)
+    copies = (written, stated, replace(written, end=91, source_end=91))
+    code, text = run("record", "--flow", "us->eu", "--out", "new.json", copies=copies)
+    assert code == 1
+    assert "us->eu: the ends of 3 partitions of 1 topic are in new.json" in text
+    assert "others have written to already, not recorded: orders-0\n" in text
+    assert "nothing but MirrorMaker 2 may have written there yet: orders-1\n" in text
     recorded = failback._read_ends(tmp_path / "new.json")
-    assert list(recorded.topics["orders"].ends) == [None, 7]
+    found = recorded.topics["orders"].partitions
+    assert [(each.end, each.proved) for each in found] == [(None, False), (7, False), (91, True)]
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("plan", "--flow", "us->asia", "--out", "x"), "us->asia"),
+        (("plan", "--flow", "us->asia", "--out", "x", *ENDED), "us->asia"),
         ((*PLAN, "--ends", "none.json"), "cannot read 'none.json'"),
         ((*PLAN, "--ends", "mm2slo.yaml"), "has no recorded ends; expected the file of mm2slo"),
-        (("plan", "--flow", "us->eu", "--out", "no/x"), "cannot write 'no/x'"),
+        (("plan", "--flow", "us->eu", "--out", "no/x", *ENDED), "cannot write 'no/x'"),
+        (PLAN, "expected either --ends or --moved-at: when did the consumers move?"),
+        ((*PLAN[:-1], "ends.json", *ENDED), "has the recorded ends: expected another file"),
     ],
 )
 def test_mistakes_are_one_sentence(run: Any, arguments: tuple[str, ...], expected: str) -> None:
