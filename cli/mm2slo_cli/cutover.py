@@ -122,12 +122,12 @@ def check(
     config, wanted = read_config(source), parse_flow(flow)
     config.as_settings().select([wanted.label])
     terms = CutoverTerms(
-        freeze=_duration("--freeze", freeze),
+        freeze=option_duration("--freeze", freeze),
         redelivery=accept_redelivery,
         waivers=tuple(map(parse_waiver, accept or [])),
     )
     check_waivers(phase, terms)
-    limit = None if wait is None else _duration("--wait", wait)
+    limit = None if wait is None else option_duration("--wait", wait)
     with open_store(config, store) as results, observed(config, wanted) as evidence:
         make = _question_maker(config, results, wanted, phase, terms)
         decision = _wait_for_go(evidence, make, limit)
@@ -182,7 +182,8 @@ def mirror_form(config: Config, source: ConfigSource, flow: FlowSettings) -> Mir
     return MirrorForm.DEDICATED
 
 
-def _duration(option: str, text: str) -> float:
+def option_duration(option: str, text: str) -> float:
+    """A duration in seconds. Raises UserError."""
     try:
         return parse_duration(text)
     except ValueError as error:
@@ -192,14 +193,25 @@ def _duration(option: str, text: str) -> float:
 @contextmanager
 def observed(config: Config, flow: Flow) -> Iterator[Callable[[], CutoverEvidence | None]]:
     """Observe *flow* without writing; gives its evidence, None before the first round."""
+    with running_exporter(config, flow) as exporter:
+        yield lambda: exporter.cutover_evidence(flow.slug)
+
+
+@contextmanager
+def running_exporter(
+    config: Config, flow: Flow, *, groups_every: float | None = None
+) -> Iterator[Exporter]:
+    """An exporter of *flow* that writes nothing; it reads groups every *groups_every* seconds."""
     settings = config.as_settings()
     own = settings.exporter.changed({"read_only": True, "poll_interval": _POLL_SECONDS})
+    if groups_every is not None:
+        own = own.changed({"groups_interval": groups_every})
     settings = settings.changed({"exporter": own})
     configure_interpreter()
     exporter = Exporter(lambda: settings, flows=[flow.label], version="cutover")
     try:
         exporter.start()
-        yield lambda: exporter.cutover_evidence(flow.slug)
+        yield exporter
     finally:
         exporter.stop()
 

@@ -1,0 +1,490 @@
+"""`mm2slo drill`: fail over for practice, and measure what is lost and how long it takes.
+
+On the lab by default; on clusters of yours after their flow's name was typed. It writes a topic of
+its own to the source, and reads copies with groups of its own, from where real groups would resume.
+"""
+
+import getpass
+import hashlib
+import json
+import logging
+import shlex
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import requests
+import typer
+from rich.console import Console
+
+from mm2slo_audit.scope.cluster_readings import open_clients
+from mm2slo_audit.scope.flow_topic_reader import read_to_end
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource, config_options
+from mm2slo_cli.cutover import option_duration, running_exporter
+from mm2slo_cli.main import new_app
+from mm2slo_cli.option_values import parse_flow
+from mm2slo_cli.terminal_progress import show_steps
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.exporter_settings import FlowSettings
+from mm2slo_core.cutover.drill_report import (
+    DrillReport,
+    DrillVerdict,
+    GroupRecovery,
+    PredictedLoss,
+    drill_html,
+    drill_json,
+    drill_markdown,
+    find_loss,
+    instant,
+)
+from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.records.mirror_records import Checkpoint, DecodeError
+from mm2slo_core.replication_policy import internal_topics
+from mm2slo_core.topic_selection import replicated_topics, replication_policy
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_core.user_errors import UserError
+from mm2slo_exporter.service.exporter_service import Exporter
+from mm2slo_exporter.state.flow_report import FlowReport
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.drill_clients import (
+    STAND_IN,
+    DrillTraffic,
+    StandIn,
+    delete_groups,
+    delete_topic,
+)
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+drill_app = new_app()
+
+TOPIC: Final = "mm2slo.drill"
+OWN_GROUP: Final = "mm2slo-drill"
+"""Reads the topic on the source, as an application does; MirrorMaker 2 carries it."""
+
+LAB: Final = "lab"
+_PARTITIONS: Final = 3
+_PATIENCE: Final = 300.0
+_POLL_SECONDS: Final = 2.0
+_FORMATS: Final[Mapping[str, Callable[[DrillReport], str]]] = {
+    ".html": drill_html,
+    ".md": drill_markdown,
+    ".json": drill_json,
+}
+
+
+@drill_app.command()
+@config_options()
+def run(  # noqa: PLR0913 - one parameter per option
+    source: ConfigSource,
+    *,
+    flow: Annotated[
+        str | None, typer.Option(metavar="FLOW", help="For example 'us->eu'. [default: the lab's]")
+    ] = None,
+    confirm: Annotated[
+        str | None,
+        typer.Option(metavar="FLOW", help="Its name again, instead of typing it when asked."),
+    ] = None,
+    fault: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="What takes the source away, on clusters of yours. [default: nothing does, and "
+            "only the consumers are tried]",
+        ),
+    ] = None,
+    behind: Annotated[
+        str, typer.Option(metavar="DURATION", help="Lab: stop MirrorMaker 2 before the fault.")
+    ] = "0s",
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GROUP", help="A real group to stand in for; repeatable."),
+    ] = None,
+    traffic: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long to write before the fault.")
+    ] = "20s",
+    rate: Annotated[int, typer.Option(min=1, help="Records to write per second.")] = 50,
+    read_rate: Annotated[
+        int, typer.Option(min=10, help="Records that each consumer reads per second at most.")
+    ] = 1000,
+    decision: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long the decision takes: stated.")
+    ] = "0s",
+    rpo: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Objective for the recovery point.")
+    ] = None,
+    rto: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Objective for the recovery time.")
+    ] = None,
+    alertmanager: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Its first alert of the flow detects. [default: mm2slo's state]"
+        ),
+    ] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Report: .html, .md or .json; repeatable."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who performs it. [default: the user]")
+    ] = None,
+) -> None:
+    """Fail over for practice, and measure what is lost and how long it takes.
+
+    Without a configuration on a lab of its own. Exits with 1 if an objective
+    is not met or not known. For example:
+    mm2slo drill --rpo 10s --rto 2m --report drill.html
+    """
+    logging.basicConfig(level=logging.CRITICAL)  # a source that is away is part of the drill
+    files = [_checked(each) for each in report or []]
+    terms = _Terms(
+        groups=tuple(group or []),
+        traffic=option_duration("--traffic", traffic),
+        behind=option_duration("--behind", behind),
+        decision=option_duration("--decision", decision),
+        rate=rate,
+        read_rate=read_rate,
+        alertmanager=alertmanager,
+    )
+    objectives = [
+        None if text is None else option_duration(name, text)
+        for name, text in (("--rpo", rpo), ("--rto", rto))
+    ]
+    on_lab = not source
+    if on_lab and (flow or fault or group):
+        raise UserError("--flow, --fault and --group are for clusters of yours: expected --config")
+    if not on_lab and not flow:
+        raise UserError("--flow is missing: expected the flow to fail over, as in --flow 'us->eu'")
+    with ExitStack() as stack:
+        say = stack.enter_context(show_steps(Console(stderr=True), "drill"))
+        if on_lab:
+            config, moved, injected = stack.enter_context(_lab(terms, say))
+            place = LAB
+        else:
+            config, moved, injected = read_config(source), parse_flow(flow or ""), _command(fault)
+            config.as_settings().select([moved.label])
+            _confirm(moved, confirm)
+            place = _place(config, moved)
+        found = DrillReport(
+            flow=moved.label,
+            performed_by=by or getpass.getuser(),
+            place=place,
+            fault=injected.what,
+            config_sha256=_digest(source, config),
+            version=version("mm2slo"),
+            started_at=time.time(),
+            poll_seconds=_POLL_SECONDS,
+            decision_seconds=terms.decision,
+            rpo_objective=objectives[0],
+            rto_objective=objectives[1],
+        )
+        drill = _Drill(config, moved, terms, found)
+        drill.run(injected, files=files, say=say)
+    typer.echo(drill_markdown(found))
+    bad = {DrillVerdict.NOT_MET, DrillVerdict.UNKNOWN}
+    raise typer.Exit(found.rpo_verdict in bad or found.rto_verdict in bad)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    groups: Sequence[str]
+    traffic: float
+    behind: float
+    decision: float
+    rate: int
+    read_rate: int
+    alertmanager: str | None
+
+
+_Step = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What takes the source away; None: nothing does."""
+
+    what: str
+    inject: Callable[[], None] | None
+    prepare: Callable[[], None] = lambda: None
+    """Makes MirrorMaker 2 fall behind, `behind` seconds before."""
+
+
+@contextmanager
+def _lab(terms: _Terms, say: _Step) -> Iterator[tuple[Config, Flow, _Fault]]:
+    from mm2slo_lab.lab_topology import LabTopology  # not needed on clusters of the user
+    from mm2slo_lab.running_lab import Lab
+
+    flow = Flow("us", "eu")
+    synced = {"sync.group.offsets.enabled": "true", "sync.group.offsets.interval.seconds": "1"}
+    with Lab.start(LabTopology(flows=(flow,), mm2_properties=synced), progress=say) as lab:
+        what = "the source cluster was killed"
+        if terms.behind:
+            what = f"MirrorMaker 2 was stopped; {terms.behind:g} s later {what}"
+        kill, stop = lab.cluster(flow.source).process.kill, lab.mm2.stop
+        yield load_config(lab.config_yaml()), flow, _Fault(what, kill, stop)
+
+
+def _command(text: str | None) -> _Fault:
+    if text is None:
+        return _Fault("none: only the consumers were tried", None)
+
+    def inject() -> None:
+        done = subprocess.run(shlex.split(text), capture_output=True, text=True, check=False)
+        if done.returncode:
+            problem = (done.stderr or done.stdout).strip()[-300:]
+            raise UserError(f"--fault {text!r} failed with {done.returncode}: {problem}")
+
+    return _Fault(text, inject)
+
+
+def _confirm(flow: Flow, given: str | None) -> None:
+    typed = given or typer.prompt(
+        f"The drill writes the topic {TOPIC} to {flow.source}, and runs --fault. "
+        f"Type {flow.label} to go on"
+    )
+    if typed.strip() != flow.label:
+        raise UserError(f"{typed!r} is not {flow.label!r}: nothing was done")
+
+
+def _place(config: Config, flow: Flow) -> str:
+    servers = (config.clusters[each].bootstrap_servers for each in (flow.source, flow.target))
+    return " to ".join(servers)
+
+
+def _digest(source: ConfigSource, config: Config) -> str:
+    files = [each for each in (source.config, source.worker) if each]
+    files += [*source.mm2, *source.strimzi, *source.connect_json]
+    parts = [file.read_bytes() for file in files] or [config.model_dump_json().encode()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _checked(file: Path) -> Path:
+    if file.suffix not in _FORMATS:
+        raise UserError(f"--report {str(file)!r}: expected a file .html, .md or .json")
+    if not file.absolute().parent.is_dir():
+        raise UserError(f"--report {str(file)!r}: expected a folder that exists")
+    return file
+
+
+def _write(report: DrillReport, files: Sequence[Path]) -> None:
+    for file in files:
+        part = file.with_name(f".{file.name}.part")
+        try:
+            part.write_text(_FORMATS[file.suffix](report), encoding="utf-8")
+            part.replace(file)
+        except OSError as error:
+            raise UserError(f"--report {str(file)!r} cannot be written: {error.strerror}") from None
+
+
+class _Drill:
+    """The stages of one drill, and what is left to delete."""
+
+    def __init__(self, config: Config, flow: Flow, terms: _Terms, report: DrillReport) -> None:
+        (self._flow,) = config.as_settings().select([flow.label])
+        pairs = replicated_topics(self._flow, [TOPIC])
+        if not pairs:
+            raise UserError(f"{flow.label} does not copy {TOPIC}: expected topics that select it")
+        self._copy = pairs[0].target
+        self._config = config
+        self._terms = terms
+        self._report = report
+        self._reach: _Step = lambda _stage: None
+        self._ours = False
+
+    def run(self, fault: _Fault, *, files: Sequence[Path], say: _Step) -> None:
+        """Run all stages; the report is written after each, also of a drill that ends early.
+
+        Raises UserError for a stage that failed.
+        """
+
+        def reach(stage: str) -> None:
+            say(stage)
+            _write(self._report, files)
+
+        self._reach = reach
+        report, flow = self._report, self._flow.flow
+        try:
+            with open_clients(self._config) as clients, ExitStack() as stack:
+                self._source, self._target = clients[flow.source], clients[flow.target]
+                self._traffic = DrillTraffic(self._source, TOPIC, OWN_GROUP, self._terms.rate)
+                stack.callback(self._clean_up)
+                self._start_traffic()
+                exporter = stack.enter_context(
+                    running_exporter(self._config, flow, groups_every=_POLL_SECONDS)
+                )
+                self._wait_carried(exporter)
+                threading.Event().wait(self._terms.traffic)
+                self._fail(exporter, fault)
+                self._move()
+                self._judge_loss()
+                report.state = "finished"
+        except KeyboardInterrupt:
+            report.state = "interrupted"
+            raise
+        except (KafkaOperationError, TimeoutError) as error:
+            report.state = "failed"
+            report.notes.append(str(error))
+            raise UserError(f"{error}; the report has what was measured before") from None
+        finally:
+            _write(report, files)
+
+    def _start_traffic(self) -> None:
+        """Raises UserError if the topic exists, or if a stand-in's group is in use."""
+        groups = [STAND_IN + each for each in (OWN_GROUP, *self._terms.groups)]
+        for group, read in self._target.group_members(groups).items():
+            if isinstance(read.found, int) and read.found:
+                raise UserError(f"the group {group} has members on {self._target.alias}")
+        if not self._source.create_topic(TOPIC, partitions=_PARTITIONS):
+            raise UserError(
+                f"{TOPIC} exists on {self._source.alias}: delete it and its copy first, unless a "
+                "drill is running"
+            )
+        self._ours = self._report.place != LAB  # which is deleted with all that it has
+        self._traffic.start()
+        self._reach(f"writing {self._terms.rate} records per second to {TOPIC}")
+
+    def _wait_carried(self, exporter: Exporter) -> None:
+        """Wait until MirrorMaker 2 copies the topic and carries the group."""
+
+        def is_carried() -> bool:
+            report = _newest(exporter)
+            ready = {each.group for each in report.groups if each.readiness.ready}
+            copied = [each for each in report.topics if each.pair.source == TOPIC]
+            return OWN_GROUP in ready and bool(copied) and not copied[0].missing_on_target
+
+        _wait(is_carried, f"a copy of {TOPIC} and a checkpoint of {OWN_GROUP}")
+        self._reach("the topic is copied and its group carried")
+
+    def _fail(self, exporter: Exporter, fault: _Fault) -> None:
+        """Inject the fault, and wait until it is detected and decided."""
+        if self._terms.behind:
+            fault.prepare()
+            threading.Event().wait(self._terms.behind)
+        report = self._report
+        report.fault_at = time.time()
+        if fault.inject is None:
+            report.detected_at, report.detected_by = report.fault_at, "no fault"
+        else:
+            fault.inject()
+            self._reach("the fault is injected")
+            _wait(lambda: self._detects(exporter), "the fault to be detected")
+        self._traffic.stop()
+        self._reach(f"detected by {report.detected_by}")
+        threading.Event().wait(self._terms.decision)
+        self._predict(_newest(exporter))
+        report.decided_at = time.time()
+        self._reach("decided")
+
+    def _predict(self, newest: FlowReport) -> None:
+        """Keep what mm2slo says at the decision: by the source as it was last read."""
+        point = newest.recovery_point
+        if point is not None:
+            self._report.predicted_loss = PredictedLoss(point.records, point.seconds, point.read_at)
+        readiness = {each.group: each.readiness for each in newest.groups}
+        for group in (OWN_GROUP, *self._terms.groups):
+            judged = readiness.get(group)
+            bounds = (judged.redelivery_lower, judged.redelivery_upper) if judged else (None, None)
+            self._report.groups.append(GroupRecovery(group, *bounds))
+
+    def _detects(self, exporter: Exporter) -> bool:
+        report = self._report
+        if self._terms.alertmanager:
+            found = _alert(self._terms.alertmanager, self._flow.label, report.fault_at or 0.0)
+        else:
+            state = _newest(exporter)
+            is_alive = state.state in {FlowStateName.RUNNING, FlowStateName.IDLE}
+            reason = state.state_reason if state.source_readable else "the source cannot be read"
+            found = None if is_alive and state.source_readable else f"mm2slo: {reason}"
+        if found is not None:
+            report.detected_at, report.detected_by = time.time(), found
+        return found is not None
+
+    def _move(self) -> None:
+        """Let a consumer on the target resume in the place of each group."""
+        starts = {
+            each.group: _resume_positions(self._target, self._flow, each.group)
+            for each in self._report.groups
+        }
+        stand_ins = [
+            StandIn(self._target, each, starts[each.group], self._terms.read_rate)
+            for each in self._report.groups
+        ]
+        for each in stand_ins:
+            each.start()
+        for each in stand_ins:
+            each.join(_PATIENCE)
+            each.stop()
+            if each.recovery.normal_at is None and not each.recovery.problem:
+                each.recovery.problem = f"not at the end after {_PATIENCE:g} s"
+        self._reach("the groups have moved")
+        own = stand_ins[0]
+        own.recovery.reread = sum(each in self._traffic.committed for each in own.values)
+        self._unread = set(own.values) | self._traffic.processed
+
+    def _judge_loss(self) -> None:
+        """Compare the ledger with all records of the copy."""
+        present = {each.value for each in read_to_end(self._target, self._copy) if each.value}
+        report = self._report
+        report.loss = find_loss(self._traffic.ledger, present, report.fault_at or 0.0)
+        report.groups[0].skipped = len(present - self._unread)
+        self._reach("the ledger is compared")
+
+    def _clean_up(self) -> None:
+        """Stop the traffic; delete the groups, and the topic where it can be reached."""
+        self._traffic.stop()
+        if not self._ours:
+            return
+        delete_groups(self._target, [each.group for each in self._report.groups])
+        for client, topic in ((self._source, TOPIC), (self._target, self._copy)):
+            if not delete_topic(client, topic):
+                self._report.notes.append(f"{topic} on {client.alias} is left to delete")
+
+
+def _newest(exporter: Exporter) -> FlowReport:
+    return exporter.reports()[0]
+
+
+def _wait(condition: Callable[[], bool], what: str) -> None:
+    deadline, pause = time.monotonic() + _PATIENCE, threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {_PATIENCE:g} s for {what}")
+        pause.wait(0.2)
+
+
+def _alert(url: str, flow: str, since: float) -> str | None:
+    """The first alert of the flow that is active since the fault."""
+    try:
+        query = {"filter": f'flow="{flow}"', "active": "true"}
+        answer = requests.get(f"{url.rstrip('/')}/api/v2/alerts", params=query, timeout=10)
+        answer.raise_for_status()
+        alerts: list[dict[str, Any]] = answer.json()
+    except (requests.RequestException, json.JSONDecodeError) as error:
+        raise UserError(f"--alertmanager {url!r} does not answer: {type(error).__name__}") from None
+    started = sorted((each["startsAt"], each["labels"]["alertname"]) for each in alerts)
+    return next((f"alert {name}" for at, name in started if at >= instant(since)), None)
+
+
+def _resume_positions(
+    target: ClusterClient, flow: FlowSettings, group: str
+) -> dict[TopicPartition, int]:
+    """Where *group* resumes: at its commits on the target, else at its checkpoints."""
+    topic = internal_topics(flow.flow, replication_policy(flow)).checkpoints.topic
+    found: dict[TopicPartition, int] = {}
+    for record in read_to_end(target, topic):
+        with suppress(DecodeError):
+            decoded = Checkpoint.decode(record.key, record.value)
+            if isinstance(decoded, Checkpoint) and decoded.group == group:
+                found[decoded.topic_partition] = decoded.downstream_offset
+    read = target.group_offsets([group])[group].found
+    if isinstance(read, KafkaOperationError):
+        raise read
+    return found | read
