@@ -4,6 +4,7 @@ Both commands read the clusters and write nothing to them; the plan is a file an
 """
 
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -52,10 +53,12 @@ from mm2slo_core.replication_policy import internal_topics
 from mm2slo_core.topic_selection import replication_policy
 from mm2slo_core.topology import TopicPartition
 from mm2slo_core.user_errors import UserError
-from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 failback_app = new_app(no_args_is_help=True)
 _SHOWN: Final = 10
+_MARGIN_SECONDS: Final = 60.0
+"""Between a stated time and the clock that stamped an offset sync."""
 _Found = TypeVar("_Found")
 _RECORDED: Final = TypeAdapter(RecordedEnds)
 
@@ -278,7 +281,8 @@ class _Reader:
         found = {}
         for each, origin in origins.items():
             points = syncs[origin].points if origin in syncs else ()
-            before = [point for point in points if moved_at is not None and point.at < moved_at]
+            until = -math.inf if moved_at is None else moved_at - _MARGIN_SECONDS
+            before = [point for point in points if point.at < until]
             topic = recorded.topics.get(each.topic) if recorded else None
             ours, theirs = self.ids.get(each.topic), self.source_ids.get(origin.topic)
             is_same = topic is not None and (
@@ -322,7 +326,8 @@ class _Reader:
             self.problems.append(f"not checked whether others have written: {error}")
             return {}
         absent = set(partitions).difference(existing)
-        return {each: 0 for each in absent if each.topic not in errors} | read
+        denied = {name for name, kind in errors.items() if kind is not ErrorKind.UNKNOWN_TOPIC}
+        return {each: 0 for each in absent if each.topic not in denied} | read
 
     def _read(
         self, what: str, read: Callable[[], Mapping[TopicPartition, _Found]]

@@ -193,8 +193,11 @@ def plan_start(partition: TopicPartition, facts: CopyFacts) -> PlannedStart:
     resumed = max(facts.log_start if facts.position is None else facts.position, facts.log_start)
     first = max(start, facts.log_start)
     returns = PlannedStart(partition, first, basis, returning=facts.end - first, gone=first - start)
-    if basis is StartBasis.NEW:
+    if facts.source_end == 0:
         return returns
+    if basis is StartBasis.NEW:  # what the flow may have copied since is copied back
+        copied = facts.end if facts.copied_end is None else min(facts.end, facts.copied_end)
+        return replace(returns, again=max(copied - first, 0))
     if facts.position is not None and start < facts.position <= facts.end:
         left = facts.end - resumed
         return PlannedStart(partition, resumed, StartBasis.RETURNED, returning=left)
@@ -262,8 +265,7 @@ def alter_offsets(back: Flow, starts: Collection[PlannedStart]) -> dict[str, obj
             },
             "offset": {"offset": each.start - 1} if each.start else None,
         }
-        for each in starts
-        if each.start is not None
+        for each in _to_set(starts)
     ]
     return {"offsets": offsets}
 
@@ -287,11 +289,22 @@ def offset_records(connector: str, back: Flow, starts: Collection[PlannedStart])
 
     Connect finds only keys that are equal byte for byte, as `SourceOffset` writes them.
     """
+    for each in _to_set(starts):
+        record = SourceOffset(connector, back.source, each.partition, max(each.start - 1, 0))
+        value = record.encode_value().decode() if each.start else NULL_MARKER
+        yield f"{record.encode_key().decode()}\t{value}\n"
+
+
+class _Position(NamedTuple):
+    partition: TopicPartition
+    start: int
+
+
+def _to_set(starts: Collection[PlannedStart]) -> Iterator[_Position]:
+    """Not those that are further already: the flow back may be running."""
     for each in starts:
-        if each.start is not None:
-            record = SourceOffset(connector, back.source, each.partition, max(each.start - 1, 0))
-            value = record.encode_value().decode() if each.start else NULL_MARKER
-            yield f"{record.encode_key().decode()}\t{value}\n"
+        if each.start is not None and each.basis is not StartBasis.RETURNED:
+            yield _Position(each.partition, each.start)
 
 
 def failback_steps(

@@ -130,6 +130,8 @@ def test_without_the_plan_the_flow_resumes_at_its_position() -> None:
 def test_position_that_is_further_already_stays() -> None:
     plan = plan_start(ORDERS, replace(RECORDED, position=130))
     assert (plan.start, plan.basis, plan.returning) == (130, StartBasis.RETURNED, 20)
+    assert alter_offsets(BACK, [plan]) == {"offsets": []}
+    assert list(offset_records("MirrorSourceConnector", BACK, [plan])) == []
 
 
 def test_what_retention_removed_never_returns() -> None:
@@ -138,12 +140,17 @@ def test_what_retention_removed_never_returns() -> None:
     assert (plan.start, plan.gone, plan.returning) == (130, 30, 20)
 
 
-@pytest.mark.parametrize("facts", [CopyFacts(0, 40, source_end=0), CopyFacts(0, 40, is_new=True)])
-def test_what_the_source_never_had_returns_from_its_start(facts: CopyFacts) -> None:
+def test_what_the_source_never_had_returns_from_its_start() -> None:
     """Also if its end was recorded: with the identity policy it looks like a copy."""
     for recorded in (None, RecordedPartition(40)):
-        plan = plan_start(ORDERS, replace(facts, recorded=recorded))
+        plan = plan_start(ORDERS, CopyFacts(0, 40, source_end=0, recorded=recorded))
         assert (plan.start, plan.again, plan.returning) == (0, 0, 40)
+
+
+def test_log_that_was_created_since_returns_with_what_the_flow_copied_to_it() -> None:
+    new = CopyFacts(0, 40, Sync(5, 5), source_end=12, is_new=True)
+    assert (plan_start(ORDERS, new).start, plan_start(ORDERS, new).again) == (0, 12)
+    assert plan_start(ORDERS, replace(new, dense=False)).again == 40
 
 
 @pytest.mark.parametrize(
