@@ -283,6 +283,10 @@ _WRITES: Final = (
      "canaries are sent and `exporter.instance` is not set"),
     ("`mm2slo.clock.internal`", "both", "two records to measure the clock offset",
      "only `mm2slo check --connect --allow-writes`"),
+    ("`mm2slo.drill.*`", "source", "records and a group of one drill, deleted at its end",
+     "only `mm2slo drill`, after its flow was typed"),
+    ("group `__mm2slo-drill.*`", "target", "members in the place of groups, no offsets",
+     "only `mm2slo drill`"),
 )  # fmt: skip
 
 _WRITES_HEAD: Final = """\

@@ -6,10 +6,13 @@ its own to the source, and reads copies with groups of its own, from where real 
 
 import getpass
 import hashlib
-import json
 import logging
+import os
 import shlex
+import shutil
+import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,35 +46,29 @@ from mm2slo_core.cutover.drill_report import (
     drill_json,
     drill_markdown,
     find_loss,
-    instant,
 )
 from mm2slo_core.indicators.flow_state import FlowStateName
 from mm2slo_core.records.mirror_records import Checkpoint, DecodeError
 from mm2slo_core.replication_policy import internal_topics
+from mm2slo_core.topic_filters import GroupFilter
 from mm2slo_core.topic_selection import replicated_topics, replication_policy
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.service.exporter_service import Exporter
 from mm2slo_exporter.state.flow_report import FlowReport
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.drill_clients import (
-    STAND_IN,
-    DrillTraffic,
-    StandIn,
-    delete_groups,
-    delete_topic,
-)
+from mm2slo_kafka.drill_clients import DrillTraffic, StandIn, delete_groups, delete_topic
 from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.partition_offsets import Isolation
 
 drill_app = new_app()
 
 TOPIC: Final = "mm2slo.drill"
-OWN_GROUP: Final = "mm2slo-drill"
-"""Reads the topic on the source, as an application does; MirrorMaker 2 carries it."""
+"""Prefix of the topic of a drill, and of the group that reads it on the source, as an application
+does. Each drill has its own: MirrorMaker 2 keeps positions of topics that are deleted."""
 
 LAB: Final = "lab"
 _PARTITIONS: Final = 3
-_PATIENCE: Final = 300.0
 _POLL_SECONDS: Final = 2.0
 _FORMATS: Final[Mapping[str, Callable[[DrillReport], str]]] = {
     ".html": drill_html,
@@ -126,9 +123,17 @@ def run(  # noqa: PLR0913 - one parameter per option
     alertmanager: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Its first alert of the flow detects. [default: mm2slo's state]"
+            metavar="URL",
+            help="Its first new alert of the flow or its source detects. [default: mm2slo's state]",
         ),
     ] = None,
+    wait: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="How long a stage may take; MirrorMaker 2 finds new topics every 10 minutes.",
+        ),
+    ] = "25m",
     report: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Report: .html, .md or .json; repeatable."),
@@ -152,7 +157,8 @@ def run(  # noqa: PLR0913 - one parameter per option
         decision=option_duration("--decision", decision),
         rate=rate,
         read_rate=read_rate,
-        alertmanager=alertmanager,
+        alertmanager=alertmanager.rstrip("/") if alertmanager else None,
+        wait=option_duration("--wait", wait),
     )
     objectives = [
         None if text is None else option_duration(name, text)
@@ -161,21 +167,25 @@ def run(  # noqa: PLR0913 - one parameter per option
     on_lab = not source
     if on_lab and (flow or fault or group):
         raise UserError("--flow, --fault and --group are for clusters of yours: expected --config")
+    if not on_lab and terms.behind:
+        raise UserError("--behind is for the lab: expected --fault to stop MirrorMaker 2 as well")
     if not on_lab and not flow:
         raise UserError("--flow is missing: expected the flow to fail over, as in --flow 'us->eu'")
     with ExitStack() as stack:
-        say = stack.enter_context(show_steps(Console(stderr=True), "drill"))
         if on_lab:
+            say = stack.enter_context(show_steps(Console(stderr=True), "drill"))
             config, moved, injected = stack.enter_context(_lab(terms, say))
             place = LAB
         else:
-            config, moved, injected = read_config(source), parse_flow(flow or ""), _command(fault)
+            config, moved = read_config(source), parse_flow(flow or "")
+            injected = _command(fault, terms.wait)
             config.as_settings().select([moved.label])
-            _confirm(moved, confirm)
             place = _place(config, moved)
+            _confirm(moved, confirm)
+            say = stack.enter_context(show_steps(Console(stderr=True), "drill"))
         found = DrillReport(
             flow=moved.label,
-            performed_by=by or getpass.getuser(),
+            performed_by=by or _user(),
             place=place,
             fault=injected.what,
             config_sha256=_digest(source, config),
@@ -185,10 +195,13 @@ def run(  # noqa: PLR0913 - one parameter per option
             decision_seconds=terms.decision,
             rpo_objective=objectives[0],
             rto_objective=objectives[1],
+            injected=injected.inject is not None,
         )
-        drill = _Drill(config, moved, terms, found)
-        drill.run(injected, files=files, say=say)
-    typer.echo(drill_markdown(found))
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it cleans up
+        try:
+            _Drill(config, moved, terms, found).run(injected, files=files, say=say)
+        finally:
+            typer.echo(drill_markdown(found))
     bad = {DrillVerdict.NOT_MET, DrillVerdict.UNKNOWN}
     raise typer.Exit(found.rpo_verdict in bad or found.rto_verdict in bad)
 
@@ -202,6 +215,7 @@ class _Terms:
     rate: int
     read_rate: int
     alertmanager: str | None
+    wait: float
 
 
 _Step = Callable[[str], None]
@@ -232,22 +246,45 @@ def _lab(terms: _Terms, say: _Step) -> Iterator[tuple[Config, Flow, _Fault]]:
         yield load_config(lab.config_yaml()), flow, _Fault(what, kill, stop)
 
 
-def _command(text: str | None) -> _Fault:
+def _command(text: str | None, wait: float) -> _Fault:
+    """Raises UserError for a command that does not exist, before anything is written."""
     if text is None:
         return _Fault("none: only the consumers were tried", None)
+    try:
+        parts = shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"--fault {text!r}: {error}; expected a command as in a shell") from None
+    if not parts or shutil.which(parts[0]) is None:
+        raise UserError(f"--fault {text!r}: expected a command that exists and can be executed")
 
     def inject() -> None:
-        done = subprocess.run(shlex.split(text), capture_output=True, text=True, check=False)
-        if done.returncode:
-            problem = (done.stderr or done.stdout).strip()[-300:]
-            raise UserError(f"--fault {text!r} failed with {done.returncode}: {problem}")
+        # A file, since what the command leaves in the background would keep a pipe open.
+        with tempfile.TemporaryFile() as output:
+            try:
+                code = subprocess.run(
+                    parts, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                    timeout=wait, check=False,
+                ).returncode  # fmt: skip
+            except subprocess.TimeoutExpired:
+                raise UserError(f"--fault {text!r} did not end within {wait:g} s") from None
+            output.seek(0)
+            problem = output.read().decode(errors="replace").strip()[-300:]
+        if code:
+            raise UserError(f"--fault {text!r} failed with {code}: {problem}")
 
     return _Fault(text, inject)
 
 
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"  # without a name, as in containers
+
+
 def _confirm(flow: Flow, given: str | None) -> None:
     typed = given or typer.prompt(
-        f"The drill writes the topic {TOPIC} to {flow.source}, and runs --fault. "
+        f"The drill writes a topic {TOPIC}.* to {flow.source}, and runs --fault. "
         f"Type {flow.label} to go on"
     )
     if typed.strip() != flow.label:
@@ -275,13 +312,16 @@ def _checked(file: Path) -> Path:
 
 
 def _write(report: DrillReport, files: Sequence[Path]) -> None:
+    """A report that cannot be written does not end a drill: it is printed at the end."""
     for file in files:
         part = file.with_name(f".{file.name}.part")
         try:
             part.write_text(_FORMATS[file.suffix](report), encoding="utf-8")
             part.replace(file)
         except OSError as error:
-            raise UserError(f"--report {str(file)!r} cannot be written: {error.strerror}") from None
+            note = f"{file} could not be written: {error.strerror}"
+            if note not in report.notes:
+                report.notes.append(note)
 
 
 class _Drill:
@@ -289,15 +329,28 @@ class _Drill:
 
     def __init__(self, config: Config, flow: Flow, terms: _Terms, report: DrillReport) -> None:
         (self._flow,) = config.as_settings().select([flow.label])
-        pairs = replicated_topics(self._flow, [TOPIC])
+        self._topic = f"{TOPIC}.{int(report.started_at * 1000):x}"
+        pairs = replicated_topics(self._flow, [self._topic])
         if not pairs:
-            raise UserError(f"{flow.label} does not copy {TOPIC}: expected topics that select it")
+            raise UserError(
+                f"{flow.label} does not copy {self._topic}: expected topics that select {TOPIC}.*"
+            )
+        if not GroupFilter(self._flow.groups, self._flow.groups_exclude).matches(self._topic):
+            raise UserError(
+                f"{flow.label} does not carry the group {self._topic}: expected groups that select "
+                f"{TOPIC}.*"
+            )
         self._copy = pairs[0].target
         self._config = config
         self._terms = terms
         self._report = report
         self._reach: _Step = lambda _stage: None
+        self._alerts: set[str] = set()
         self._ours = False
+        # Aborted records are no copies (KIP-98).
+        self._isolation: Isolation = (
+            "read_committed" if self._flow.exactly_once else "read_uncommitted"
+        )
 
     def run(self, fault: _Fault, *, files: Sequence[Path], say: _Step) -> None:
         """Run all stages; the report is written after each, also of a drill that ends early.
@@ -311,10 +364,13 @@ class _Drill:
 
         self._reach = reach
         report, flow = self._report, self._flow.flow
+        report.state = "failed"
         try:
             with open_clients(self._config) as clients, ExitStack() as stack:
                 self._source, self._target = clients[flow.source], clients[flow.target]
-                self._traffic = DrillTraffic(self._source, TOPIC, OWN_GROUP, self._terms.rate)
+                self._traffic = DrillTraffic(
+                    self._source, self._topic, self._topic, self._terms.rate
+                )
                 stack.callback(self._clean_up)
                 self._start_traffic()
                 exporter = stack.enter_context(
@@ -324,44 +380,45 @@ class _Drill:
                 threading.Event().wait(self._terms.traffic)
                 self._fail(exporter, fault)
                 self._move()
-                self._judge_loss()
-                report.state = "finished"
+                if fault.inject is not None and _newest(exporter).source_readable:
+                    report.notes.append("the source could be read when the groups had moved")
+            report.state = "finished"
         except KeyboardInterrupt:
             report.state = "interrupted"
             raise
         except (KafkaOperationError, TimeoutError) as error:
-            report.state = "failed"
-            report.notes.append(str(error))
             raise UserError(f"{error}; the report has what was measured before") from None
         finally:
             _write(report, files)
 
     def _start_traffic(self) -> None:
-        """Raises UserError if the topic exists, or if a stand-in's group is in use."""
-        groups = [STAND_IN + each for each in (OWN_GROUP, *self._terms.groups)]
-        for group, read in self._target.group_members(groups).items():
-            if isinstance(read.found, int) and read.found:
-                raise UserError(f"the group {group} has members on {self._target.alias}")
-        if not self._source.create_topic(TOPIC, partitions=_PARTITIONS):
-            raise UserError(
-                f"{TOPIC} exists on {self._source.alias}: delete it and its copy first, unless a "
-                "drill is running"
-            )
+        self._alerts = set(self._firing())  # before the fault: they do not detect it
+        if not self._source.create_topic(self._topic, partitions=_PARTITIONS):
+            raise UserError(f"{self._topic} exists on {self._source.alias}: nothing was done")
         self._ours = self._report.place != LAB  # which is deleted with all that it has
         self._traffic.start()
-        self._reach(f"writing {self._terms.rate} records per second to {TOPIC}")
+        self._report.state = "running"
+        self._reach(f"writing {self._terms.rate} records per second to {self._topic}")
 
     def _wait_carried(self, exporter: Exporter) -> None:
         """Wait until MirrorMaker 2 copies the topic and carries the group."""
 
         def is_carried() -> bool:
             report = _newest(exporter)
-            ready = {each.group for each in report.groups if each.readiness.ready}
-            copied = [each for each in report.topics if each.pair.source == TOPIC]
-            return OWN_GROUP in ready and bool(copied) and not copied[0].missing_on_target
+            known = {each.group for each in report.groups if each.checkpoint_at is not None}
+            copied = [each for each in report.topics if each.pair.source == self._topic]
+            return self._topic in known and bool(copied) and not copied[0].missing_on_target
 
-        _wait(is_carried, f"a copy of {TOPIC} and a checkpoint of {OWN_GROUP}")
+        self._wait(is_carried, f"a copy of {self._topic} and a checkpoint of its group")
         self._reach("the topic is copied and its group carried")
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        deadline, pause = time.monotonic() + self._terms.wait, threading.Event()
+        while not condition():
+            if time.monotonic() > deadline:
+                last = f" ({self._traffic.problem})" if self._traffic.problem else ""
+                raise TimeoutError(f"waited {self._terms.wait:g} s for {what}{last}")
+            pause.wait(0.2)
 
     def _fail(self, exporter: Exporter, fault: _Fault) -> None:
         """Inject the fault, and wait until it is detected and decided."""
@@ -375,7 +432,7 @@ class _Drill:
         else:
             fault.inject()
             self._reach("the fault is injected")
-            _wait(lambda: self._detects(exporter), "the fault to be detected")
+            self._wait(lambda: self._detects(exporter), "the fault to be detected")
         self._traffic.stop()
         self._reach(f"detected by {report.detected_by}")
         threading.Event().wait(self._terms.decision)
@@ -389,15 +446,22 @@ class _Drill:
         if point is not None:
             self._report.predicted_loss = PredictedLoss(point.records, point.seconds, point.read_at)
         readiness = {each.group: each.readiness for each in newest.groups}
-        for group in (OWN_GROUP, *self._terms.groups):
+        for group in (self._topic, *self._terms.groups):
             judged = readiness.get(group)
             bounds = (judged.redelivery_lower, judged.redelivery_upper) if judged else (None, None)
-            self._report.groups.append(GroupRecovery(group, *bounds))
+            reasons = [each.reason for each in judged.blocked] if judged else ["no verdict"]
+            problem = f"not ready: {', '.join(dict.fromkeys(reasons))}" if reasons else ""
+            self._report.groups.append(GroupRecovery(group, *bounds, problem=problem))
 
     def _detects(self, exporter: Exporter) -> bool:
         report = self._report
         if self._terms.alertmanager:
-            found = _alert(self._terms.alertmanager, self._flow.label, report.fault_at or 0.0)
+            try:
+                new = [name for each, name in self._firing().items() if each not in self._alerts]
+            except UserError as error:
+                self._traffic.problem = str(error)
+                return False
+            found = f"alert {new[0]}" if new else None
         else:
             state = _newest(exporter)
             is_alive = state.state in {FlowStateName.RUNNING, FlowStateName.IDLE}
@@ -407,34 +471,72 @@ class _Drill:
             report.detected_at, report.detected_by = time.time(), found
         return found is not None
 
+    def _firing(self) -> Mapping[str, str]:
+        """Names of alerts of the flow or its source, by fingerprint. Raises UserError."""
+        if not self._terms.alertmanager:
+            return {}
+        query = {"active": "true", "silenced": "false", "inhibited": "false"}
+        try:
+            answer = requests.get(
+                f"{self._terms.alertmanager}/api/v2/alerts", params=query, timeout=10
+            )
+            answer.raise_for_status()
+            alerts: list[dict[str, Any]] = answer.json()
+        except (requests.RequestException, ValueError) as error:
+            raise UserError(
+                f"--alertmanager {self._terms.alertmanager!r} does not answer: "
+                f"{type(error).__name__}; expected its URL, as in http://alertmanager:9093"
+            ) from None
+        flow = self._flow
+        return {
+            each["fingerprint"]: each["labels"]["alertname"]
+            for each in alerts
+            if each["labels"].get("flow") == flow.label
+            or each["labels"].get("cluster") == flow.flow.source
+        }
+
     def _move(self) -> None:
         """Let a consumer on the target resume in the place of each group."""
-        starts = {
-            each.group: _resume_positions(self._target, self._flow, each.group)
-            for each in self._report.groups
-        }
-        stand_ins = [
-            StandIn(self._target, each, starts[each.group], self._terms.read_rate)
-            for each in self._report.groups
-        ]
-        for each in stand_ins:
-            each.start()
-        for each in stand_ins:
-            each.join(_PATIENCE)
-            each.stop()
-            if each.recovery.normal_at is None and not each.recovery.problem:
-                each.recovery.problem = f"not at the end after {_PATIENCE:g} s"
+        copies = [TopicPartition(self._copy, number) for number in range(_PARTITIONS)]
+        ends = self._target.end_offsets(copies, self._isolation).offsets
+        stand_ins = []
+        for each in self._report.groups:
+            commits, checkpoints = _resume_positions(self._target, self._flow, each.group)
+            if checkpoints.keys() - commits.keys() and not each.problem:
+                each.problem = (
+                    "no commits on the target: auto.offset.reset decides for a real group"
+                )
+            stand_in = StandIn(
+                self._target,
+                each,
+                checkpoints | commits,
+                self._terms.read_rate,
+                keeps_values=each.group == self._topic,
+            )
+            stand_ins.append(stand_in)
+        for stand_in in stand_ins:
+            stand_in.start()
+        deadline = time.monotonic() + self._terms.wait
+        for stand_in in stand_ins:
+            stand_in.join(max(deadline - time.monotonic(), 0.0))
+            stand_in.stop()
+            found = stand_in.recovery
+            if found.normal_at is None and not found.problem:
+                found.problem = f"not at the end after {self._terms.wait:g} s"
         self._reach("the groups have moved")
-        own = stand_ins[0]
-        own.recovery.reread = sum(each in self._traffic.committed for each in own.values)
-        self._unread = set(own.values) | self._traffic.processed
+        self._judge_loss(ends, stand_ins[0])
 
-    def _judge_loss(self) -> None:
-        """Compare the ledger with all records of the copy."""
-        present = {each.value for each in read_to_end(self._target, self._copy) if each.value}
-        report = self._report
-        report.loss = find_loss(self._traffic.ledger, present, report.fault_at or 0.0)
-        report.groups[0].skipped = len(present - self._unread)
+    def _judge_loss(self, ends: Mapping[TopicPartition, int], own: StandIn) -> None:
+        """Compare the ledger with what the copy had when the groups moved."""
+        present = {
+            each.value
+            for each in read_to_end(self._target, self._copy, isolation=self._isolation)
+            if each.value and each.offset < ends.get(TopicPartition(self._copy, each.partition), 0)
+        }
+        report, traffic = self._report, self._traffic
+        report.loss = find_loss(traffic.ledger, present, report.fault_at or 0.0)
+        own.recovery.reread = len(traffic.committed & own.values)
+        own.recovery.skipped = len(present - own.values - traffic.processed)
         self._reach("the ledger is compared")
 
     def _clean_up(self) -> None:
@@ -443,40 +545,30 @@ class _Drill:
         if not self._ours:
             return
         delete_groups(self._target, [each.group for each in self._report.groups])
-        for client, topic in ((self._source, TOPIC), (self._target, self._copy)):
+        notes = self._report.notes
+        for client, topic in ((self._source, self._topic), (self._target, self._copy)):
             if not delete_topic(client, topic):
-                self._report.notes.append(f"{topic} on {client.alias} is left to delete")
+                notes.append(f"{topic} on {client.alias} is left to delete")
+        notes.append(
+            f"MirrorMaker 2 may create {self._topic} or its copies again, where topics are created "
+            f"automatically, and the group {self._topic} stays on {self._source.alias} until its "
+            "commits expire"
+        )
+        names = {self._flow.flow.source: self._topic, self._flow.flow.target: self._copy}
+        for other in self._config.as_settings().flows:
+            copied = names.get(other.flow.source)
+            if other.flow != self._flow.flow and copied and replicated_topics(other, [copied]):
+                notes.append(f"{other.label} may have copied {copied}, too")
 
 
 def _newest(exporter: Exporter) -> FlowReport:
     return exporter.reports()[0]
 
 
-def _wait(condition: Callable[[], bool], what: str) -> None:
-    deadline, pause = time.monotonic() + _PATIENCE, threading.Event()
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {_PATIENCE:g} s for {what}")
-        pause.wait(0.2)
-
-
-def _alert(url: str, flow: str, since: float) -> str | None:
-    """The first alert of the flow that is active since the fault."""
-    try:
-        query = {"filter": f'flow="{flow}"', "active": "true"}
-        answer = requests.get(f"{url.rstrip('/')}/api/v2/alerts", params=query, timeout=10)
-        answer.raise_for_status()
-        alerts: list[dict[str, Any]] = answer.json()
-    except (requests.RequestException, json.JSONDecodeError) as error:
-        raise UserError(f"--alertmanager {url!r} does not answer: {type(error).__name__}") from None
-    started = sorted((each["startsAt"], each["labels"]["alertname"]) for each in alerts)
-    return next((f"alert {name}" for at, name in started if at >= instant(since)), None)
-
-
 def _resume_positions(
     target: ClusterClient, flow: FlowSettings, group: str
-) -> dict[TopicPartition, int]:
-    """Where *group* resumes: at its commits on the target, else at its checkpoints."""
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """The commits of *group* on the target, and its checkpoints."""
     topic = internal_topics(flow.flow, replication_policy(flow)).checkpoints.topic
     found: dict[TopicPartition, int] = {}
     for record in read_to_end(target, topic):
@@ -487,4 +579,4 @@ def _resume_positions(
     read = target.group_offsets([group])[group].found
     if isinstance(read, KafkaOperationError):
         raise read
-    return found | read
+    return read, found

@@ -108,6 +108,7 @@ def judge_recovery_point(found: dict[str, Any], behind: float) -> None:
     """The figure of mm2slo is that of its last reading of the source: a poll earlier at most."""
     loss, predicted = found["loss"], found["predicted_loss"]
     assert loss["acknowledged"] > RATE * 10
+    assert found["recovery_point_seconds"] >= loss["seconds"]
     assert abs(loss["seconds"] - predicted["seconds"]) <= POLL_SECONDS
     assert abs(loss["records"] - predicted["records"]) <= RATE * POLL_SECONDS
     if behind:

@@ -47,7 +47,7 @@ def find_loss(ledger: Mapping[bytes, float], present: Iterable[bytes], fault_at:
 
 @dataclass(frozen=True, slots=True)
 class PredictedLoss:
-    """The recovery point that mm2slo published at the decision."""
+    """The recovery point of all topics of the flow, which mm2slo published at the decision."""
 
     records: int | None
     seconds: float | None
@@ -92,6 +92,8 @@ class DrillReport:
     """Stated: how long people or a script take to decide."""
     rpo_objective: float | None = None
     rto_objective: float | None = None
+    injected: bool = True
+    """Whether there is a fault; without one only the consumers are tried, and nothing is judged."""
     state: str = "running"
     fault_at: float | None = None
     detected_at: float | None = None
@@ -103,15 +105,23 @@ class DrillReport:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def recovery_point_seconds(self) -> float | None:
+        """The larger of the ledger's figure, and mm2slo's for all topics of the flow."""
+        if not self.injected or self.loss is None or not self.loss.acknowledged:
+            return None
+        said = self.predicted_loss.seconds if self.predicted_loss else None
+        return max(self.loss.seconds, said or 0.0)
+
+    @property
     def rpo_verdict(self) -> DrillVerdict:
-        return _judge(self.loss.seconds if self.loss else None, self.rpo_objective)
+        return _judge(self.recovery_point_seconds, self.rpo_objective)
 
     @property
     def recovery_seconds(self) -> float | None:
-        """Until the slowest group works again."""
-        ends = [each.normal_at for each in self.groups]
+        """Until the slowest group works again; None if one has a problem: it may not for real."""
+        ends = [None if each.problem else each.normal_at for each in self.groups]
         known = [each for each in ends if each is not None]
-        if self.fault_at is None or not known or len(known) < len(ends):
+        if not self.injected or self.fault_at is None or not known or len(known) < len(ends):
             return None
         return max(known) - self.fault_at
 
@@ -129,7 +139,9 @@ def _judge(value: float | None, objective: float | None) -> DrillVerdict:
 
 
 def drill_json(report: DrillReport) -> str:
+    """The report for programs, times in epoch seconds."""
     document = asdict(report) | {
+        "recovery_point_seconds": report.recovery_point_seconds,
         "recovery_seconds": report.recovery_seconds,
         "rpo_verdict": report.rpo_verdict,
         "rto_verdict": report.rto_verdict,
@@ -145,6 +157,7 @@ class _Table:
 
 
 def drill_markdown(report: DrillReport) -> str:
+    """The report for terminals and tickets."""
     lines = [f"# {_title(report)}", ""]
     for table in _tables(report):
         lines += [f"## {table.title}", "", _row(table.header), _row(["---"] * len(table.header))]
@@ -166,6 +179,7 @@ _STYLE = (
 
 
 def drill_html(report: DrillReport) -> str:
+    """The report as a page without other files."""
     title = html.escape(_title(report))
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>",
@@ -207,7 +221,7 @@ def _tables(report: DrillReport) -> Iterator[_Table]:
             (
                 "recovery point (RPO)",
                 _seconds(report.rpo_objective),
-                _seconds(loss.seconds if loss else None),
+                _seconds(report.recovery_point_seconds),
                 report.rpo_verdict,
             ),
             (
@@ -228,7 +242,7 @@ def _tables(report: DrillReport) -> Iterator[_Table]:
                 _seconds(loss.seconds if loss else None),
             ),
             (
-                "mm2slo at the decision",
+                "mm2slo at the decision, all topics of the flow",
                 _count(predicted.records if predicted else None),
                 _seconds(predicted.seconds if predicted else None),
             ),

@@ -83,6 +83,22 @@ def test_what_was_not_measured_does_not_meet_an_objective(
     assert replace(REPORT, loss=None).rpo_verdict is DrillVerdict.UNKNOWN
 
 
+def test_without_a_fault_or_a_record_nothing_is_proved() -> None:
+    tried = replace(REPORT, injected=False)
+    assert {tried.rpo_verdict, tried.rto_verdict} == {DrillVerdict.UNKNOWN}
+    assert replace(REPORT, loss=Loss(0, 0.0, 0)).rpo_verdict is DrillVerdict.UNKNOWN
+
+
+def test_topics_that_are_further_behind_than_that_of_the_drill_count() -> None:
+    behind = replace(REPORT, predicted_loss=PredictedLoss(10_000_000, 3_600.0, 1_099.0))
+    assert (behind.recovery_point_seconds, behind.rpo_verdict) == (3_600.0, DrillVerdict.NOT_MET)
+
+
+def test_group_that_would_not_resume_so_for_real_has_no_recovery_time() -> None:
+    groups = [replace(REPORT.groups[0], problem="no commits on the target")]
+    assert replace(REPORT, groups=groups).rto_verdict is DrillVerdict.UNKNOWN
+
+
 def test_json_has_figures_and_verdicts() -> None:
     found = json.loads(drill_json(REPORT))
     assert (found["rpo_verdict"], found["recovery_seconds"]) == ("met", 50.0)
