@@ -364,7 +364,6 @@ class _Drill:
 
         self._reach = reach
         report, flow = self._report, self._flow.flow
-        report.state = "failed"
         try:
             with open_clients(self._config) as clients, ExitStack() as stack:
                 self._source, self._target = clients[flow.source], clients[flow.target]
@@ -389,6 +388,8 @@ class _Drill:
         except (KafkaOperationError, TimeoutError) as error:
             raise UserError(f"{error}; the report has what was measured before") from None
         finally:
+            if report.state == "running":
+                report.state = "failed"
             _write(report, files)
 
     def _start_traffic(self) -> None:
@@ -397,7 +398,6 @@ class _Drill:
             raise UserError(f"{self._topic} exists on {self._source.alias}: nothing was done")
         self._ours = self._report.place != LAB  # which is deleted with all that it has
         self._traffic.start()
-        self._report.state = "running"
         self._reach(f"writing {self._terms.rate} records per second to {self._topic}")
 
     def _wait_carried(self, exporter: Exporter) -> None:

@@ -1,5 +1,6 @@
 """`mm2slo drill`: what it refuses before anything is written, and whose alert counts."""
 
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -70,6 +71,15 @@ def test_mistakes_are_one_sentence_before_anything_is_written(
     assert code == 2
     assert expected in text
     assert "Traceback" not in text
+
+
+def test_report_of_a_drill_that_could_not_go_on_says_so(run: Any) -> None:
+    Path("mm2slo.yaml").write_text(CONFIG.replace('["orders"]', '[".*"]'))
+    away = ("--alertmanager", "http://127.0.0.1:9")
+    code, text = run(*OURS, "--confirm", "us->eu", *away, "--report", "drill.json")
+    assert (code, "does not answer: ConnectionError; expected its URL" in text) == (2, True)
+    found = json.loads(Path("drill.json").read_text())
+    assert (found["state"], found["rpo_verdict"]) == ("failed", "not stated")
 
 
 def test_group_that_the_flow_does_not_carry_is_refused(run: Any) -> None:
