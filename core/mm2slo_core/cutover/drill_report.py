@@ -172,8 +172,8 @@ def _row(cells: Sequence[str]) -> str:
 
 _STYLE = (
     "body{font:16px/1.4 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}"
-    "table{border-collapse:collapse;display:block;overflow-x:auto}"
-    "th,td{border:1px solid #8888;padding:.3rem .6rem;text-align:left}"
+    "table{border-collapse:collapse;max-width:100%}"
+    "th,td{border:1px solid #8888;padding:.3rem .6rem;text-align:left}td{overflow-wrap:anywhere}"
     ":root{color-scheme:light dark}"
 )
 
