@@ -57,7 +57,8 @@ FormOption = Annotated[
 ]
 _FlowOption = Annotated[str, typer.Option(metavar="FLOW", help="For example 'us->eu'.")]
 
-_POLL_SECONDS: Final = 2.0
+POLL_SECONDS: Final = 2.0
+"""Of exporters that run in a command."""
 _ASK_SECONDS: Final = 1.0
 _MORE_SECONDS: Final = 60.0
 """For the first reading of everything, and the newest one after the freeze."""
@@ -203,7 +204,7 @@ def running_exporter(
 ) -> Iterator[Exporter]:
     """An exporter of *flow* that writes nothing; it reads groups every *groups_every* seconds."""
     settings = config.as_settings()
-    own = settings.exporter.changed({"read_only": True, "poll_interval": _POLL_SECONDS})
+    own = settings.exporter.changed({"read_only": True, "poll_interval": POLL_SECONDS})
     if groups_every is not None:
         own = own.changed({"groups_interval": groups_every})
     settings = settings.changed({"exporter": own})

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.flow_topic_reader import read_to_end
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
-from mm2slo_cli.cutover import option_duration, running_exporter
+from mm2slo_cli.cutover import POLL_SECONDS, option_duration, running_exporter
 from mm2slo_cli.main import new_app
 from mm2slo_cli.option_values import parse_flow
 from mm2slo_cli.terminal_progress import show_steps
@@ -69,7 +70,6 @@ does. Each drill has its own: MirrorMaker 2 keeps positions of topics that are d
 
 LAB: Final = "lab"
 _PARTITIONS: Final = 3
-_POLL_SECONDS: Final = 2.0
 _FORMATS: Final[Mapping[str, Callable[[DrillReport], str]]] = {
     ".html": drill_html,
     ".md": drill_markdown,
@@ -191,7 +191,7 @@ def run(  # noqa: PLR0913 - one parameter per option
             config_sha256=_digest(source, config),
             version=version("mm2slo"),
             started_at=time.time(),
-            poll_seconds=_POLL_SECONDS,
+            poll_seconds=POLL_SECONDS,
             decision_seconds=terms.decision,
             rpo_objective=objectives[0],
             rto_objective=objectives[1],
@@ -373,7 +373,7 @@ class _Drill:
                 stack.callback(self._clean_up)
                 self._start_traffic()
                 exporter = stack.enter_context(
-                    running_exporter(self._config, flow, groups_every=_POLL_SECONDS)
+                    running_exporter(self._config, flow, groups_every=POLL_SECONDS)
                 )
                 self._wait_carried(exporter)
                 threading.Event().wait(self._terms.traffic)
@@ -500,8 +500,13 @@ class _Drill:
         copies = [TopicPartition(self._copy, number) for number in range(_PARTITIONS)]
         ends = self._target.end_offsets(copies, self._isolation).offsets
         stand_ins = []
+        groups = [each.group for each in self._report.groups]
+        all_checkpoints = _checkpoints(self._target, self._flow)
+        reads = self._target.group_offsets(groups)
         for each in self._report.groups:
-            commits, checkpoints = _resume_positions(self._target, self._flow, each.group)
+            commits, checkpoints = reads[each.group].found, all_checkpoints[each.group]
+            if isinstance(commits, KafkaOperationError):
+                raise commits
             if checkpoints.keys() - commits.keys() and not each.problem:
                 each.problem = (
                     "no commits on the target: auto.offset.reset decides for a real group"
@@ -565,18 +570,15 @@ def _newest(exporter: Exporter) -> FlowReport:
     return exporter.reports()[0]
 
 
-def _resume_positions(
-    target: ClusterClient, flow: FlowSettings, group: str
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """The commits of *group* on the target, and its checkpoints."""
+def _checkpoints(
+    target: ClusterClient, flow: FlowSettings
+) -> Mapping[str, dict[TopicPartition, int]]:
+    """The newest checkpoints of the flow, by group."""
     topic = internal_topics(flow.flow, replication_policy(flow)).checkpoints.topic
-    found: dict[TopicPartition, int] = {}
+    found: defaultdict[str, dict[TopicPartition, int]] = defaultdict(dict)
     for record in read_to_end(target, topic):
         with suppress(DecodeError):
             decoded = Checkpoint.decode(record.key, record.value)
-            if isinstance(decoded, Checkpoint) and decoded.group == group:
-                found[decoded.topic_partition] = decoded.downstream_offset
-    read = target.group_offsets([group])[group].found
-    if isinstance(read, KafkaOperationError):
-        raise read
-    return read, found
+            if isinstance(decoded, Checkpoint):
+                found[decoded.group][decoded.topic_partition] = decoded.downstream_offset
+    return found

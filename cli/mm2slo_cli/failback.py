@@ -49,8 +49,11 @@ from mm2slo_core.cutover.failback_plan import (
     sort_topics,
     strimzi_config_map,
 )
-from mm2slo_core.replication_policy import internal_topics
-from mm2slo_core.topic_selection import replication_policy
+from mm2slo_core.topic_selection import (
+    connect_configs_topic,
+    connect_offsets_topic,
+    replication_policy,
+)
 from mm2slo_core.topology import TopicPartition
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
@@ -160,7 +163,7 @@ def plan(
         copies = reader.copies(topics.returning, recorded, moved, positions)
         if reader.unread:
             raise UserError(f"partitions were not read: {', '.join(map(str, reader.unread))}")
-        offsets_topic = reader.offsets_topic()
+        has_offsets_topic = reader.has_offsets_topic()
     if recorded:
         at = format_time(round(recorded.recorded_at) * 1000)
         reader.problems.insert(0, f"the ends are those of {at}")
@@ -183,7 +186,12 @@ def plan(
             console.print(line)
         servers = reader.config.clusters[back.flow.target].bootstrap_servers
         steps = failback_steps(
-            reader.flow, back, used, servers=servers, offsets_topic=offsets_topic, file=str(out)
+            reader.flow,
+            back,
+            used,
+            servers=servers,
+            has_offsets_topic=has_offsets_topic,
+            file=str(out),
         )
         print_steps(console, steps if topics.returning else ())
     raise typer.Exit(any(each.start is None for each in starts))
@@ -251,11 +259,10 @@ class _Reader:
         found = read_commits(self.back, self._clients, topics)
         return {partition: commit.offset + 1 for partition, commit in found.items()}
 
-    def offsets_topic(self) -> str | None:
-        """Where the positions of the flow back are; None if the topic does not exist."""
-        usual = internal_topics(self.back.flow, replication_policy(self.back)).connect_offsets
-        topic = self.back.connect.offsets_topic or usual.topic
-        return topic if self._clients[self.back.flow.target].topic_exists(topic) else None
+    def has_offsets_topic(self) -> bool:
+        """Whether the topic with the positions of the flow back exists."""
+        topic = connect_offsets_topic(self.back)
+        return self._clients[self.back.flow.target].topic_exists(topic)
 
     def copies(
         self,
@@ -340,10 +347,8 @@ class _Reader:
 
     def _is_transactional(self) -> bool:
         """Whether the flow copies in transactions, by its running worker or its configuration."""
-        usual = internal_topics(self.flow.flow, replication_policy(self.flow)).connect_configs
-        topic = self.flow.connect.configs_topic or usual.topic
         try:
-            running = read_connectors(self._there, topic)
+            running = read_connectors(self._there, connect_configs_topic(self.flow))
             return self.flow.exactly_once or commits_in_transactions(
                 self.flow, self._there, running
             )

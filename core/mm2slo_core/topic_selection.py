@@ -14,6 +14,7 @@ from mm2slo_core.replication_policy import (
     IdentityPolicy,
     KafkaVersion,
     ReplicationPolicy,
+    internal_topics,
 )
 from mm2slo_core.topic_filters import NameFilter, RecordTransforms, TopicFilter
 
@@ -50,6 +51,18 @@ def replication_policy(
     if settings.kind is PolicyKind.IDENTITY:
         return IdentityPolicy(*names, source_alias=flow.flow.source)
     return DefaultPolicy(*names)
+
+
+def connect_offsets_topic(flow: FlowSettings) -> str:
+    """The topic with the positions of *flow*, on its target: as configured, or dedicated mode's."""
+    usual = internal_topics(flow.flow, replication_policy(flow)).connect_offsets
+    return flow.connect.offsets_topic or usual.topic
+
+
+def connect_configs_topic(flow: FlowSettings) -> str:
+    """The topic with the connectors of *flow*, on its target, likewise."""
+    usual = internal_topics(flow.flow, replication_policy(flow)).connect_configs
+    return flow.connect.configs_topic or usual.topic
 
 
 def replicated_topics(

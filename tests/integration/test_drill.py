@@ -44,8 +44,12 @@ def lab(request: pytest.FixtureRequest, lab_progress: Progress) -> Iterator[Lab]
 
 def own_log(lab: Lab, report: Path, copy: str, log: dict[str, float]) -> None:
     """A consumer that starts when the drill has decided, at the start of the copy."""
-    while not (report.exists() and json.loads(report.read_text())["decided_at"]):
-        time.sleep(0.05)  # the file of another process
+    wait_for(
+        lambda: report.exists() and json.loads(report.read_text())["decided_at"] is not None,
+        "the decision",
+        timeout=400,
+        poll=0.05,
+    )
     eu = lab.cluster("eu")
     ends = eu.admin.end_offsets(copy)
 

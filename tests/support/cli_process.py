@@ -1,4 +1,4 @@
-"""Runs `mm2slo` commands as processes, as a user starts them."""
+"""Runs `mm2slo` commands as a user starts them, as processes or in this one."""
 
 import signal
 import subprocess
@@ -6,6 +6,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+from mm2slo_cli.main import main
+
+
+def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run `mm2slo` in this process; returns its exit code."""
+    monkeypatch.setattr(sys, "argv", ["mm2slo", *arguments])
+    try:
+        return main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
 
 
 @contextmanager

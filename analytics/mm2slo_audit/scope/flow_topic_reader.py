@@ -27,7 +27,11 @@ from mm2slo_core.records.connect_records import SourceOffset
 from mm2slo_core.records.mirror_records import DecodeError, OffsetSync, Tombstone
 from mm2slo_core.records.timeline_record import WatermarkRecord
 from mm2slo_core.replication_policy import internal_topics
-from mm2slo_core.topic_selection import replication_policy
+from mm2slo_core.topic_selection import (
+    connect_configs_topic,
+    connect_offsets_topic,
+    replication_policy,
+)
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.connector_configs import ConnectorConfigs
@@ -63,8 +67,7 @@ def read_commits(
     flow: FlowSettings, clients: Mapping[str, ClusterClient], topics: Collection[str]
 ) -> Mapping[TopicPartition, Commit]:
     """Committed offsets of the source *topics*. Raises as `read_to_end`."""
-    placed = internal_topics(flow.flow, replication_policy(flow), flow.offset_syncs_location)
-    topic = flow.connect.offsets_topic or placed.connect_offsets.topic
+    topic = connect_offsets_topic(flow)
     found: dict[TopicPartition, Commit] = {}
     # With exactly-once the offsets are part of the transaction of the records (KIP-618): one that
     # was aborted must not count as a position, or its records would look lost.
@@ -130,9 +133,8 @@ def commits_in_transactions(
     connector = flow.connect.source_connector
     if connector not in connectors.fenced:
         return False
-    usual = internal_topics(flow.flow, replication_policy(flow)).connect_offsets.topic
     commits = TransactionalCommits()
-    topic = flow.connect.offsets_topic or usual
+    topic = connect_offsets_topic(flow)
 
     def is_decided(positions: Mapping[int, int | None]) -> bool:
         # The marker of the newest commit may not have been read yet.
@@ -155,8 +157,7 @@ def use_running_settings(
 
     *client* is that of its target. If they cannot be read, a sentence has the reason.
     """
-    usual = internal_topics(flow.flow, replication_policy(flow)).connect_configs.topic
-    topic = flow.connect.configs_topic or usual
+    topic = connect_configs_topic(flow)
     try:
         connectors = read_connectors(client, topic)
         running = RunningConnectors(

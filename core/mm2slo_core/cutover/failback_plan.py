@@ -30,7 +30,12 @@ from mm2slo_core.cutover.cutover_plan import (
 )
 from mm2slo_core.offset_translation import SyncLike
 from mm2slo_core.records.connect_records import SourceOffset
-from mm2slo_core.topic_selection import TopicRole, replicated_topics, replication_policy
+from mm2slo_core.topic_selection import (
+    TopicRole,
+    connect_offsets_topic,
+    replicated_topics,
+    replication_policy,
+)
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_core.user_errors import UserError
 
@@ -193,8 +198,6 @@ def plan_start(partition: TopicPartition, facts: CopyFacts) -> PlannedStart:
     resumed = max(facts.log_start if facts.position is None else facts.position, facts.log_start)
     first = max(start, facts.log_start)
     returns = PlannedStart(partition, first, basis, returning=facts.end - first, gone=first - start)
-    if facts.source_end == 0:
-        return returns
     if basis is StartBasis.NEW:  # what the flow may have copied since is copied back
         copied = facts.end if facts.copied_end is None else min(facts.end, facts.copied_end)
         return replace(returns, again=max(copied - first, 0))
@@ -206,12 +209,12 @@ def plan_start(partition: TopicPartition, facts: CopyFacts) -> PlannedStart:
         copied = max(copied, min(facts.end, facts.copied_end))
     elif basis is StartBasis.SYNC:
         copied = facts.end
-    end_then = start if basis is StartBasis.RECORDED else None
+    uncopied = (facts.copied_end or 0) - start if basis is StartBasis.RECORDED else 0
     return replace(
         returns,
         proved=recorded is not None and recorded.proved,
         again=max(copied - first, 0),
-        uncopied=max((facts.copied_end or 0) - end_then, 0) if end_then is not None else 0,
+        uncopied=max(uncopied, 0),
         unplanned=max(start - resumed, 0),
     )
 
@@ -313,13 +316,10 @@ def failback_steps(
     form: MirrorForm,
     *,
     servers: str,
-    offsets_topic: str | None,
+    has_offsets_topic: bool,
     file: str,
 ) -> Iterator[PlanStep]:
-    """The steps that set the starts; *servers*: of the target of *back*; *file* has the starts.
-
-    *offsets_topic*: None if the topic does not exist.
-    """
+    """The steps that set the starts; *servers*: of the target of *back*; *file* has the starts."""
     name = back.connect.source_connector
     named = shlex.quote(file)
     notes = ["With the identity policy both at a time copy each record in a circle."]
@@ -376,7 +376,7 @@ def failback_steps(
             )
             yield PlanStep(f"Start {back.label}", tuple(start))
         case MirrorForm.DEDICATED:
-            topic = offsets_topic or f"mm2-offsets.{back.flow.source}.internal"
+            topic = connect_offsets_topic(back)
             create = (
                 f"kafka-topics.sh --bootstrap-server {servers} --create --topic {topic} "
                 "--partitions 25 --replication-factor 3 --config cleanup.policy=compact"
@@ -384,7 +384,7 @@ def failback_steps(
             yield PlanStep(
                 "Stop MirrorMaker 2, all of its processes, and write the positions",
                 (
-                    *(() if offsets_topic else (create,)),
+                    *(() if has_offsets_topic else (create,)),
                     f"kafka-console-producer.sh --bootstrap-server {servers} --topic {topic} "
                     f"--property parse.key=true --property null.marker={NULL_MARKER} < {named}",
                 ),

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 import trustme
+from cli_process import run_main
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -16,7 +17,6 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from mm2slo_cli import main as root
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.user_errors import UserError
 
@@ -267,14 +267,6 @@ def test_exporter_without_config_exits_2() -> None:
     )
 
 
-def run_root(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["mm2slo", *arguments])
-    try:
-        return root.main()
-    except SystemExit as ended:
-        return int(ended.code or 0)
-
-
 def install_fake_module(monkeypatch: pytest.MonkeyPatch, name: str, **content: object) -> None:
     module = ModuleType(f"mm2slo_cli.{name}")
     for key, value in content.items():
@@ -289,11 +281,11 @@ def test_exporter_and_demo_pass_their_options(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch, "demo", run=lambda *given, **flags: calls.append((*given, flags))
     )
     several = ("--config", "c.yaml", "--flow", "us->eu", "--flow", "eu->us")
-    assert run_root(monkeypatch, "exporter", *several) == 0
-    assert run_root(monkeypatch, "exporter", "--config", "c.yaml") == 0
-    assert run_root(monkeypatch, "demo", "--seconds", "2.5", "--once", "--json") == 0
-    assert run_root(monkeypatch, "demo", "--no-audit") == 0
-    assert run_root(monkeypatch, "demo", "--scenario", "stop-mirror") == 0
+    assert run_main(monkeypatch, "exporter", *several) == 0
+    assert run_main(monkeypatch, "exporter", "--config", "c.yaml") == 0
+    assert run_main(monkeypatch, "demo", "--seconds", "2.5", "--once", "--json") == 0
+    assert run_main(monkeypatch, "demo", "--no-audit") == 0
+    assert run_main(monkeypatch, "demo", "--scenario", "stop-mirror") == 0
     plain = {"once": False, "as_json": False, "keep": False, "audited": True, "scenario": None}
     assert calls == [
         (ConfigSource(Path("c.yaml")), ["us->eu", "eu->us"]),
@@ -344,7 +336,7 @@ def test_main_error_sets_exit_code_and_message(
         raise raised
 
     install_fake_module(monkeypatch, "demo", run=run)
-    assert run_root(monkeypatch, "demo") == code
+    assert run_main(monkeypatch, "demo") == code
     assert capsys.readouterr().err == message
 
 

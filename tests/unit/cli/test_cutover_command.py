@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_process import run_main
 from cutover_samples import SAFE, cutover_group
 
 from mm2slo_cli import cutover
-from mm2slo_cli.main import main
 from mm2slo_core.cutover.cutover_evidence import Cases, CutoverEvidence
 
 CONFIG = """
@@ -41,12 +41,8 @@ def run(
             yield lambda: given.pop(0) if len(given) > 1 else given[0]
 
         monkeypatch.setattr(cutover, "observed", observed)
-        command = ["mm2slo", "cutover", "check", "--config", str(config), "--flow", "us->eu"]
-        monkeypatch.setattr("sys.argv", [*command, *arguments])
-        try:
-            code = main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
+        command = ["cutover", "check", "--config", str(config), "--flow", "us->eu"]
+        code = run_main(monkeypatch, *command, *arguments)
         found = capsys.readouterr()
         return code, found.out + found.err
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import requests
+from cli_process import run_main
 
 from mm2slo_cli import drill
-from mm2slo_cli.main import main
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.cutover.drill_report import DrillReport
 from mm2slo_core.topology import Flow
@@ -33,11 +33,7 @@ def run(
     Path("mm2slo.yaml").write_text(CONFIG)
 
     def call(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr("sys.argv", ["mm2slo", "drill", *arguments])
-        try:
-            code = main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
+        code = run_main(monkeypatch, "drill", *arguments)
         printed = capsys.readouterr()
         return code, printed.out + printed.err
 

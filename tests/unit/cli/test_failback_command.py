@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_process import run_main
 
 from mm2slo_cli import failback
-from mm2slo_cli.main import main
 from mm2slo_core.cutover.failback_plan import CopiedTopics, CopyFacts, RecordedPartition
 from mm2slo_core.topology import TopicPartition
 
@@ -44,13 +44,8 @@ def run(
         monkeypatch.setattr(reader, "topics", lambda _self: topics)
         monkeypatch.setattr(reader, "positions", lambda _self, _topics: {})
         monkeypatch.setattr(reader, "copies", lambda _self, *_: found)
-        monkeypatch.setattr(reader, "offsets_topic", lambda _self: None)
-        command = ["mm2slo", "failback", *arguments, "--config", "mm2slo.yaml"]
-        monkeypatch.setattr("sys.argv", command)
-        try:
-            code = main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
+        monkeypatch.setattr(reader, "has_offsets_topic", lambda _self: False)
+        code = run_main(monkeypatch, "failback", *arguments, "--config", "mm2slo.yaml")
         printed = capsys.readouterr()
         return code, printed.out + printed.err
 

@@ -3,17 +3,16 @@
 import json
 import logging
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 import trustme
+from cli_process import run_main
 
 from mm2slo_cli import exporter as exporter_command
-from mm2slo_cli import main as root
 from mm2slo_cli import settings_process
 from mm2slo_cli.config_files import load_source, read_config
 from mm2slo_cli.config_options import ConfigSource
@@ -219,11 +218,11 @@ def test_check_prints_findings(
     properties: ConfigSource, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["check", *properties.arguments()]
-    assert run_root(monkeypatch, *arguments) == 0
+    assert run_main(monkeypatch, *arguments) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{properties.mm2[0]}: valid; 1 flow, 2 clusters\n")
     assert out.endswith("docs/permissions.md) [own-principal]\n")
-    assert run_root(monkeypatch, *arguments, "--json") == 0
+    assert run_main(monkeypatch, *arguments, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert [finding.split("[")[-1] for finding in printed["findings"]] == ["own-principal]"]
     assert "hunter2" not in out + json.dumps(printed)
@@ -241,14 +240,6 @@ def test_config_source_arguments_lead_to_the_same_source() -> None:
     ]  # fmt: skip
 
 
-def run_root(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
-    monkeypatch.setattr(sys, "argv", ["mm2slo", *arguments])
-    try:
-        return root.main()
-    except SystemExit as ended:
-        return ended.code or 0
-
-
 # These read settings that MirrorMaker 2's files do not have.
 OPTIONS = {each.name.replace("_", "-") for each in fields(ConfigSource)} - {"config"}
 ONLY_OURS = {("alerts", "preview"), ("audit", "prepare")}
@@ -258,7 +249,7 @@ def helps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *command: str
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """The help of *command* and of all commands below it."""
-    assert run_root(monkeypatch, *command, "--help") == 0
+    assert run_main(monkeypatch, *command, "--help") == 0
     text = capsys.readouterr().out
     yield command, text
     _, _, commands = text.partition("─ Commands ─")

@@ -231,7 +231,7 @@ def test_records_of_dedicated_mode_are_those_of_connect() -> None:
 
 def steps(form: MirrorForm, **options: Any) -> str:
     flow = flow_config(policy=IDENTITY)
-    given: dict[str, Any] = {"servers": "us:9092", "offsets_topic": "offsets", "file": "back.json"}
+    given: dict[str, Any] = {"servers": "us:9092", "has_offsets_topic": True, "file": "back.json"}
     found = failback_steps(flow, reversed_settings(flow), form, **given | options)
     return "\n".join(line for step in found for line in (step.title, *step.notes, *step.commands))
 
@@ -247,7 +247,7 @@ def test_old_flow_is_stopped_before_the_flow_back_starts() -> None:
 
 
 def test_dedicated_mode_needs_its_topic_and_its_old_flow_disabled_before() -> None:
-    text = steps(MirrorForm.DEDICATED, offsets_topic=None)
+    text = steps(MirrorForm.DEDICATED, has_offsets_topic=False)
     assert "--create --topic mm2-offsets.eu.internal" in text
     assert "cleanup.policy=compact" in text
     assert "parse.key=true --property null.marker=NULL < back.json" in text
