@@ -31,9 +31,9 @@ from mm2slo_core.cutover.cutover_evidence import (
     CutoverTerms,
 )
 from mm2slo_core.cutover.cutover_gate import (
-    GateDecision,
+    CutoverCheck,
+    CutoverDecision,
     GateVerdict,
-    JudgedCheck,
     check_waivers,
     decide,
     parse_waiver,
@@ -43,7 +43,7 @@ from mm2slo_core.quantity_text import duration_label, parse_duration
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.service.exporter_service import Exporter
-from mm2slo_report.cutover_facts import CutoverDecision, audit_fact, budget_fact
+from mm2slo_report.cutover_facts import audit_fact, budget_fact
 from mm2slo_report.flow_audit_figures import audit_figures
 from mm2slo_report.sli_source import SliSourceError
 from mm2slo_store.audit_rows import Run
@@ -134,7 +134,7 @@ def check(
         decision = _wait_for_go(evidence, make, limit)
     if as_json:
         Console(soft_wrap=True, highlight=False, markup=False).print(
-            CutoverDecision.of(decision).model_dump_json(indent=2)
+            decision.as_json(indent=2).decode()
         )
     else:
         print_decision(decision)
@@ -247,10 +247,10 @@ def _wait_for_go(
     evidence: Callable[[], CutoverEvidence | None],
     make: Callable[[CutoverEvidence], GateQuestion],
     limit: float | None,
-) -> GateDecision:
+) -> CutoverDecision:
     """The first go, or what prevents it when the time is over or at Ctrl-C."""
     started = time.monotonic()
-    newest: GateDecision | None = None
+    newest: CutoverDecision | None = None
     pause = threading.Event()
     console = Console(stderr=True)
     with console.status("reading the clusters") as status:
@@ -282,7 +282,7 @@ def _wait_for_go(
             return newest
 
 
-def _standing(decision: GateDecision) -> str:
+def _standing(decision: CutoverDecision) -> str:
     first = decision.checks[0]
     return f"no go yet: {first.name}: {first.text}"
 
@@ -300,7 +300,7 @@ _TITLES: Final = {
 }
 
 
-def print_decision(decision: GateDecision) -> None:
+def print_decision(decision: CutoverDecision) -> None:
     """Print the verdict, then each check with its cases and the next step."""
     console = Console(highlight=False, markup=False)
     console.print(f"{decision.flow}, {decision.phase.value}: {_TITLES[decision.verdict]}")
@@ -316,14 +316,14 @@ def print_decision(decision: GateDecision) -> None:
     console.print(table)
 
 
-def _lines(each: JudgedCheck) -> Iterator[str]:
+def _lines(each: CutoverCheck) -> Iterator[str]:
     because = f" (because of {', '.join(each.consequence_of)})" if each.consequence_of else ""
     yield each.text + because
-    yield from each.cases.first
-    if rest := each.cases.count - len(each.cases.first):
+    yield from each.cases
+    if rest := each.count - len(each.cases):
         yield f"and {rest:,} more"
-    for waiver in each.waivers:
-        item = f"{waiver.item}: " if waiver.item else ""
-        yield f"accepted: {item}{waiver.reason}"
+    for part in each.accepted:
+        item = f"{part.item}: " if part.item else ""
+        yield f"accepted: {item}{part.reason}"
     if each.next_step and not each.consequence_of and each.result is not CheckOutcome.ACCEPTED:
         yield f"next: {each.next_step}"

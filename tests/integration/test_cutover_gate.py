@@ -30,7 +30,7 @@ from mm2slo_cli.cutover import observed
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.cutover.cutover_checks import CheckOutcome, CutoverPhase, GateQuestion
 from mm2slo_core.cutover.cutover_evidence import CutoverEvidence, CutoverTerms
-from mm2slo_core.cutover.cutover_gate import GateDecision, GateVerdict, decide, parse_waiver
+from mm2slo_core.cutover.cutover_gate import CutoverDecision, GateVerdict, decide, parse_waiver
 from mm2slo_core.topology import Flow
 from mm2slo_lab.kafka_runtime import Progress
 from mm2slo_lab.lab_data import Load, commit, produce
@@ -42,6 +42,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 US_EU: Final = Flow("us", "eu")
 ORDERS, GROUP = "orders", "shop"
+PRICES: Final = "prices"
+"""Compacted on the source alone: the copy keeps all records."""
 IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 SETTINGS = {
     "sync.group.offsets.enabled": "true",
@@ -50,6 +52,12 @@ SETTINGS = {
     "sync.topic.acls.interval.seconds": "1",
     # Rare, so that a new topic or partition has no copy while the gate looks.
     "refresh.topics.interval.seconds": "600",
+}
+COMPACT: Final = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "1",
+    "segment.ms": "50",
 }
 FREEZE: Final = 10.0
 AUDIT: Final = parse_waiver("audit=judged by a reader of its own")
@@ -67,15 +75,15 @@ class Gate:
     def copy(self) -> str:
         return self.lab.topology.remote_topic(US_EU, ORDERS)
 
-    def ask(self, freeze: float = FREEZE) -> GateDecision | None:
+    def ask(self, freeze: float = FREEZE) -> CutoverDecision | None:
         seen = self.evidence()
         if seen is None:
             return None
         return decide(GateQuestion(CutoverPhase.GO, seen, CutoverTerms(freeze, waivers=(AUDIT,))))
 
     def until(
-        self, condition: Callable[[GateDecision], object], what: str, freeze: float = FREEZE
-    ) -> GateDecision:
+        self, condition: Callable[[CutoverDecision], object], what: str, freeze: float = FREEZE
+    ) -> CutoverDecision:
         """Ask until *condition* holds; fails with the checks that do not pass."""
         deadline, pause = time.monotonic() + PATIENCE, threading.Event()
         while True:
@@ -86,13 +94,13 @@ class Gate:
                 raise AssertionError(f"waited for {what}; {standing(decision)}")
             pause.wait(0.5)
 
-    def until_go(self) -> GateDecision:
+    def until_go(self) -> CutoverDecision:
         return self.until(lambda each: each.verdict is GateVerdict.GO, "go")
 
-    def until_caused_by(self, name: str, freeze: float = FREEZE) -> GateDecision:
+    def until_caused_by(self, name: str, freeze: float = FREEZE) -> CutoverDecision:
         """Until *name* fails, and all others that fail follow from it."""
 
-        def is_first(decision: GateDecision) -> bool:
+        def is_first(decision: CutoverDecision) -> bool:
             failing = [each for each in decision.checks if each.result is CheckOutcome.FAIL]
             return [each.name for each in failing if not each.consequence_of] == [name]
 
@@ -101,17 +109,21 @@ class Gate:
     def produce(self, count: int) -> None:
         copied = count_copies(self.lab, ORDERS)
         produce(self.lab.cluster("us").librdkafka(), ORDERS, Load(count, first=copied))
-        wait_for(lambda: count_copies(self.lab, ORDERS) == copied + count, "copies")
+        wait_for(partial(_has_copies, self.lab, ORDERS, copied + count), "copies")
 
     def consume(self, count: int) -> None:
         consume_and_commit(self.lab.cluster("us").librdkafka(), ORDERS, GROUP, count)
 
 
-def standing(decision: GateDecision | None) -> str:
+def _has_copies(lab: Lab, topic: str, count: int) -> bool:
+    return count_copies(lab, topic) == count
+
+
+def standing(decision: CutoverDecision | None) -> str:
     if decision is None:
         return "no evidence"
     return "; ".join(
-        f"{each.name} {each.result}: {each.text} {each.cases.first}"
+        f"{each.name} {each.result}: {each.text} {each.cases}"
         for each in decision.checks
         if each.result in (CheckOutcome.FAIL, CheckOutcome.UNKNOWN)
     )
@@ -126,7 +138,8 @@ def gate(request: pytest.FixtureRequest, lab_progress: Progress) -> Iterator[Gat
         security=LabSecurity.SASL_PLAINTEXT,
     )
     with flow_checks.start_lab(topology, lab_progress, {(US_EU, ORDERS): (2, 0)}) as lab:
-        lab.restart_mirroring(US_EU)  # refreshed rarely: the topic is found at the start
+        lab.cluster("us").admin.create_topic(PRICES, 1, COMPACT)
+        lab.restart_mirroring(US_EU)  # refreshed rarely: the topics are found at the start
         config = load_config(lab.config_yaml(exporter={**FAST, "read_only": True}))
         with observed(config, US_EU) as evidence:
             made = Gate(lab, evidence)
@@ -246,6 +259,27 @@ def fewer_partitions(gate: Gate) -> Iterator[None]:
         us.delete_topic("small")
 
 
+@contextmanager
+def end_of_a_gap(gate: Gate) -> Iterator[None]:
+    """A group whose next record is beyond 100 offsets that were compacted away."""
+    us = gate.lab.cluster("us")
+    for first in range(0, 300, 100):
+        load = Load(100, partition=0, first=first, keys=("a", "b", "c"))
+        produce(us.librdkafka(), PRICES, load)
+        wait_for(partial(_has_copies, gate.lab, PRICES, first + 100), "copies")
+
+    def is_compacted() -> bool:
+        offsets = {message.offset() for message in read_topic(us.librdkafka(), PRICES)}
+        return not offsets & set(range(100, 150))
+
+    wait_for(is_compacted, "a compacted source", PATIENCE)
+    commit(us.librdkafka(), PRICES, "pricing", {0: 150})
+    try:
+        yield
+    finally:
+        commit(us.librdkafka(), PRICES, "pricing", us.admin.end_offsets(PRICES))
+
+
 CAUSES: dict[str, tuple[Callable[[Gate], AbstractContextManager[None]], float]] = {
     "producers": (trickle, 30.0),
     "transactions": (open_transaction, FREEZE),
@@ -255,6 +289,7 @@ CAUSES: dict[str, tuple[Callable[[Gate], AbstractContextManager[None]], float]] 
     "flow": (dead_flow, FREEZE),
     "connectors": (paused_checkpoints, FREEZE),
     "partitions": (fewer_partitions, FREEZE),
+    "source_groups": (end_of_a_gap, FREEZE),
 }
 
 
@@ -274,7 +309,7 @@ def test_consumers_switch_after_go_without_loss_and_as_predicted(gate: Gate, fre
     gate.consume(137)
     # An earlier round knows nothing of these records: the answer is as of its time.
     written_at = time.time()
-    gate.until(lambda d: d.at > written_at and d.verdict is GateVerdict.GO, "go", freeze)
+    gate.until(lambda d: d.as_of > written_at * 1000 and d.verdict is GateVerdict.GO, "go", freeze)
     seen = gate.evidence()
     assert seen is not None
     (shop,) = (each for each in seen.groups if each.group == GROUP)

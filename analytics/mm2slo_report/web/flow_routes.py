@@ -10,7 +10,12 @@ from pydantic import Field
 
 from mm2slo_core.cutover.cutover_checks import CutoverPhase, GateQuestion
 from mm2slo_core.cutover.cutover_evidence import DEFAULT_FREEZE, CutoverTerms, not_read
-from mm2slo_core.cutover.cutover_gate import check_waivers, decide, parse_waiver
+from mm2slo_core.cutover.cutover_gate import (
+    CutoverDecision,
+    check_waivers,
+    decide,
+    parse_waiver,
+)
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.quantity_text import duration_label, parse_duration
 from mm2slo_core.reporting import report_entry
@@ -18,7 +23,6 @@ from mm2slo_core.reporting.report_entry import Count, Figure, Instant, count_by_
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.access_tokens import AccessToken
-from mm2slo_report.cutover_facts import CutoverDecision
 from mm2slo_report.flow_audit_figures import AuditFigures
 from mm2slo_report.rendering.page_views import (
     FlowStatusView,
@@ -269,7 +273,7 @@ def cutover(  # noqa: PLR0917 - FastAPI passes them by name
         question = service.cutover_question(flow, phase, terms)
         if question is None:
             question = GateQuestion(phase, not_read(flow, service.now / 1000), terms)
-        return ResponseBody.json(CutoverDecision.of(decide(question)))
+        return ResponseBody(decide(question).as_json(), http_responses.JSON)
 
     key = (phase, terms, service.now // 1000)
     return respond_cached(request, key, make, http_responses.CURRENT, charged=True)

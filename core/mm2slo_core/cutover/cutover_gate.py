@@ -13,12 +13,12 @@ C. A failing check that follows from another failing one is marked as its conseq
    comes first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field, TypeAdapter
 
 from mm2slo_core.cutover.cutover_checks import (
     ALL_READ,
@@ -28,7 +28,8 @@ from mm2slo_core.cutover.cutover_checks import (
     CutoverPhase,
     GateQuestion,
 )
-from mm2slo_core.cutover.cutover_evidence import Cases, CutoverTerms, Waiver
+from mm2slo_core.cutover.cutover_evidence import CutoverTerms, Waiver
+from mm2slo_core.reporting.report_entry import Instant, json_part
 from mm2slo_core.user_errors import UserError
 
 
@@ -43,42 +44,63 @@ class GateVerdict(StrEnum):
 EXIT_CODES: Final = {GateVerdict.GO: 0, GateVerdict.NO_GO: 1, GateVerdict.UNKNOWN: 3}
 
 
+@json_part
 @dataclass(frozen=True, slots=True)
-class JudgedCheck:
+class AcceptedPart:
+    """What the user accepts of a check, and why."""
+
+    item: Annotated[str | None, Field(description="Null: that the check is unknown.")]
+    reason: str
+
+
+@json_part
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutoverCheck:
     """A check with its answer, and what the user has accepted of it."""
 
     name: str
     result: CheckOutcome
     text: str
-    cases: Cases
+    count: Annotated[int, Field(description="How many cases there are.")]
+    cases: Annotated[tuple[str, ...], Field(description="The first of them.")]
     next_step: str
-    items: tuple[str, ...] = ()
-    """What a waiver can accept one by one."""
-    consequence_of: tuple[str, ...] = ()
-    waivers: tuple[Waiver, ...] = ()
+    consequence_of: Annotated[
+        tuple[str, ...], Field(description="Failing checks that explain this one.")
+    ]
+    items: Annotated[tuple[str, ...], Field(description="What can be accepted one by one.")]
+    accepted: tuple[AcceptedPart, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GateDecision:
+@json_part
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutoverDecision:
     """The verdict and its checks: causes first, then consequences, unknown ones, and the rest."""
 
     flow: str
     phase: CutoverPhase
-    at: float
-    terms: CutoverTerms
+    as_of: Annotated[Instant, Field(description="When the clusters were read.")]
     verdict: GateVerdict
-    checks: tuple[JudgedCheck, ...]
+    go: bool
+    freeze_seconds: float
+    accepted_redelivery_records: int
+    checks: Annotated[tuple[CutoverCheck, ...], Field(description="Causes come first.")]
 
     @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.verdict]
 
+    def as_json(self, indent: int | None = None) -> bytes:
+        return _DECISION.dump_json(self, indent=indent)
 
-def decide(question: GateQuestion) -> GateDecision:
+
+_DECISION: Final = TypeAdapter(CutoverDecision)
+
+
+def decide(question: GateQuestion) -> CutoverDecision:
     """Judge all checks of the phase. Raises UserError for a waiver that fits no check."""
     check_waivers(question.phase, question.terms)
     checks = [check for check in CHECKS if question.phase in check.phases]
-    results: list[JudgedCheck] = []
+    results: list[CutoverCheck] = []
     standing: dict[str, CheckOutcome] = {}
     first: dict[str, tuple[str, ...]] = {}
     for check in checks:
@@ -97,24 +119,30 @@ def decide(question: GateQuestion) -> GateDecision:
         causes = tuple(dict.fromkeys(each for name in failed for each in first[name] or (name,)))
         first[check.name] = causes
         results.append(
-            JudgedCheck(
-                check.name,
-                result,
-                answer.text,
-                answer.cases,
-                "" if result is CheckOutcome.PASS else answer.next_step,
-                answer.items,
-                causes,
-                waivers,
+            CutoverCheck(
+                name=check.name,
+                result=result,
+                text=answer.text,
+                count=answer.cases.count,
+                cases=answer.cases.first,
+                next_step="" if result is CheckOutcome.PASS else answer.next_step,
+                consequence_of=causes,
+                items=answer.items,
+                accepted=tuple(AcceptedPart(each.item, each.reason) for each in waivers),
             )
         )
     found = {each.result for each in results}
     verdict = GateVerdict.UNKNOWN if CheckOutcome.UNKNOWN in found else GateVerdict.GO
     verdict = GateVerdict.NO_GO if CheckOutcome.FAIL in found else verdict
-    evidence = question.evidence
-    ordered = tuple(sorted(results, key=_rank))
-    return GateDecision(
-        evidence.flow, question.phase, evidence.at, question.terms, verdict, ordered
+    return CutoverDecision(
+        flow=question.evidence.flow,
+        phase=question.phase,
+        as_of=round(question.evidence.at * 1000),
+        verdict=verdict,
+        go=verdict is GateVerdict.GO,
+        freeze_seconds=question.terms.freeze,
+        accepted_redelivery_records=question.terms.redelivery,
+        checks=tuple(sorted(results, key=_rank)),
     )
 
 
@@ -126,7 +154,7 @@ _EXPLAINING: Final = {
 _ORDER: Final = (CheckOutcome.FAIL, CheckOutcome.UNKNOWN, CheckOutcome.ACCEPTED, CheckOutcome.PASS)
 
 
-def _rank(result: JudgedCheck) -> tuple[int, bool]:
+def _rank(result: CutoverCheck) -> tuple[int, bool]:
     return _ORDER.index(result.result), bool(result.consequence_of)
 
 

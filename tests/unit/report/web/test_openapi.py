@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from jsonschema import Draft202012Validator
 from minute_history import FLOW
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 from report_service_fixture import AS_OF, NOW, ServiceFixture, sample_source, start_service
 from store_specs.sample_results import evidence, judged, orders_outcome, run_of, unjudged
 
@@ -127,10 +127,15 @@ def test_every_route_is_documented_with_a_model_or_as_text(
     for key, route in routes.items():
         assert route.summary, key
         if key not in TEXT:
-            assert issubclass(route.response_model, BaseModel), key
+            assert "properties" in answer_schema(route), key
     assert document["openapi"].startswith("3.1")
     assert document["info"]["version"] == "0.1.0"
     assert set(document["components"]["securitySchemes"]) == {"bearer", "basic"}
+
+
+def answer_schema(route: APIRoute) -> dict[str, Any]:
+    """Of a model or of a dataclass, as the answer is written."""
+    return TypeAdapter(route.response_model).json_schema(mode="serialization")
 
 
 def check_closed(schema: dict[str, Any]) -> None:
@@ -158,7 +163,7 @@ def test_every_answer_matches_its_model_and_schema(
             response = service.client.request(method, path.format(added=added), **sent)
             assert response.status_code == (201 if method == "POST" else 200), response.text
             added = added or response.json().get("id", "") if method == "POST" else added
-            check_closed(routes[key].response_model.model_json_schema(mode="serialization"))
+            check_closed(answer_schema(routes[key]))
             schema = schema_of(document, key, response.status_code, "application/json")
             problems = Draft202012Validator(schema).iter_errors(response.json())
             assert [each.message for each in problems] == [], path
