@@ -26,6 +26,9 @@ class BrokerPorts:
 
     client: int
     controller: int
+    far: int | None = None
+    """Of the listener behind the proxy that delays."""
+    proxy: int | None = None
 
 
 class Broker(LabProcess):
@@ -90,7 +93,7 @@ class Broker(LabProcess):
             log_directory=self._log_directory,
             security=self._topology.security,
             tls=broker_properties.create(self._runtime.java, self._directory) if secured else None,
-            overrides=self._topology.broker_properties,
+            overrides={**self._far_listener(), **self._topology.broker_properties},
         )
         self._properties_file.write_text(dump_properties(properties), encoding="ascii")
         if secured:
@@ -101,6 +104,17 @@ class Broker(LabProcess):
         else:
             template = formatted_log(self._runtime, self._topology.kafka_version)
             write_log_directory(self._log_directory, NODE_ID, template)
+
+    def _far_listener(self) -> dict[str, str]:
+        """A second listener, whose clients reach the broker through the proxy alone."""
+        client, far = f"CLIENT://{HOST}:{self.ports.client}", self.ports.far
+        if far is None:
+            return {}
+        return {
+            "listeners": f"{client},FAR://{HOST}:{far},CONTROLLER://{HOST}:{self.ports.controller}",
+            "advertised.listeners": f"{client},FAR://{HOST}:{self.ports.proxy}",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,FAR:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        }
 
     def start(self, *, wait: bool = True) -> None:
         """Start the broker; with *wait*, until it is ready.

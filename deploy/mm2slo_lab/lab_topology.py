@@ -54,6 +54,7 @@ class LabTopology:
     """Clusters, flows and their settings.
 
     `mm2_properties` and `broker_properties` override the lab's settings. Heap sizes are in MiB.
+    With *far*, `Lab.set_round_trip` puts a long way before a cluster.
     """
 
     clusters: tuple[str, ...] = ("us", "eu")
@@ -65,6 +66,7 @@ class LabTopology:
     broker_properties: Mapping[str, str] = field(default_factory=dict)
     broker_heap: int = 384
     mm2_heap: int = 384
+    far: bool = False
 
     def __post_init__(self) -> None:
         """Raise LabError for an invalid topology."""
@@ -72,6 +74,8 @@ class LabTopology:
             raise LabError(
                 f"invalid clusters {self.clusters!r}; expected one or more different names"
             )
+        if self.far and self.security is not LabSecurity.PLAINTEXT:
+            raise LabError(f"a far lab is {LabSecurity.PLAINTEXT} only; found {self.security}")
         unknown = {alias for flow in self.flows for alias in (flow.source, flow.target)}
         unknown -= set(self.clusters)
         if unknown:

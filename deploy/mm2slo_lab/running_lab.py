@@ -6,15 +6,18 @@ The lab of `mm2slo lab` outlives the command that started it; its state is a fil
 import fcntl
 import json
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from mm2slo_core.local_environment import state_folder
 from mm2slo_core.topology import Flow
+from mm2slo_lab import delay_proxy
 from mm2slo_lab.broker import Broker, BrokerPorts
 from mm2slo_lab.kafka_runtime import Progress, Runtime, jar_paths
 from mm2slo_lab.lab_topology import (
@@ -25,12 +28,19 @@ from mm2slo_lab.lab_topology import (
     User,
     mirror_version,
 )
-from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle, free_ports
+from mm2slo_lab.managed_process import (
+    HOST,
+    ManagedProcess,
+    ProcessHandle,
+    ProcessSpec,
+    accepts,
+    free_ports,
+)
 from mm2slo_lab.mirror_processes import ConnectWorker, MirrorMaker
 from mm2slo_lab.mirror_properties import render_config
 
 _LISTENERS = ("client", "controller", "rest")
-
+_FAR_LISTENERS = ("far", "proxy")
 
 _FORMAT = 1
 
@@ -93,7 +103,11 @@ class Lab:
         self._brokers = {
             alias: Broker(
                 alias,
-                BrokerPorts(ports[f"{alias}.client"], ports[f"{alias}.controller"]),
+                BrokerPorts(
+                    ports[f"{alias}.client"],
+                    ports[f"{alias}.controller"],
+                    *(ports.get(f"{alias}.{each}") for each in _FAR_LISTENERS),
+                ),
                 topology,
                 runtime,
                 outlives_parent=outlives_parent,
@@ -101,6 +115,7 @@ class Lab:
             )
             for alias in topology.clusters
         }
+        self._proxies: dict[str, ManagedProcess] = {}
         self._mm2 = MirrorMaker(
             "mm2",
             topology,
@@ -194,6 +209,24 @@ class Lab:
             known = ", ".join(self._brokers)
             raise LabError(f"unknown cluster {alias!r}; expected one of {known}") from None
 
+    def set_round_trip(self, alias: str, milliseconds: float) -> str:
+        """Put a long way before a cluster of a far lab; returns the servers beyond it.
+
+        Connections through it are closed.
+        """
+        ports = self.cluster(alias).ports
+        if ports.far is None or ports.proxy is None:
+            raise LabError("this lab has no far listeners: start it with far=True")
+        if alias in self._proxies:
+            self._proxies[alias].kill()
+        arguments = (str(ports.proxy), str(ports.far), f"{milliseconds:g}")
+        command = (sys.executable, "-I", "-S", delay_proxy.__file__, *arguments)
+        spec = ProcessSpec(f"proxy-{alias}", command, self.runtime.root / f"proxy-{alias}.log")
+        proxy = self._proxies[alias] = ManagedProcess(spec)
+        proxy.start()
+        proxy.wait_until(partial(accepts, ports.proxy), "accepting connections")
+        return f"{HOST}:{ports.proxy}"
+
     @property
     def mm2(self) -> MirrorMaker:
         """MirrorMaker 2 in dedicated mode. Raises LabError for another engine."""
@@ -232,7 +265,7 @@ class Lab:
             found["mm2"] = self._mm2.process
         elif self.topology.engine is LabEngine.CONNECT:
             found |= {worker.process.spec.name: worker.process for worker in self._workers.values()}
-        return found
+        return found | {proxy.spec.name: proxy for proxy in self._proxies.values()}
 
     @property
     def running(self) -> tuple[str, ...]:
@@ -275,7 +308,8 @@ class Lab:
 
 
 def _choose_ports(topology: LabTopology) -> dict[str, int]:
-    names = [f"{alias}.{listener}" for alias in topology.clusters for listener in _LISTENERS]
+    listeners = (*_LISTENERS, *(_FAR_LISTENERS if topology.far else ()))
+    names = [f"{alias}.{listener}" for alias in topology.clusters for listener in listeners]
     return dict(zip(names, free_ports(len(names)), strict=True))
 
 
