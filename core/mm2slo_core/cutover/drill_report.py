@@ -8,12 +8,13 @@ or is not known; an objective that cannot be judged is not met, it is unknown.
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+
+from mm2slo_core.table_document import DocumentTable, html_document, markdown_document
 
 
 class DrillVerdict(StrEnum):
@@ -149,59 +150,22 @@ def drill_json(report: DrillReport) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
 def drill_markdown(report: DrillReport) -> str:
     """The report for terminals and tickets."""
-    lines = [f"# {_title(report)}", ""]
-    for table in _tables(report):
-        lines += [f"## {table.title}", "", _row(table.header), _row(["---"] * len(table.header))]
-        lines += [*map(_row, table.rows), ""]
-    lines += [f"- {each}" for each in report.notes]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |"
-
-
-_STYLE = (
-    "body{font:16px/1.4 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}"
-    "table{border-collapse:collapse;max-width:100%}"
-    "th,td{border:1px solid #8888;padding:.3rem .6rem;text-align:left}td{overflow-wrap:anywhere}"
-    ":root{color-scheme:light dark}"
-)
+    return markdown_document(_title(report), _tables(report), report.notes)
 
 
 def drill_html(report: DrillReport) -> str:
     """The report as a page without other files."""
-    title = html.escape(_title(report))
-    parts = [
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>",
-        "<meta name=viewport content='width=device-width'>",
-        f"<style>{_STYLE}</style><h1>{title}</h1>",
-    ]
-    for table in _tables(report):
-        head = "".join(f"<th scope=col>{html.escape(each)}" for each in table.header)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}" for cell in row) for row in table.rows
-        )
-        parts.append(f"<h2>{html.escape(table.title)}</h2><table><tr>{head}{body}</table>")
-    notes = "".join(f"<li>{html.escape(each)}" for each in report.notes)
-    return "\n".join([*parts, f"<ul>{notes}</ul>" if notes else ""]) + "\n"
+    return html_document(_title(report), _tables(report), report.notes)
 
 
 def _title(report: DrillReport) -> str:
     return f"Failover drill of {report.flow}: {report.state}"
 
 
-def _tables(report: DrillReport) -> Iterator[_Table]:
-    yield _Table(
+def _tables(report: DrillReport) -> Iterator[DocumentTable]:
+    yield DocumentTable(
         "Drill",
         ("what", "value"),
         (
@@ -214,7 +178,7 @@ def _tables(report: DrillReport) -> Iterator[_Table]:
         ),
     )
     loss, predicted = report.loss, report.predicted_loss
-    yield _Table(
+    yield DocumentTable(
         "Objectives",
         ("objective", "stated", "measured", "verdict"),
         (
@@ -232,7 +196,7 @@ def _tables(report: DrillReport) -> Iterator[_Table]:
             ),
         ),
     )
-    yield _Table(
+    yield DocumentTable(
         "Recovery point",
         ("source", "records", "seconds"),
         (
@@ -248,7 +212,7 @@ def _tables(report: DrillReport) -> Iterator[_Table]:
             ),
         ),
     )
-    yield _Table(
+    yield DocumentTable(
         "Recovery time, since the fault",
         ("group", *_STAGES),
         [
@@ -256,7 +220,7 @@ def _tables(report: DrillReport) -> Iterator[_Table]:
             for each in report.groups
         ],
     )
-    yield _Table(
+    yield DocumentTable(
         "Records by group",
         ("group", "predicted redelivery", "read again", "skipped", "read", "problem"),
         [
