@@ -33,7 +33,7 @@ from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.cutover import POLL_SECONDS, option_duration, running_exporter
 from mm2slo_cli.main import new_app
-from mm2slo_cli.option_values import parse_flow
+from mm2slo_cli.option_values import checked_report_files, confirm_flow, parse_flow
 from mm2slo_cli.terminal_progress import show_steps
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.config_model import Config
@@ -149,7 +149,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     mm2slo drill --rpo 10s --rto 2m --report drill.html
     """
     logging.basicConfig(level=logging.CRITICAL)  # a source that is away is part of the drill
-    files = [_checked(each) for each in report or []]
+    files = checked_report_files(report, _FORMATS)
     terms = _Terms(
         groups=tuple(group or []),
         traffic=option_duration("--traffic", traffic),
@@ -181,7 +181,11 @@ def run(  # noqa: PLR0913 - one parameter per option
             injected = _command(fault, terms.wait)
             config.as_settings().select([moved.label])
             place = _place(config, moved)
-            _confirm(moved, confirm)
+            confirm_flow(
+                f"The drill writes a topic {TOPIC}.* to {moved.source}, and runs --fault",
+                moved,
+                confirm,
+            )
             say = stack.enter_context(show_steps(Console(stderr=True), "drill"))
         found = DrillReport(
             flow=moved.label,
@@ -282,15 +286,6 @@ def _user() -> str:
         return f"user {os.getuid()}"  # without a name, as in containers
 
 
-def _confirm(flow: Flow, given: str | None) -> None:
-    typed = given or typer.prompt(
-        f"The drill writes a topic {TOPIC}.* to {flow.source}, and runs --fault. "
-        f"Type {flow.label} to go on"
-    )
-    if typed.strip() != flow.label:
-        raise UserError(f"{typed!r} is not {flow.label!r}: nothing was done")
-
-
 def _place(config: Config, flow: Flow) -> str:
     servers = (config.clusters[each].bootstrap_servers for each in (flow.source, flow.target))
     return " to ".join(servers)
@@ -301,14 +296,6 @@ def _digest(source: ConfigSource, config: Config) -> str:
     files += [*source.mm2, *source.strimzi, *source.connect_json]
     parts = [file.read_bytes() for file in files] or [config.model_dump_json().encode()]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
-def _checked(file: Path) -> Path:
-    if file.suffix not in _FORMATS:
-        raise UserError(f"--report {str(file)!r}: expected a file .html, .md or .json")
-    if not file.absolute().parent.is_dir():
-        raise UserError(f"--report {str(file)!r}: expected a folder that exists")
-    return file
 
 
 def _write(report: DrillReport, files: Sequence[Path]) -> None:

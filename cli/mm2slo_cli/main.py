@@ -288,6 +288,7 @@ _add_app("alerts", "Generate and test Prometheus rules and the Alertmanager conf
 _add_app("dashboards", "Generate Grafana dashboards and their provisioning files.")
 _add_app("cutover", "Check whether consumers and producers can move to the target now.")
 _add_app("failback", "Return after a failover: where the flow back starts, and how to set it.")
+_add_app("perf", "Measure what the replication can do, and whether a setting changes it.")
 _add_app("drill", "Fail over for practice, and measure what is lost and how long it takes.")
 _add_app("exclude", "Exclude planned maintenance from error budgets.")
 _add_app("slo", "Print the effective objectives, including defaults.")

@@ -2,9 +2,13 @@
 
 import re
 import time
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
 
 from mm2slo_core.objectives.exclusion import MAX_TIMESTAMP_MS
 from mm2slo_core.topology import Flow
@@ -95,6 +99,25 @@ def parse_key_values(given: list[str] | None) -> dict[str, str]:
         if not sign or not key:
             raise UserError(f"{text!r} is not KEY=VALUE, for example tasks.max=4")
         found[key] = value
+    return found
+
+
+def confirm_flow(warning: str, flow: Flow, given: str | None) -> None:
+    """Ask for the name of *flow*, unless it was *given*. Raises UserError for another one."""
+    typed = given or typer.prompt(f"{warning}. Type {flow.label} to go on")
+    if typed.strip() != flow.label:
+        raise UserError(f"{typed!r} is not {flow.label!r}: nothing was done")
+
+
+def checked_report_files(files: Iterable[Path] | None, suffixes: Collection[str]) -> list[Path]:
+    """Files of `--report`, checked before anything starts. Raises UserError."""
+    found, (*first, last) = list(files or ()), suffixes
+    kinds = f"{', '.join(first)} or {last}"
+    for file in found:
+        if file.suffix not in suffixes:
+            raise UserError(f"--report {str(file)!r}: expected a file {kinds}")
+        if not file.absolute().parent.is_dir():
+            raise UserError(f"--report {str(file)!r}: expected a folder that exists")
     return found
 
 

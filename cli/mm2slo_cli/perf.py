@@ -1,0 +1,439 @@
+"""`mm2slo perf`: measures what the replication can do, and whether a setting changes it.
+
+On a lab of its own by default, where settings of MirrorMaker 2 and the way between the clusters
+can be changed; on clusters of yours as they are, with topics of its own, after the flow's name was
+typed.
+"""
+
+import logging
+import os
+import platform
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from mm2slo_audit.audit_options import AuditOptions, TimeSpan
+from mm2slo_audit.spark.spark_properties import SparkOptions
+from mm2slo_cli.audit import AuditOutput, ResultLocations, run_audit
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource, config_options
+from mm2slo_cli.cutover import option_duration
+from mm2slo_cli.main import new_app
+from mm2slo_cli.option_values import (
+    checked_report_files,
+    confirm_flow,
+    parse_flow,
+    parse_key_values,
+)
+from mm2slo_cli.perf_bench import PerfBench
+from mm2slo_cli.terminal_progress import show_steps
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.perf.perf_report import (
+    PerfCellResult,
+    PerfReport,
+    PerfRun,
+    compare,
+    good_runs,
+    perf_html,
+    perf_markdown,
+    ratio_text,
+)
+from mm2slo_core.perf.perf_schedule import (
+    KEPT_BYTES,
+    TOPIC,
+    PerfCell,
+    PerfLoad,
+    PerfMode,
+    blocks,
+    expected_seconds,
+    factor_cell,
+)
+from mm2slo_core.quantity_text import duration_label
+from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.perf_generator import generator_rate
+
+perf_app = new_app(no_args_is_help=True)
+
+_LAB: Final = "a lab on this machine"
+_LAB_FLOW: Final = Flow("us", "eu")
+_LAB_PROPERTIES: Final = {"tasks.max": "1"}
+_SPARE: Final = 0.8
+_FORMATS: Final[dict[str, Callable[[PerfReport], str]]] = {
+    ".html": perf_html,
+    ".md": perf_markdown,
+    ".json": PerfReport.as_json,
+}
+
+_Mode = Annotated[PerfMode, typer.Option(help="latency at a rate, highest rate, or catch-up.")]
+_Rate = Annotated[
+    float | None,
+    typer.Option(
+        min=0.1, help="Records/s; of sustained and drain the most to try. [default: 1000; no limit]"
+    ),
+]
+_Size = Annotated[int, typer.Option(min=1, max=1_000_000, help="Bytes of a record.")]
+_Partitions = Annotated[int, typer.Option(min=1, max=1000, help="Of the topic.")]
+_Length = Annotated[str, typer.Option(metavar="DURATION", help="Of one measurement.")]
+_RoundTrip = Annotated[
+    float, typer.Option(min=0, max=2000, help="Lab: ms between MirrorMaker 2 and the source.")
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Lab: a property of MirrorMaker 2; repeatable"),
+]
+_Bound = Annotated[str, typer.Option(metavar="DURATION", help="sustained: p99 stays within it.")]
+_MaxBytes = Annotated[
+    float | None,
+    typer.Option(min=1e5, help="Written in one run at most. [default: 2e9, on the lab 2e10]"),
+]
+_Reports = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Report: .html, .md or .json; repeatable."),
+]
+
+
+@perf_app.callback()
+def _group() -> None:
+    """Measure what the replication can do."""
+
+
+@perf_app.command("run")
+@config_options()
+def run(  # noqa: PLR0913 - one parameter per option
+    source: ConfigSource,
+    *,
+    flow: Annotated[
+        str | None, typer.Option(metavar="FLOW", help="For example 'us->eu'. [default: the lab's]")
+    ] = None,
+    mode: _Mode = PerfMode.LATENCY,
+    rate: _Rate = None,
+    record_size: _Size = 1000,
+    partitions: _Partitions = 5,
+    length: _Length = "10s",
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Runs.")] = 1,
+    round_trip: _RoundTrip = 0,
+    settings: _Settings = None,
+    p99: _Bound = "1s",
+    max_bytes: _MaxBytes = None,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Also compare all records by an audit (Spark).")
+    ] = False,
+    wait: Annotated[
+        str, typer.Option(metavar="DURATION", help="Until MirrorMaker 2 copies a new topic.")
+    ] = "15m",
+    confirm: Annotated[
+        str | None,
+        typer.Option(metavar="FLOW", help="Its name again, instead of typing it when asked."),
+    ] = None,
+    report: _Reports = None,
+) -> None:
+    """Measure latency, the highest rate, or catch-up.
+
+    Without a configuration on a lab of its own. For example:
+    mm2slo perf run --mode sustained --round-trip 80 --report rate.json
+    """
+    own = parse_key_values(settings)
+    properties = own if source else {**_LAB_PROPERTIES, **own}
+    load = _load(
+        mode,
+        rate,
+        record_size=record_size,
+        partitions=partitions,
+        length=length,
+        p99=p99,
+        max_bytes=max_bytes or (2e9 if source else 2e10),
+    )
+    cell = PerfCell("measured", load, round_trip, properties)
+    files = checked_report_files(report, _FORMATS)
+    if source and (own or round_trip):
+        raise UserError(
+            "--set and --round-trip are for the lab: clusters of yours stay as they are"
+        )
+    if source and not flow:
+        raise UserError("--flow is missing: expected the flow to measure, as in --flow 'us->eu'")
+    if source and rate is None:
+        raise UserError("--rate is missing: on clusters of yours state the most records/s to send")
+    if flow and not source:
+        raise UserError("--flow is for clusters of yours: expected --config")
+    _check_generator(load)
+    seconds = option_duration("--wait", wait)
+    if not source:
+        _measure([cell], repeats, files, audit=audit)
+        return
+    config, measured = read_config(source), parse_flow(flow or "")
+    config.as_settings().select([measured.label])
+    confirm_flow(
+        f"This writes up to {load.max_bytes * repeats / 1e6:,.0f} MB to {TOPIC}.* on "
+        f"{measured.source}, and as much is copied to {measured.target}",
+        measured,
+        confirm,
+    )
+    servers = (
+        config.clusters[each].bootstrap_servers for each in (measured.source, measured.target)
+    )
+    found = _new_report(measured, " to ".join(servers), [cell])
+    with show_steps(Console(stderr=True), "perf") as say:
+        bench = PerfBench(config, measured, say, seconds)
+        if audit:
+            bench.after = _auditor(bench)
+        _run_all(found, bench, lambda _cell: None, repeats=repeats, files=files)
+
+
+@perf_app.command("matrix", no_args_is_help=True)
+def matrix(  # noqa: PLR0913 - one parameter per option
+    *,
+    factor: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=V1,V2",
+            help="What to change, one at a time: tasks, partitions, record-size, rate, batch, "
+            "linger, compression, max.poll.records, fetch.min.bytes, max.partition.fetch.bytes, "
+            "round-trip, exactly-once. Repeatable.",
+        ),
+    ],
+    mode: _Mode = PerfMode.LATENCY,
+    rate: _Rate = None,
+    record_size: _Size = 1000,
+    partitions: _Partitions = 5,
+    length: _Length = "10s",
+    repeats: Annotated[int, typer.Option(min=2, max=100, help="Runs of each cell.")] = 5,
+    round_trip: _RoundTrip = 0,
+    settings: _Settings = None,
+    p99: _Bound = "1s",
+    max_bytes: _MaxBytes = None,
+    report: _Reports = None,
+) -> None:
+    """Change one factor at a time on a lab, and tell what that changes.
+
+    Each block runs all cells, forwards and backwards in turn, with a restart
+    of MirrorMaker 2 before each. For example:
+    mm2slo perf matrix --factor linger=0,100 --factor tasks=1,2,5
+    """
+    load = _load(
+        mode,
+        rate,
+        record_size=record_size,
+        partitions=partitions,
+        length=length,
+        p99=p99,
+        max_bytes=max_bytes or 2e10,
+    )
+    base = PerfCell("base", load, round_trip, {**_LAB_PROPERTIES, **parse_key_values(settings)})
+    cells = [base]
+    for each in factor:
+        name, _, values = each.partition("=")
+        if not values:
+            raise UserError(f"--factor {each!r}: expected NAME=VALUE,VALUE, as in linger=0,100")
+        cells += [factor_cell(base, name, value, _LAB_FLOW.label) for value in values.split(",")]
+    for cell in cells:
+        _check_generator(cell.load)
+    _measure(cells, repeats, checked_report_files(report, _FORMATS))
+
+
+@perf_app.command("compare", no_args_is_help=True)
+def compare_files(
+    base: Annotated[Path, typer.Argument(metavar="A.json", help="What to compare with.")],
+    other: Annotated[Path, typer.Argument(metavar="B.json")],
+) -> None:
+    """Compare the first cells of two measurements, run by run in their order.
+
+    Runs that alternated show smaller differences: see `mm2slo perf matrix`.
+    """
+    first, second = (_read(each).cells[0] for each in (base, other))
+    if first.cell.load.mode is not second.cell.load.mode:
+        raise UserError(
+            f"{base} measured {first.cell.load.mode}, {other} {second.cell.load.mode}: "
+            "expected one mode"
+        )
+    for name, ratio in compare(first.cell.load.mode, first.runs, second.runs).items():
+        typer.echo(f"{name}: {ratio_text(ratio)}")
+
+
+def _load(
+    mode: PerfMode,
+    rate: float | None,
+    *,
+    record_size: int,
+    partitions: int,
+    length: str,
+    p99: str,
+    max_bytes: float,
+) -> PerfLoad:
+    seconds = option_duration("--length", length)
+    if seconds < 1:
+        raise UserError(f"--length {length!r} is too short: expected at least 1s")
+    return PerfLoad(
+        mode=mode,
+        rate=rate or (1000.0 if mode is PerfMode.LATENCY else 1e9),
+        record_size=record_size,
+        partitions=partitions,
+        seconds=seconds,
+        p99=option_duration("--p99", p99),
+        max_bytes=max_bytes,
+    )
+
+
+def _check_generator(load: PerfLoad) -> None:
+    """Raises UserError for a rate that cannot be sent from here, before anything is sent."""
+    if load.mode is not PerfMode.LATENCY:
+        return
+    needed = load.rate * load.record_size * (load.seconds + 3 * load.window)
+    if needed > load.max_bytes:
+        raise UserError(
+            f"--rate {load.rate:g} for --length {load.seconds:g}s writes {needed / 1e6:,.0f} MB "
+            f"with the warm-up, more than --max-bytes ({load.max_bytes / 1e6:,.0f} MB)"
+        )
+    most = generator_rate(load.record_size)
+    if load.rate > _SPARE * most:
+        raise UserError(
+            f"--rate {load.rate:g} is too high: this machine generates about {most:,.0f} "
+            f"records/s of {load.record_size} bytes; expected at most {_SPARE * most:,.0f}"
+        )
+
+
+def _read(file: Path) -> PerfReport:
+    try:
+        return PerfReport.parse(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file} cannot be read: {error}") from None
+
+
+def _machine() -> str:
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return (
+        f"{os.cpu_count()} CPUs, {pages / 2**30:.0f} GiB, {platform.system()} "
+        f"{platform.machine()}, Python {platform.python_version()}"
+    )
+
+
+def _new_report(flow: Flow, place: str, cells: Sequence[PerfCell]) -> PerfReport:
+    return PerfReport(
+        flow=flow.label,
+        place=place,
+        machine=_machine(),
+        version=version("mm2slo"),
+        started_at=time.time(),
+        cells=[PerfCellResult(cell=each) for each in cells],
+    )
+
+
+def _measure(
+    cells: Sequence[PerfCell], repeats: int, files: Sequence[Path], *, audit: bool = False
+) -> None:
+    """All cells on a lab of their own."""
+    logging.basicConfig(level=logging.ERROR)
+    console = Console(stderr=True)
+    length = duration_label(round(expected_seconds(cells, repeats)))
+    console.print(f"{len(cells)} x {repeats} runs, about {length}", highlight=False)
+    report = _new_report(_LAB_FLOW, _LAB, cells)
+    with show_steps(console, "perf") as say, _lab(cells, say) as (bench, prepare):
+        if audit:
+            bench.after = _auditor(bench)
+        _run_all(report, bench, prepare, repeats=repeats, files=files)
+
+
+@contextmanager
+def _lab(
+    cells: Sequence[PerfCell], say: Callable[[str], None]
+) -> Iterator[tuple[PerfBench, Callable[[PerfCell], None]]]:
+    from mm2slo_lab.lab_topology import LabTopology  # not needed on clusters of the user
+    from mm2slo_lab.running_lab import Lab
+
+    topology = LabTopology(flows=(_LAB_FLOW,), far=True, mm2_heap=768, broker_heap=512)
+    with Lab.start(topology, progress=say) as lab:
+        needed, free = 3 * KEPT_BYTES, _free_bytes(lab.runtime.root)
+        if free < needed:
+            raise UserError(
+                f"{lab.runtime.root} has {free / 1e9:,.1f} GB free; expected {needed / 1e9:,.1f} "
+                "for both clusters: make room, or set TMPDIR"
+            )
+
+        def prepare(cell: PerfCell) -> None:
+            say(f"{cell.name}: restarting MirrorMaker 2")
+            lab.mm2.stop()
+            servers = lab.set_round_trip(_LAB_FLOW.source, cell.round_trip_ms)
+            lab.mm2.configure({f"{_LAB_FLOW.source}.bootstrap.servers": servers, **cell.properties})
+            lab.mm2.start()
+
+        yield PerfBench(load_config(lab.config_yaml()), _LAB_FLOW, say, 120), prepare
+
+
+def _free_bytes(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+def _run_all(
+    report: PerfReport,
+    bench: PerfBench,
+    prepare: Callable[[PerfCell], None],
+    *,
+    repeats: int,
+    files: Sequence[Path],
+) -> None:
+    """Run all blocks; a rejected run is tried once more. What was measured is always reported."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it cleans up
+    results = {each.cell.name: each for each in report.cells}
+    try:
+        for number, block in enumerate(blocks([each.cell for each in report.cells], repeats), 1):
+            for cell in block:
+                bench.say(f"{cell.name}, run {number} of {repeats}")
+                results[cell.name].runs.append(_run_one(bench, cell, prepare))
+                if bench.interrupted:
+                    report.notes.append("interrupted: has what was measured until then")
+                    return
+            _write(report, files)
+    except KeyboardInterrupt:
+        report.notes.append("interrupted: has what was measured until then")
+    except (KafkaOperationError, TimeoutError) as error:
+        report.notes.append(f"ended early: {error}")
+        raise UserError(str(error)) from None
+    finally:
+        _write(report, files)
+        if any(each.runs for each in report.cells):
+            typer.echo(perf_markdown(report))
+    if not all(good_runs(each.runs) for each in report.cells):
+        raise typer.Exit(1)
+
+
+def _run_one(bench: PerfBench, cell: PerfCell, prepare: Callable[[PerfCell], None]) -> PerfRun:
+    prepare(cell)
+    found = bench.run(cell)
+    if found.problems and not bench.interrupted:
+        prepare(cell)
+        again = bench.run(cell)
+        return again if not again.problems else found
+    return found
+
+
+def _write(report: PerfReport, files: Sequence[Path]) -> None:
+    for file in files:
+        try:
+            file.write_text(_FORMATS[file.suffix](report), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"{file} cannot be written: {error.strerror}") from None
+
+
+def _auditor(bench: PerfBench) -> Callable[[str], None]:
+    """Compares the records of a run by the audit, which prints what it found."""
+
+    def audit(topic: str) -> None:
+        with tempfile.TemporaryDirectory(prefix="mm2slo-perf-") as folder:
+            options = AuditOptions(
+                flows=(bench.flow.label,), topics=(topic,), span=TimeSpan.parse("1h", None, None)
+            )
+            locations = ResultLocations(f"sqlite:///{folder}/audit.db", folder)
+            spark = SparkOptions.from_config(bench.config.audit.spark)
+            run_audit(bench.config, options, locations, spark, AuditOutput(None, None))
+
+    return audit

@@ -1,0 +1,1 @@
+"""Measuring what replication can do: schedule, statistics, and the report."""

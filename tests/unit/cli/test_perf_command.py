@@ -1,0 +1,110 @@
+"""`mm2slo perf`: bad input ends in one sentence before anything is sent; comparing files."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_process import run_main
+
+from mm2slo_core.perf.perf_report import PerfCellResult, PerfLedger, PerfReport, PerfRun
+from mm2slo_core.perf.perf_schedule import PerfCell, PerfLoad, PerfMode
+from mm2slo_core.perf.perf_statistics import Latencies, bucket_of
+from mm2slo_kafka.perf_generator import generator_rate
+
+CONFIG = """
+clusters:
+  us: {bootstrap_servers: "us:9092"}
+  eu: {bootstrap_servers: "eu:9092"}
+flows: [{flow: us->eu, topics: ["orders"]}]
+"""
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str]]:
+    monkeypatch.chdir(tmp_path)
+    Path("mm2slo.yaml").write_text(CONFIG)
+
+    def call(*arguments: str) -> tuple[int, str]:
+        code = run_main(monkeypatch, "perf", *arguments)
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    return call
+
+
+OURS = ("run", "--config", "mm2slo.yaml", "--flow", "us->eu", "--rate", "10")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("run", "--config", "mm2slo.yaml", "--rate", "1"), "--flow is missing"),
+        (OURS[:-2], "--rate is missing"),
+        ((*OURS, "--confirm", "eu"), "'eu' is not 'us->eu': nothing was done"),
+        ((*OURS, "--confirm", "us->eu"), "us->eu does not copy mm2slo.perf."),
+        ((*OURS, "--set", "tasks.max=2"), "--set and --round-trip are for the lab"),
+        ((*OURS, "--round-trip", "20"), "--set and --round-trip are for the lab"),
+        (("run", "--flow", "us->eu"), "--flow is for clusters of yours"),
+        (("run", "--length", "0.5s"), "expected at least 1s"),
+        (("run", "--length", "soon"), "--length 'soon'"),
+        (
+            ("run", "--rate", "1e5", "--length", "60s", "--max-bytes", "2e9"),
+            "more than --max-bytes (2,000 MB)",
+        ),
+        (
+            ("run", "--rate", "1e8", "--record-size", "1", "--max-bytes", "1e13"),
+            "is too high: this machine generates about",
+        ),
+        (("run", "--set", "tasks.max"), "is not KEY=VALUE"),
+        (("run", "--report", "rate.pdf"), "expected a file .html, .md or .json"),
+        (("matrix", "--factor", "linger"), "expected NAME=VALUE,VALUE"),
+        (("matrix", "--factor", "speed=1"), "--factor 'speed' is not known"),
+        (("compare", "a.json", "b.json"), "a.json cannot be read"),
+    ],
+)
+def test_mistakes_are_one_sentence_before_anything_is_sent(
+    run: Any, arguments: tuple[str, ...], expected: str
+) -> None:
+    code, text = run(*arguments)
+    assert code == 2
+    assert expected in " ".join(text.split())
+    assert "Traceback" not in text
+
+
+def test_generator_is_faster_than_small_rates() -> None:
+    assert generator_rate(1, records=1000) > 1000
+
+
+def measured(mode: PerfMode, *rates: float) -> str:
+    def one(rate: float) -> PerfRun:
+        latencies = Latencies()
+        latencies.counts[bucket_of(1 / rate)] += 1
+        ledger = PerfLedger(
+            sent=1, acknowledged=1, arrived=1, missing=0, duplicates=0, reordered=0, moved=0
+        )
+        return PerfRun(
+            started_at=1, rate=rate, latencies=latencies, ledger=ledger, slip=0, reader_delay=0
+        )
+
+    cell = PerfCellResult(
+        cell=PerfCell("measured", PerfLoad(mode=mode)), runs=[one(each) for each in rates]
+    )
+    return PerfReport(
+        flow="us->eu", place="a lab", machine="m", version="v", started_at=1, cells=[cell]
+    ).as_json()
+
+
+def test_measurements_are_compared_run_by_run(run: Any) -> None:
+    Path("a.json").write_text(measured(PerfMode.DRAIN, 100, 110, 120))
+    Path("b.json").write_text(measured(PerfMode.DRAIN, 200, 220, 240))
+    assert run("compare", "a.json", "b.json") == (0, "rate: 2 times (1.99 to 2.01, 3 pairs)\n")
+
+
+def test_measurements_of_different_modes_are_not_compared(run: Any) -> None:
+    Path("a.json").write_text(measured(PerfMode.DRAIN, 100))
+    Path("b.json").write_text(measured(PerfMode.LATENCY, 100))
+    code, text = run("compare", "a.json", "b.json")
+    assert (code, "a.json measured drain, b.json latency" in text) == (2, True)

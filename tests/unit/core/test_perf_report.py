@@ -1,0 +1,118 @@
+"""Measurements as files and documents: rejected runs, pairs, tables and drawings."""
+
+import json
+import re
+
+import pytest
+
+from mm2slo_core.perf.perf_report import (
+    PerfCellResult,
+    PerfLedger,
+    PerfReport,
+    PerfRun,
+    compare,
+    perf_html,
+    perf_markdown,
+    ratio_text,
+)
+from mm2slo_core.perf.perf_schedule import PerfCell, PerfLoad, PerfMode
+from mm2slo_core.perf.perf_statistics import Latencies, bucket_of
+from mm2slo_core.user_errors import UserError
+
+
+def run_of(seconds: float, *, rate: float = 1000.0, problems: tuple[str, ...] = ()) -> PerfRun:
+    latencies = Latencies()
+    latencies.counts.update([bucket_of(seconds * (1 + number / 1000)) for number in range(100)])
+    return PerfRun(
+        started_at=1e9,
+        rate=rate,
+        latencies=latencies,
+        sent=[100, 100, 90],
+        arrived=[90, 100, 100],
+        ledger=PerfLedger(
+            sent=290, acknowledged=290, arrived=289, missing=1, duplicates=2, reordered=3, moved=4
+        ),
+        slip=0.002,
+        reader_delay=0.001,
+        cpu=0.5,
+        limit="CPU",
+        problems=list(problems),
+    )
+
+
+def report_of(mode: PerfMode, *runs: list[PerfRun]) -> PerfReport:
+    cells = [
+        PerfCellResult(cell=PerfCell(f"cell-{number}", PerfLoad(mode=mode)), runs=each)
+        for number, each in enumerate(runs)
+    ]
+    return PerfReport(
+        flow="us->eu", place="a lab", machine="2 CPUs", version="0.1.0", started_at=1e9, cells=cells
+    )
+
+
+def test_report_is_read_as_it_was_written() -> None:
+    report = report_of(PerfMode.LATENCY, [run_of(0.1)])
+    read = PerfReport.parse(report.as_json(), "a.json")
+    assert read.as_json() == report.as_json()
+    assert read.cells[0].runs[0].latencies == report.cells[0].runs[0].latencies
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{", "is no measurement of `mm2slo perf`: the whole: Invalid JSON"),
+        ("{}", "a.json is no measurement of `mm2slo perf`: flow: Field required"),
+    ],
+)
+def test_other_files_are_refused(text: str, expected: str) -> None:
+    with pytest.raises(UserError, match=re.escape(expected)):
+        PerfReport.parse(text, "a.json")
+
+
+def test_format_of_another_version_is_refused() -> None:
+    content = json.loads(report_of(PerfMode.LATENCY, [run_of(0.1)]).as_json())
+    with pytest.raises(UserError, match="format 2, 1 cells; expected format 1"):
+        PerfReport.parse(json.dumps({**content, "format": 2}), "a.json")
+
+
+def test_pair_with_a_rejected_run_does_not_count() -> None:
+    base = [run_of(0.1), run_of(0.1, problems=("late",)), run_of(0.1)]
+    other = [run_of(0.2), run_of(0.9), run_of(0.2)]
+    found = compare(PerfMode.LATENCY, base, other)["p50"]
+    assert found is not None
+    assert (found.pairs, found.ratio) == (2, pytest.approx(2, rel=0.01))
+
+
+def test_rates_are_compared_by_rate() -> None:
+    base, other = [run_of(1, rate=100)] * 3, [run_of(1, rate=150)] * 3
+    found = compare(PerfMode.SUSTAINED, base, other)["rate"]
+    assert found is not None
+    assert ratio_text(found) == "1.5 times (1.49 to 1.51, 3 pairs)"
+    assert "no difference shown" in ratio_text(compare(PerfMode.DRAIN, base, base)["rate"])
+    assert ratio_text(None) == "not known: less than two pairs"
+
+
+def test_latency_document_has_percentiles_and_what_the_measurement_did() -> None:
+    text = perf_markdown(report_of(PerfMode.LATENCY, [run_of(0.1)], [run_of(0.1), run_of(0.2)]))
+    assert re.search(r"\| cell-0 \| 1 \| 10[45]\.\d ms \| ", text)
+    assert "| cell-1 | 580 | 2 | 4 | 6 | 8 | 2.0 ms | 1.0 ms |" in text
+    assert "| cell-1 | p50 | not known: less than two pairs |" in text
+
+
+def test_document_says_which_runs_were_rejected_and_does_not_use_them() -> None:
+    runs = [run_of(0.1, rate=7, problems=("the generator was late",)), run_of(0.1, rate=2000)]
+    text = perf_markdown(report_of(PerfMode.SUSTAINED, runs))
+    assert "| cell-0 | 1 of 2 | 2,000 | 2,000 to 2,000 | 2.0 | 50% | CPU |" in text
+    assert "| cell-0 | the generator was late |" in text
+    only = perf_markdown(report_of(PerfMode.SUSTAINED, runs[:1]))
+    assert "| cell-0 | 0 of 1 | not known | not known |" in only
+
+
+def test_page_of_one_cell_has_histogram_and_curve() -> None:
+    page = perf_html(report_of(PerfMode.LATENCY, [run_of(0.1)]))
+    assert page.count("<svg ") == 2
+    bars = [float(each) for each in re.findall(r"<rect [^>]*height='([\d.]+)'", page)]
+    assert max(bars) == 150
+    assert page.count("<polyline ") == 2
+    assert "nan" not in page.lower()
+    assert "<svg" not in perf_html(report_of(PerfMode.LATENCY, [run_of(1)], [run_of(1)]))
