@@ -215,11 +215,12 @@ def _lag(limits: ObjectiveLimits) -> tuple[Panel, ...]:
         Panel(
             title="Records written and replicated",
             description="Does the flow keep up? Records per second written on the source and "
-            "replicated; both lines should agree.",
+            "replicated; both lines should agree. Then the ten busiest topics, replicated; "
+            "`mm2slo plan --connect` shows the busiest tasks.",
             kind=Kind.SERIES,
             unit=PanelUnit.RATE,
             no_data=NO_EXPORTER_DATA,
-            queries=_on_both_ends(_throughput),
+            queries={**_on_both_ends(_throughput), "topic {{topic}}": _busiest_topics()},
             colours=_END_COLOURS,
             next_dashboard=DashboardUid.AUDIT,
             alert="MM2PartitionStalled",
@@ -271,6 +272,13 @@ def _on_both_ends(rate: Callable[[Metric], Vector]) -> dict[str, Vector]:
 
 def _throughput(metric: Metric) -> Vector:
     return rate_by(metric, MATCH_FLOW, MATCH_TOPIC, by=("flow",), within="topic")
+
+
+def _busiest_topics() -> Vector:
+    rate = over(
+        "rate", flow_metrics.REPLICATED_RECORDS_TOTAL, RATE_VARIABLE, MATCH_FLOW, MATCH_TOPIC
+    )
+    return topk(10, max_by(rate, "topic"))
 
 
 def _bytes(metric: Metric) -> Vector:
