@@ -1,4 +1,4 @@
-"""`mm2slo plan`: sizes a flow from stated rates."""
+"""`mm2slo plan`: sizes a flow from stated rates, or gives advice on a running one."""
 
 import json
 from dataclasses import MISSING, asdict, fields
@@ -9,13 +9,22 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.main import new_app
-from mm2slo_core.mm2_config.capacity_plan import CapacityPlan, Workload, plan_capacity
+from mm2slo_core.mm2_config.capacity_plan import (
+    CapacityPlan,
+    Workload,
+    check_inputs,
+    plan_capacity,
+)
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
 plan_app = new_app()
 _INPUTS = {each.name: each for each in fields(Workload)}
+_NEEDED = [each.name for each in fields(Workload) if each.default is MISSING]
+_LIVE = ("record_size", "round_trip", "compression", "workers_at_source")
+"""The inputs that advice on a running flow takes."""
 
 
 def _option(name: str) -> Any:
@@ -25,43 +34,89 @@ def _option(name: str) -> Any:
 
 
 @plan_app.command(no_args_is_help=True)
+@config_options()
 def run(  # noqa: PLR0913 - one parameter per option
     context: typer.Context,
+    source: ConfigSource,
     *,
-    records_per_second: Annotated[float, _option("records_per_second")],
+    records_per_second: Annotated[float | None, _option("records_per_second")] = None,
     record_size: Annotated[float | None, _option("record_size")] = None,
     bytes_per_second: Annotated[float | None, _option("bytes_per_second")] = None,
-    partitions: Annotated[int, _option("partitions")],
-    round_trip: Annotated[float, _option("round_trip")],
-    outage: Annotated[float, _option("outage")],
+    partitions: Annotated[int | None, _option("partitions")] = None,
+    round_trip: Annotated[float | None, _option("round_trip")] = None,
+    outage: Annotated[float | None, _option("outage")] = None,
     retention: Annotated[float | None, _option("retention")] = None,
     compression: Annotated[float | None, _option("compression")] = None,
     headroom: Annotated[float | None, _option("headroom")] = None,
     workers_at_source: Annotated[bool | None, _option("workers_at_source")] = None,
     task_bytes_per_second: Annotated[float | None, _option("task_bytes_per_second")] = None,
     tasks_per_worker: Annotated[int | None, _option("tasks_per_worker")] = None,
-    flow: Annotated[str, typer.Option(help="the flow, for the names of the properties")] = "us->eu",
+    flow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FLOW",
+            help="The flow, for the names of the properties; with --connect the one to observe. "
+            "[default: us->eu]",
+        ),
+    ] = None,
+    connect: Annotated[
+        bool, typer.Option("--connect", help="Observe the running flow, and print advice.")
+    ] = False,
+    observe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="With --connect: for how long; Ctrl-C ends it. [default: 60s]"
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Size a flow from stated rates: tasks, workers, clients, bandwidth, catch-up, retention.
 
     Example: mm2slo plan --records-per-second 20000 --record-size 1000
     --partitions 60 --round-trip 80 --outage 60 --retention 24
+
+    Or print advice on a running flow; writes nothing to the clusters:
+    mm2slo plan --config mm2slo.yaml --flow 'us->eu' --connect --round-trip 80
     """
     stated = {k: v for k, v in context.params.items() if k in _INPUTS and v is not None}
+    console = Console(highlight=False, markup=False)
+    if connect:
+        if extra := [name for name in stated if name not in _LIVE]:
+            raise UserError(f"{_names(extra)} cannot be combined with --connect: it is observed")
+        if flow is None:
+            raise UserError("expected --flow with --connect: name the flow to observe")
+        check_inputs(stated)
+        from mm2slo_cli.live_plan import print_live_advice  # loads the exporter
+
+        print_live_advice(console, source, _parse(flow), stated, observe or "60s", as_json=as_json)
+        return
+    if observe is not None:
+        raise UserError("--observe needs --connect: only a running flow can be observed")
+    if missing := [name for name in _NEEDED if name not in stated]:
+        raise UserError(
+            f"expected {_names(missing)}: state them to size a flow, or add --connect for advice "
+            "on a running one"
+        )
     work = Workload(**stated)
-    try:
-        aliases = Flow.parse(flow)
-    except ValueError as error:
-        raise UserError(f"--flow {error}") from None
+    aliases = _parse(flow or "us->eu")
     plan = plan_capacity(work, aliases)
     assumed = {k: v for k, v in asdict(work).items() if k not in stated and v is not None}
-    console = Console(highlight=False, markup=False)
     if as_json:
         content = {"inputs": stated, "assumptions": assumed, **asdict(plan)}
         console.print(json.dumps(content, indent=2), soft_wrap=True)
     else:
         _print(console, plan, assumed)
+
+
+def _names(inputs: list[str]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in inputs)
+
+
+def _parse(flow: str) -> Flow:
+    try:
+        return Flow.parse(flow)
+    except ValueError as error:
+        raise UserError(f"--flow {error}") from None
 
 
 def _print(console: Console, plan: CapacityPlan, assumed: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """The connectors that a configuration topic of Connect (`mm2-configs`) contains."""
 
 from collections import defaultdict
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Mapping
 from itertools import chain
 
 from mm2slo_core.offset_translation import TransactionalCommits
@@ -81,17 +81,26 @@ class ConnectorConfigs:
         """
         return connector in self.fenced and commits.found is True
 
-    def assigned(
+    def existing(
         self, connector: str, tasks: Collection[int | None]
-    ) -> frozenset[TopicPartition] | None:
-        """Partitions of the existing *tasks*, of all if none is known; None without assignments.
+    ) -> Mapping[int, tuple[TopicPartition, ...]] | None:
+        """Partitions by task, of *tasks*, of all if none is known; None without assignments.
 
         Configurations of removed tasks stay in the topic.
         """
-        assignments = self.assignments.get(connector)
-        if not assignments:
+        found = self.assignments.get(connector)
+        if not found:
+            return None
+        return {task: found[task] for task in sorted(found) if task in tasks or not tasks}
+
+    def assigned(
+        self, connector: str, tasks: Collection[int | None]
+    ) -> frozenset[TopicPartition] | None:
+        """All partitions of `existing`."""
+        existing = self.existing(connector, tasks)
+        if existing is None:
             return None
         if self._assigned is None or self._assigned[0] != (connector, tasks):
-            partitions = (assignments[task] for task in assignments if task in tasks or not tasks)
-            self._assigned = (connector, tasks), frozenset(chain.from_iterable(partitions))
+            partitions = chain.from_iterable(existing.values())
+            self._assigned = (connector, tasks), frozenset(partitions)
         return self._assigned[1]

@@ -142,6 +142,8 @@ class InternalsView:
     """Newest checkpoint by group and target partition."""
     states: Mapping[tuple[str, int | None], str] = field(default_factory=empty_mapping)
     assigned: frozenset[TopicPartition] | None = None
+    assignments: Mapping[int, tuple[TopicPartition, ...]] | None = None
+    """Source partitions by task; None while they are unknown."""
     task_commits: Callable[[TopicPartition], TaskCommits | None] = field(
         default=lambda _partition: None, repr=False
     )

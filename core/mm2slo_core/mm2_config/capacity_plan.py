@@ -5,7 +5,7 @@ request in flight per broker (`Worker.baseProducerConfigs`) with one batch per p
 (`RecordAccumulator.drain`). Client sizes suit the capacity, which is needed while catching up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from math import ceil, floor
 from typing import Any, Final
@@ -71,13 +71,7 @@ class Workload:
     tasks_per_worker: int = _input(1, 1000, "tasks that one worker can run", 4)
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value, limits = getattr(self, each.name), each.metadata
-            if value is not None and not limits["low"] <= value <= limits["high"]:
-                raise UserError(
-                    f"--{each.name.replace('_', '-')} is {value:g}; expected {limits['low']:g} to "
-                    f"{limits['high']:g}: state {limits['meaning']}"
-                )
+        check_inputs({each.name: getattr(self, each.name) for each in fields(self)})
         if (self.record_size is None) == (self.bytes_per_second is None):
             raise UserError("expected --record-size or --bytes-per-second: state one of them")
 
@@ -85,6 +79,25 @@ class Workload:
     def rate(self) -> float:
         """Bytes per second before compression."""
         return self.bytes_per_second or self.records_per_second * (self.record_size or 0)
+
+
+def check_inputs(stated: Mapping[str, float | None]) -> None:
+    """Raise UserError if one of *stated*, by the names of Workload, is out of its range."""
+    for each in fields(Workload):
+        value, limits = stated.get(each.name), each.metadata
+        if value is not None and not limits["low"] <= value <= limits["high"]:
+            raise UserError(
+                f"--{each.name.replace('_', '-')} is {value:g}; expected {limits['low']:g} to "
+                f"{limits['high']:g}: state {limits['meaning']}"
+            )
+
+
+def round_trips(round_trip: float, *, workers_at_source: bool) -> tuple[float, float]:
+    """Seconds from workers to source, and to target with its ack, from ms to the far cluster."""
+    far = round_trip / 1000
+    near = min(_NEAR_SECONDS, far)
+    source, target = (near, far) if workers_at_source else (far, near)
+    return source, target + _ACK_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +153,7 @@ def _tasks_and_workers(work: Workload, task_rate: float) -> tuple[int, int]:
 
 
 def _values(work: Workload) -> dict[str, float]:
-    far = work.round_trip / 1000
-    near = min(_NEAR_SECONDS, far)
-    source, target = (near, far) if work.workers_at_source else (far, near)
-    target += _ACK_SECONDS
+    source, target = round_trips(work.round_trip, workers_at_source=work.workers_at_source)
     tasks, workers = _tasks_and_workers(work, work.task_bytes_per_second)
     busiest, shares = ceil(work.partitions / tasks), work.partitions * work.compression
     limit = min(work.task_bytes_per_second / busiest, _MIB * work.compression / target)

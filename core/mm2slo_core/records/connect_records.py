@@ -61,6 +61,12 @@ SAFE_SETTINGS = frozenset(
         "heartbeats.replication.enabled",
         "consumer.isolation.level",
         "source.consumer.isolation.level",
+        "tasks.max",
+        "consumer.max.partition.fetch.bytes",
+        "source.consumer.max.partition.fetch.bytes",
+        "consumer.receive.buffer.bytes",
+        "source.consumer.receive.buffer.bytes",
+        "producer.override.batch.size",
     }
 )
 """The settings that are read, beside those of transforms; none is a credential."""

@@ -157,6 +157,7 @@ class InternalsStore:
                 checkpoints={group: dict(newest) for group, newest in self._checkpoints.items()},
                 states=dict(self._states),
                 assigned=self._configs.assigned(self._source_connector, tasks),
+                assignments=self._configs.existing(self._source_connector, tasks),
                 task_commits=self._task_commits_of,
                 connectors=RunningConnectors(
                     dict(self._configs.by_name),

@@ -31,7 +31,7 @@ from mm2slo_exporter.families.family_composer import (
     hide_other_groups,
     limited_families,
 )
-from mm2slo_exporter.flow_observation import Observation
+from mm2slo_exporter.flow_observation import InternalsView, Observation
 from mm2slo_exporter.service.flow_manager import FlowManager
 from mm2slo_exporter.service.flow_runner import FlowRunner
 from mm2slo_exporter.state.flow_report import FlowReport
@@ -114,6 +114,10 @@ class Exporter:
         if runner.flow.label in self._flows.stale_flows():
             return not_read(runner.flow.flow, runner.report.at)
         return evidence
+
+    def internals(self, flow: Flow) -> InternalsView:
+        """What MirrorMaker 2's internal topics contain of *flow*. KeyError: unknown flow."""
+        return {each.flow.flow: each for each in self._flows.running()}[flow].internals()
 
     def reload(self) -> ReloadResult:
         """Read the configuration again and apply it; unchanged flows keep running.

@@ -118,6 +118,7 @@ def test_view_of_empty_store_lists_topics_it_waits_for() -> None:
     assert found.waiting_for == ("mm2-status on eu",)
     assert (found.syncs, found.committed, found.checkpoints, found.states) == ({}, {}, {}, {})
     assert found.assigned is None
+    assert found.assignments is None
     assert not found.connectors.syncs_group_offsets
     assert found.offset_map(ORDERS) is None
 
@@ -268,8 +269,10 @@ def test_assignments_of_missing_tasks_are_ignored() -> None:
     store = Store()
     store.take(CONFIGS, task(0, "orders-0"), task(1, "pay-2"), task(0, "x-0", connector="Other"))
     assert store.view.assigned == {ORDERS, PAY}
+    assert store.view.assignments == {0: (ORDERS,), 1: (PAY,)}
     store.take(STATUS, status(SOURCE, "RUNNING"), status(SOURCE, "RUNNING", 0))
     assert store.view.assigned == {ORDERS}
+    assert store.view.assignments == {0: (ORDERS,)}
     store.take(STATUS, status(SOURCE, "RUNNING", 1))
     assert store.view.assigned == {ORDERS, PAY}
     store.take(CONFIGS, (b"task-MirrorSourceConnector-1", None))
