@@ -285,6 +285,8 @@ _WRITES: Final = (
      "only `mm2slo check --connect --allow-writes`"),
     ("`mm2slo.drill.*`", "source", "records and a group of one drill, deleted at its end",
      "only `mm2slo drill`, after its flow was typed"),
+    ("`mm2slo.perf.*`", "source", "records of one measurement, deleted at its end with the copy",
+     "only `mm2slo perf`, after its flow was typed"),
     ("group `__mm2slo-drill.*`", "target", "members in the place of groups, no offsets",
      "only `mm2slo drill`"),
 )  # fmt: skip

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final
@@ -45,6 +46,7 @@ from mm2slo_core.perf.perf_report import (
     perf_html,
     perf_markdown,
     ratio_text,
+    read_measurement,
 )
 from mm2slo_core.perf.perf_schedule import (
     KEPT_BYTES,
@@ -123,6 +125,15 @@ def run(  # noqa: PLR0913 - one parameter per option
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Runs.")] = 1,
     round_trip: _RoundTrip = 0,
     settings: _Settings = None,
+    copy_partitions: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Lab: make the copy before, with so many, on a target where MirrorMaker 2 may "
+            "not alter topics.",
+        ),
+    ] = None,
     p99: _Bound = "1s",
     max_bytes: _MaxBytes = None,
     audit: Annotated[
@@ -153,12 +164,16 @@ def run(  # noqa: PLR0913 - one parameter per option
         p99=p99,
         max_bytes=max_bytes or (2e9 if source else 2e10),
     )
+    load = replace(load, copy_partitions=copy_partitions)
     cell = PerfCell("measured", load, round_trip, properties)
     files = checked_report_files(report, _FORMATS)
-    if source and (own or round_trip):
+    if source and (own or round_trip or copy_partitions):
         raise UserError(
-            "--set and --round-trip are for the lab: clusters of yours stay as they are"
+            "--set, --round-trip and --copy-partitions are for the lab: clusters of yours stay as "
+            "they are"
         )
+    if round_trip and copy_partitions:
+        raise UserError("--copy-partitions needs a lab with logins, which has no --round-trip")
     if source and not flow:
         raise UserError("--flow is missing: expected the flow to measure, as in --flow 'us->eu'")
     if source and rate is None:
@@ -249,7 +264,7 @@ def compare_files(
 
     Runs that alternated show smaller differences: see `mm2slo perf matrix`.
     """
-    first, second = (_read(each).cells[0] for each in (base, other))
+    first, second = (read_measurement(each).cells[0] for each in (base, other))
     if first.cell.load.mode is not second.cell.load.mode:
         raise UserError(
             f"{base} measured {first.cell.load.mode}, {other} {second.cell.load.mode}: "
@@ -301,13 +316,6 @@ def _check_generator(load: PerfLoad) -> None:
         )
 
 
-def _read(file: Path) -> PerfReport:
-    try:
-        return PerfReport.parse(file.read_text(encoding="utf-8"), str(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} cannot be read: {error}") from None
-
-
 def _machine() -> str:
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return (
@@ -346,10 +354,15 @@ def _measure(
 def _lab(
     cells: Sequence[PerfCell], say: Callable[[str], None]
 ) -> Iterator[tuple[PerfBench, Callable[[PerfCell], None]]]:
-    from mm2slo_lab.lab_topology import LabTopology  # not needed on clusters of the user
+    from mm2slo_lab.lab_topology import APP, LabSecurity, LabTopology  # not needed elsewhere
     from mm2slo_lab.running_lab import Lab
 
-    topology = LabTopology(flows=(_LAB_FLOW,), far=True, mm2_heap=768, broker_heap=512)
+    source, target = _LAB_FLOW.source, _LAB_FLOW.target
+    is_fixed = any(each.load.copy_partitions for each in cells)
+    security = LabSecurity.SASL_PLAINTEXT if is_fixed else LabSecurity.PLAINTEXT
+    topology = LabTopology(
+        flows=(_LAB_FLOW,), security=security, far=not is_fixed, mm2_heap=768, broker_heap=512
+    )
     with Lab.start(topology, progress=say) as lab:
         needed, free = 3 * KEPT_BYTES, _free_bytes(lab.runtime.root)
         if free < needed:
@@ -357,15 +370,32 @@ def _lab(
                 f"{lab.runtime.root} has {free / 1e9:,.1f} GB free; expected {needed / 1e9:,.1f} "
                 "for both clusters: make room, or set TMPDIR"
             )
+        fixed: dict[str, str] = {}
+        if is_fixed:
+            client = lab.cluster(target).java(APP)
+            fixed = {f"{target}.{key}": value for key, value in client.items()}
+            for kind, operation in _ALL_BUT_ALTER:
+                name = "kafka-cluster" if kind == "CLUSTER" else "*"
+                lab.cluster(target).admin.grant(APP.name, kind, name, operation)
 
         def prepare(cell: PerfCell) -> None:
             say(f"{cell.name}: restarting MirrorMaker 2")
             lab.mm2.stop()
-            servers = lab.set_round_trip(_LAB_FLOW.source, cell.round_trip_ms)
-            lab.mm2.configure({f"{_LAB_FLOW.source}.bootstrap.servers": servers, **cell.properties})
+            servers = lab.cluster(source).bootstrap_servers
+            if not is_fixed:
+                servers = lab.set_round_trip(source, cell.round_trip_ms)
+            lab.mm2.configure({f"{source}.bootstrap.servers": servers, **fixed, **cell.properties})
             lab.mm2.start()
 
         yield PerfBench(load_config(lab.config_yaml()), _LAB_FLOW, say, 120), prepare
+
+
+_ALL_BUT_ALTER: Final = (
+    *(("TOPIC", each) for each in ("READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS")),
+    *(("GROUP", each) for each in ("READ", "DESCRIBE")),
+    *(("CLUSTER", each) for each in ("CREATE", "DESCRIBE")),
+)
+"""What MirrorMaker 2 may do on the target of `--copy-partitions`."""
 
 
 def _free_bytes(folder: Path) -> int:
@@ -383,12 +413,11 @@ def _run_all(
 ) -> None:
     """Run all blocks; a rejected run is tried once more. What was measured is always reported."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it cleans up
-    results = {each.cell.name: each for each in report.cells}
     try:
-        for number, block in enumerate(blocks([each.cell for each in report.cells], repeats), 1):
-            for cell in block:
-                bench.say(f"{cell.name}, run {number} of {repeats}")
-                results[cell.name].runs.append(_run_one(bench, cell, prepare))
+        for number, block in enumerate(blocks(report.cells, repeats), 1):
+            for result in block:
+                bench.say(f"{result.cell.name}, run {number} of {repeats}")
+                result.runs.append(_run_one(bench, result.cell, prepare))
                 if bench.interrupted:
                     report.notes.append("interrupted: has what was measured until then")
                     return

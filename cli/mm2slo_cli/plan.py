@@ -1,7 +1,8 @@
 """`mm2slo plan`: sizes a flow from stated rates, or gives advice on a running one."""
 
 import json
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, asdict, fields, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +17,10 @@ from mm2slo_core.mm2_config.capacity_plan import (
     Workload,
     check_inputs,
     plan_capacity,
+    round_trips,
 )
+from mm2slo_core.perf.perf_model import predict_task_rate
+from mm2slo_core.perf.perf_report import read_measurement
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
@@ -59,6 +63,12 @@ def run(  # noqa: PLR0913 - one parameter per option
             "[default: us->eu]",
         ),
     ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json", help="A rate measured by mm2slo perf, for the rate of one task."
+        ),
+    ] = None,
     connect: Annotated[
         bool, typer.Option("--connect", help="Observe the running flow, and print advice.")
     ] = False,
@@ -81,7 +91,8 @@ def run(  # noqa: PLR0913 - one parameter per option
     stated = {k: v for k, v in context.params.items() if k in _INPUTS and v is not None}
     console = Console(highlight=False, markup=False)
     if connect:
-        if extra := [name for name in stated if name not in _LIVE]:
+        extra = [name for name in stated if name not in _LIVE]
+        if extra := [*extra, *(["measured"] if measured else [])]:
             raise UserError(f"{_names(extra)} cannot be combined with --connect: it is observed")
         if flow is None:
             raise UserError("expected --flow with --connect: name the flow to observe")
@@ -97,15 +108,30 @@ def run(  # noqa: PLR0913 - one parameter per option
             f"expected {_names(missing)}: state them to size a flow, or add --connect for advice "
             "on a running one"
         )
+    notes = _use_measured(stated, measured)
     work = Workload(**stated)
     aliases = _parse(flow or "us->eu")
     plan = plan_capacity(work, aliases)
+    plan = replace(plan, notes=(*notes, *plan.notes))
     assumed = {k: v for k, v in asdict(work).items() if k not in stated and v is not None}
     if as_json:
         content = {"inputs": stated, "assumptions": assumed, **asdict(plan)}
         console.print(json.dumps(content, indent=2), soft_wrap=True)
     else:
         _print(console, plan, assumed)
+
+
+def _use_measured(stated: dict[str, Any], measured: Path | None) -> tuple[str, ...]:
+    """State the rate of one task as it was measured; returns how that was found."""
+    if measured is None:
+        return ()
+    if "task_bytes_per_second" in stated:
+        raise UserError("--measured and --task-bytes-per-second exclude each other")
+    at_source = stated.get("workers_at_source", False)
+    trip, _ = round_trips(stated["round_trip"], workers_at_source=at_source)
+    found = predict_task_rate(read_measurement(measured), trip * 1000, str(measured))
+    stated["task_bytes_per_second"] = found.rate
+    return (f"rate of one task: {found.rate / 1e6:.3g} MB/s, {found.how}",)
 
 
 def _names(inputs: list[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log10
+from pathlib import Path
 from statistics import median
 from typing import Final
 
@@ -117,6 +118,14 @@ class PerfReport:
 
 
 _REPORT: Final = TypeAdapter(PerfReport)
+
+
+def read_measurement(file: Path) -> PerfReport:
+    """Raises UserError for a file that is no measurement, or cannot be read."""
+    try:
+        return PerfReport.parse(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file} cannot be read: {error}") from None
 
 
 def good_runs(runs: Sequence[PerfRun]) -> list[PerfRun]:

@@ -9,9 +9,11 @@ measures the generator, and is rejected.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from mm2slo_core.user_errors import UserError
+
+_Cell = TypeVar("_Cell")
 
 TOPIC: Final = "mm2slo.perf"
 """Prefix of the topics of a measurement, which it creates and deletes."""
@@ -126,7 +128,7 @@ class RateSearch:
             self.next_rate = self._high / 1.5
 
 
-def blocks(cells: Sequence[PerfCell], repeats: int) -> Iterator[Sequence[PerfCell]]:
+def blocks(cells: Sequence[_Cell], repeats: int) -> Iterator[Sequence[_Cell]]:
     """The order of all runs: each block has each cell once, every second one backwards.
 
     With two cells that is A B, B A, A B ...: a machine that gets slower or faster meanwhile does

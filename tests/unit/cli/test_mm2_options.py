@@ -271,9 +271,9 @@ def test_every_command_that_takes_a_configuration_takes_mirrormaker_files(
         for command in (
             "check", "exporter", "health", "audit", "audit probe", "alerts generate",
             "alerts check", "cutover check", "cutover plan", "dashboards generate",
-            "dashboards check", "drill", "failback record", "failback plan", "plan", "exclude add",
-            "exclude list", "exclude remove", "exclude write", "slo export", "report serve",
-            "report slack", "logship run", "logship check", "logship tail", "logship offsets",
-            "logship dead-letter list", "logship dead-letter replay",
+            "dashboards check", "drill", "failback record", "failback plan", "perf run", "plan",
+            "exclude add", "exclude list", "exclude remove", "exclude write", "slo export",
+            "report serve", "report slack", "logship run", "logship check", "logship tail",
+            "logship offsets", "logship dead-letter list", "logship dead-letter replay",
         )
     }  # fmt: skip

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from cli_process import run_main
+from perf_samples import report_of, run_of
 
-from mm2slo_core.perf.perf_report import PerfCellResult, PerfLedger, PerfReport, PerfRun
-from mm2slo_core.perf.perf_schedule import PerfCell, PerfLoad, PerfMode
-from mm2slo_core.perf.perf_statistics import Latencies, bucket_of
+from mm2slo_core.perf.perf_schedule import PerfMode
 from mm2slo_kafka.perf_generator import generator_rate
 
 CONFIG = """
@@ -45,8 +44,15 @@ OURS = ("run", "--config", "mm2slo.yaml", "--flow", "us->eu", "--rate", "10")
         (OURS[:-2], "--rate is missing"),
         ((*OURS, "--confirm", "eu"), "'eu' is not 'us->eu': nothing was done"),
         ((*OURS, "--confirm", "us->eu"), "us->eu does not copy mm2slo.perf."),
-        ((*OURS, "--set", "tasks.max=2"), "--set and --round-trip are for the lab"),
-        ((*OURS, "--round-trip", "20"), "--set and --round-trip are for the lab"),
+        (
+            (*OURS, "--set", "tasks.max=2"),
+            "--set, --round-trip and --copy-partitions are for the lab",
+        ),
+        (
+            (*OURS, "--round-trip", "20"),
+            "--set, --round-trip and --copy-partitions are for the lab",
+        ),
+        (("run", "--round-trip", "1", "--copy-partitions", "5"), "needs a lab with logins"),
         (("run", "--flow", "us->eu"), "--flow is for clusters of yours"),
         (("run", "--length", "0.5s"), "expected at least 1s"),
         (("run", "--length", "soon"), "--length 'soon'"),
@@ -79,22 +85,7 @@ def test_generator_is_faster_than_small_rates() -> None:
 
 
 def measured(mode: PerfMode, *rates: float) -> str:
-    def one(rate: float) -> PerfRun:
-        latencies = Latencies()
-        latencies.counts[bucket_of(1 / rate)] += 1
-        ledger = PerfLedger(
-            sent=1, acknowledged=1, arrived=1, missing=0, duplicates=0, reordered=0, moved=0
-        )
-        return PerfRun(
-            started_at=1, rate=rate, latencies=latencies, ledger=ledger, slip=0, reader_delay=0
-        )
-
-    cell = PerfCellResult(
-        cell=PerfCell("measured", PerfLoad(mode=mode)), runs=[one(each) for each in rates]
-    )
-    return PerfReport(
-        flow="us->eu", place="a lab", machine="m", version="v", started_at=1, cells=[cell]
-    ).as_json()
+    return report_of(mode, [run_of(0.1, rate=each) for each in rates]).as_json()
 
 
 def test_measurements_are_compared_run_by_run(run: Any) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_perf_report import report_of, run_of
+from perf_samples import report_of, run_of
 
 from mm2slo_core.perf.perf_model import CPU, ROUND_TRIP, predict_task_rate
 from mm2slo_core.perf.perf_report import PerfCellResult, PerfReport
@@ -62,5 +62,5 @@ def test_extrapolation_is_said() -> None:
 
 
 def test_measurement_without_a_rate_is_refused() -> None:
-    with pytest.raises(UserError, match="a.json has no measured rate"):
+    with pytest.raises(UserError, match=r"a\.json has no measured rate"):
         predict_task_rate(report_of(PerfMode.LATENCY, [run_of(0.1)]), 0, "a.json")
