@@ -375,7 +375,7 @@ def _lab(
             client = lab.cluster(target).java(APP)
             fixed = {f"{target}.{key}": value for key, value in client.items()}
             for kind, operation in _ALL_BUT_ALTER:
-                name = "kafka-cluster" if kind == "CLUSTER" else "*"
+                name = "kafka-cluster" if kind == "BROKER" else "*"
                 lab.cluster(target).admin.grant(APP.name, kind, name, operation)
 
         def prepare(cell: PerfCell) -> None:
@@ -393,7 +393,7 @@ def _lab(
 _ALL_BUT_ALTER: Final = (
     *(("TOPIC", each) for each in ("READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS")),
     *(("GROUP", each) for each in ("READ", "DESCRIBE")),
-    *(("CLUSTER", each) for each in ("CREATE", "DESCRIBE")),
+    *(("BROKER", each) for each in ("CREATE", "DESCRIBE")),
 )
 """What MirrorMaker 2 may do on the target of `--copy-partitions`."""
 

@@ -185,7 +185,7 @@ class _Measurement:
         if missing > 0 and self._load.mode is PerfMode.LATENCY:
             self._problems.append(
                 f"{missing:,} records had not arrived after {_LEFT_SECONDS:g} s: the flow does "
-                "not sustain the rate, or stands"
+                "not sustain the rate, or has stopped"
             )
         # The search for a rate also tries those that cannot be sent: they are no results.
         if slip > MAX_SLIP and self._load.mode is PerfMode.LATENCY:
@@ -268,7 +268,7 @@ class _Measurement:
         self._measured = [segment]
         with self._measuring_cpu():
             if not self._wait_arrived(max(20 * self._load.seconds, 120)):
-                self._problems.append("the backlog was not copied: the flow stands")
+                self._problems.append("the backlog was not copied: the flow has stopped")
                 return None
         ticks = self._reader.look().by_tick
         # Without the first and the last tick, which are partly outside.

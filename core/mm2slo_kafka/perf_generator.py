@@ -21,6 +21,7 @@ TICK: Final = 0.1
 """Seconds; records are counted by ticks of the clock."""
 
 _VALUES: Final = 64
+_BURST: Final = 200
 _NAP: Final = 0.0002
 _QUEUE_RECORDS: Final = 500_000
 _FLUSH_SECONDS: Final = 60.0
@@ -60,7 +61,7 @@ class PerfGenerator:
         # Half of each value repeats itself, as text does.
         half = record_size // 2
         self._values = [
-            os.urandom(record_size - half) + bytes(half) for _ in range(min(_VALUES, 1 << 20))
+            os.urandom(record_size - half) + bytes(half) for _ in range(_VALUES)
         ]
         settings = {
             "acks": "all",
@@ -72,6 +73,8 @@ class PerfGenerator:
         }
         self._producer: Producer = source.handles.producer(settings)
         self._segments = 0
+        self.segment: PerfSegment | None = None
+        """The newest one."""
         self.number = 0
         """Records sent so far, and the number of the next one."""
         self.acknowledged = 0
@@ -79,18 +82,23 @@ class PerfGenerator:
         """The newest record that was not accepted."""
 
     def send(self, rate: float | None, seconds: float, most: int | None = None) -> PerfSegment:
-        """Send for *seconds*, or until *most* records; returns what was sent, also at Ctrl-C."""
+        """Send for *seconds*, or until *most* records. Also at Ctrl-C `segment` has what was sent.
+
+        Raises KafkaOperationError if the client refuses a record.
+        """
         start = self.now()
-        segment = PerfSegment(self._segments, rate, start)
+        segment = self.segment = PerfSegment(self._segments, rate, start, start)
         self._segments += 1
-        total = most if rate is None else min(int(rate * seconds), most or int(rate * seconds))
+        total = most if rate is None else int(rate * seconds)
+        if most is not None and total is not None:
+            total = min(total, most)
         try:
             while total is None or segment.sent < total:
                 now = self.now()
                 if rate is None:
                     if now - start >= seconds:
                         break
-                    due = segment.sent + 200 if total is None else min(segment.sent + 200, total)
+                    due = segment.sent + _BURST if total is None else min(segment.sent + _BURST, total)
                 else:
                     due = min(int((now - start) * rate) + 1, total or 0)
                 self._send_due(segment, due, now)
@@ -118,6 +126,8 @@ class PerfGenerator:
                 self._producer.poll(0.01)
                 now = self.now()
                 continue
+            except KafkaException as error:
+                raise kafka_error(error, cluster=self._cluster, operation="produce") from error
             # Only what the clock shows: reading it for each record would double the cost.
             segment.slip = max(segment.slip, now - intended)
             segment.sent_by_tick[int(now / TICK)] += 1

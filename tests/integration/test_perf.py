@@ -89,7 +89,8 @@ def test_percentiles_are_those_of_an_independent_consumer(lab: Lab, round_trip: 
         theirs = sorted(own)[math.ceil(len(own) * percent / 100) - 1]
         ours = run.latencies.percentile(percent)
         assert ours == pytest.approx(theirs, rel=0.02, abs=0.002), percent
-    assert min(own) >= round_trip / 1000
+    # A fetch waits at the broker, so that the answer alone takes the way: half of a round trip.
+    assert min(own) >= round_trip / 2000
 
 
 def test_stalled_generator_is_caught(lab: Lab) -> None:

@@ -24,6 +24,7 @@ def cutover_group(**fields: Any) -> GroupFact:
         "remaining": 0,
         "uncommitted": 0,
         "unsynced": 0,
+        "unsynced_origins": (),
         "checkpoint_lag": 0,
         "redelivery_least": 0,
         "redelivery_most": 0,

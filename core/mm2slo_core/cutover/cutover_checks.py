@@ -499,13 +499,21 @@ def _target_commits(question: GateQuestion) -> CheckAnswer:
         for each in unsynced
         if _settles_in(seen, each) <= 0
     }
+    origins = [each for each in seen.groups if each.carried and each.unsynced_origins]
+    for each in origins:
+        topics = ", ".join(each.unsynced_origins[:_SHOWN])
+        bad[each.group] = f"no commit on {topics}, which it reads as copies"
     if bad:
-        return _failed_groups(
-            bad,
-            "without commits on the target",
+        step = (
             "set sync.group.offsets.enabled = true and ask again, or accept groups whose "
-            "applications translate their offsets",
+            "applications translate their offsets"
         )
+        if origins:
+            step = (
+                "set the commits of these topics on the target (kafka-consumer-groups.sh "
+                "--reset-offsets --to-datetime): MirrorMaker 2 does not translate them back"
+            )
+        return _failed_groups(bad, "without commits on the target", step)
     if unsynced:
         return _unknown(
             f"{plural(len(unsynced), 'group')} may still get commits on the target",

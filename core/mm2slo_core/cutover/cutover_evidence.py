@@ -46,6 +46,8 @@ class GroupFact:
     """Partitions with records and without a commit, of topics on which it commits."""
     unsynced: int
     """Partitions with a commit on the source and records on the target, without a commit there."""
+    unsynced_origins: tuple[str, ...]
+    """Topics of the target that it reads on the source as copies, without its commits there."""
     checkpoint_lag: int | None
     """Commits on the source minus those of the newest checkpoints."""
     redelivery_least: int | None

@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from mm2slo_core.perf.perf_schedule import PerfCell, PerfMode
-from mm2slo_core.perf.perf_statistics import LEVEL, Latencies, PairedRatio, compare_pairs
+from mm2slo_core.perf.perf_statistics import LEVEL, MIN_PAIRS, Latencies, PairedRatio, compare_pairs
 from mm2slo_core.reporting.report_entry import utc_text
 from mm2slo_core.table_document import DocumentTable, html_document, markdown_document
 from mm2slo_core.user_errors import UserError
@@ -160,7 +160,7 @@ def compare(
 def ratio_text(found: PairedRatio | None) -> str:
     """What was shown, with its interval."""
     if found is None:
-        return "not known: less than two pairs"
+        return f"not known: less than {MIN_PAIRS} pairs"
     interval = f"{found.low:.3g} to {found.high:.3g}, {found.pairs} pairs"
     if found.is_different:
         return f"{found.ratio:.3g} times ({interval})"

@@ -94,13 +94,15 @@ def sustains(sent: int, arrived: int, p99: float | None, bound: float) -> bool:
 class RateSearch:
     """The highest rate that is sustained, by bisection of logarithms.
 
-    The first guess comes from how fast a backlog was copied.
+    The first guess comes from how fast a backlog was copied. A rate is too high after two failures
+    in a row: one may be a pause of a broker or of this machine.
     """
 
     def __init__(self, guess: float, limit: float) -> None:
         self._limit = limit
         self._low = 0.0
         self._high: float | None = None
+        self._failed = 0.0
         self.next_rate = min(guess, limit)
 
     @property
@@ -118,6 +120,9 @@ class RateSearch:
         """Note how `next_rate` went, and choose the next one."""
         if sustained:
             self._low = self.next_rate
+        elif self._failed != self.next_rate:
+            self._failed = self.next_rate
+            return
         else:
             self._high = self.next_rate
         if self._high is None:

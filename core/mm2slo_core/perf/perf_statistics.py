@@ -20,6 +20,9 @@ _SHORTEST: Final = 1e-6
 LEVEL: Final = 0.99
 """Of all intervals: one comparison of a hundred finds a difference that is not there."""
 
+MIN_PAIRS: Final = 3
+"""Two pairs have an interval as wide as anything."""
+
 # Quantiles of Student's t for two-sided intervals at LEVEL, for 1, 2, 3 ... degrees of freedom.
 _STUDENT: Final = (
     63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169,
@@ -81,13 +84,13 @@ class PairedRatio:
 
 
 def compare_pairs(base: Sequence[float], other: Sequence[float]) -> PairedRatio | None:
-    """The ratio of *other* to *base*, figure by figure; None with less than two pairs.
+    """The ratio of *other* to *base*, figure by figure; None with less than MIN_PAIRS.
 
     Ratios are averaged as logarithms: times as long and as short cancel out. The interval is
     never narrower than the buckets of the figures.
     """
     logs = [log(b / a) for a, b in zip(base, other, strict=False) if a > 0 and b > 0]
-    if len(logs) < 2:
+    if len(logs) < MIN_PAIRS:
         return None
     quantile = _STUDENT[min(len(logs) - 1, len(_STUDENT)) - 1]
     middle = fmean(logs)

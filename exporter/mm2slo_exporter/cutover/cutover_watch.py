@@ -24,7 +24,7 @@ from mm2slo_core.cutover.cutover_evidence import (
     TaskFact,
 )
 from mm2slo_core.offset_translation import PositionQuality
-from mm2slo_core.topic_selection import TopicRole
+from mm2slo_core.topic_selection import TopicRole, replication_policy
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_observation import ClusterView, Observation, OffsetsRead
 from mm2slo_exporter.state.flow_report import FlowReport, GroupState, PartitionState, TopicState
@@ -245,6 +245,7 @@ class _Collector:
         self._watched_since = since
         self._topics = _data_topics(report)
         self._by_name = {each.pair.source: each for each in self._topics}
+        self._policy = replication_policy(flow)
 
     def evidence(self, lag_grows: bool | None) -> CutoverEvidence:
         seen, report, flow = self._seen, self._report, self._flow
@@ -435,6 +436,7 @@ class _Collector:
             remaining=remaining,
             uncommitted=uncommitted,
             unsynced=unsynced,
+            unsynced_origins=self._unsynced_origins(group),
             checkpoint_lag=judged.checkpoint_lag,
             redelivery_least=judged.redelivery_lower,
             redelivery_most=judged.redelivery_upper,
@@ -471,6 +473,17 @@ class _Collector:
                 else:
                     remaining += has_record * (state.source_end - commit)
         return remaining, uncommitted, unsynced
+
+    def _unsynced_origins(self, group: str) -> tuple[str, ...]:
+        """MirrorMaker 2 translates positions along the flow alone, not those on copies back."""
+        policy, there = self._policy, self._seen.target.group_offsets.get(group, {})
+        found = set()
+        for copy in self._seen.source.group_offsets.get(group, {}):
+            origin = policy.upstream_topic(copy.topic)
+            is_own = policy.topic_source(copy.topic) == self._flow.flow.target
+            if origin and is_own and TopicPartition(origin, copy.partition) not in there:
+                found.add(origin)
+        return tuple(sorted(found))
 
 
 def _has_members(view: ClusterView, group: str) -> bool | None:

@@ -234,6 +234,16 @@ def test_group_without_a_commit_on_the_target_starts_where_its_reset_policy_says
     assert result(early, "target_commits").result is CheckOutcome.UNKNOWN
 
 
+def test_group_that_reads_topics_of_the_target_as_copies_needs_commits_there() -> None:
+    groups = (group(unsynced_origins=("orders", "refunds"), commits_changed_at=NOW - 10),)
+    decision = judge(groups=groups)
+    (found,) = [each for each in decision.checks if each.result is CheckOutcome.FAIL]
+    assert (found.name, found.items) == ("target_commits", ("shop",))
+    assert found.cases == ("shop: no commit on orders, refunds, which it reads as copies",)
+    settled = (group(unsynced_origins=("orders",)),)
+    assert judge(groups=settled, accept=["target_commits/shop=by hand"]).verdict is GateVerdict.GO
+
+
 def test_group_that_is_not_used_is_accepted_by_name() -> None:
     groups = (group(), group(group="old", remaining=9, uncommitted=1))
     found = judge(groups=groups).checks[0]

@@ -43,11 +43,11 @@ def test_format_of_another_version_is_refused() -> None:
 
 
 def test_pair_with_a_rejected_run_does_not_count() -> None:
-    base = [run_of(0.1), run_of(0.1, problems=("late",)), run_of(0.1)]
-    other = [run_of(0.2), run_of(0.9), run_of(0.2)]
+    base = [run_of(0.1), run_of(0.1, problems=("late",)), run_of(0.1), run_of(0.1)]
+    other = [run_of(0.2), run_of(0.9), run_of(0.2), run_of(0.2)]
     found = compare(PerfMode.LATENCY, base, other)["p50"]
     assert found is not None
-    assert (found.pairs, found.ratio) == (2, pytest.approx(2, rel=0.01))
+    assert (found.pairs, found.ratio) == (3, pytest.approx(2, rel=0.01))
 
 
 def test_rates_are_compared_by_rate() -> None:
@@ -56,14 +56,14 @@ def test_rates_are_compared_by_rate() -> None:
     assert found is not None
     assert ratio_text(found) == "1.5 times (1.49 to 1.51, 3 pairs)"
     assert "no difference shown" in ratio_text(compare(PerfMode.DRAIN, base, base)["rate"])
-    assert ratio_text(None) == "not known: less than two pairs"
+    assert ratio_text(None) == "not known: less than 3 pairs"
 
 
 def test_latency_document_has_percentiles_and_what_the_measurement_did() -> None:
     text = perf_markdown(report_of(PerfMode.LATENCY, [run_of(0.1)], [run_of(0.1), run_of(0.2)]))
     assert re.search(r"\| cell-0 \| 1 \| 10[45]\.\d ms \| ", text)
     assert "| cell-1 | 580 | 2 | 4 | 6 | 8 | 2.0 ms | 1.0 ms |" in text
-    assert "| cell-1 | p50 | not known: less than two pairs |" in text
+    assert "| cell-1 | p50 | not known: less than 3 pairs |" in text
 
 
 def test_document_says_which_runs_were_rejected_and_does_not_use_them() -> None:

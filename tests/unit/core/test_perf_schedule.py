@@ -46,9 +46,17 @@ def test_search_ends_within_its_precision_of_the_highest_rate(
         assert search.next_rate <= limit
         search.learn(sustained=search.next_rate <= highest)
         tried += 1
-        assert tried < 40
+        assert tried < 80
     assert search.found <= highest
     assert search.found >= min(highest / PRECISION, limit) * 0.99 or highest <= 1
+
+
+def test_one_failure_is_tried_again() -> None:
+    search = RateSearch(1000, 1e9)
+    search.learn(sustained=False)
+    assert search.next_rate == 1000
+    search.learn(sustained=True)
+    assert (search.found, search.is_over) == (1000, False)
 
 
 def test_nothing_is_found_where_no_rate_is_sustained() -> None:

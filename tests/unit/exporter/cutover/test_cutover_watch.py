@@ -175,6 +175,23 @@ def test_group_facts_are_those_of_its_readiness_and_what_it_has_to_read() -> Non
     assert shop.commits_read_at == flow.scene.source["groups_read_at"]["shop"]
 
 
+def test_topics_of_the_target_that_a_group_reads_as_copies_need_commits_there() -> None:
+    flow = Watched()
+    with_group(flow, 95)
+    flow.scene.source["group_offsets"]["shop"] |= {
+        TopicPartition("eu.orders", 0): 7,
+        TopicPartition("eu.orders", 1): 0,
+        TopicPartition("asia.orders", 0): 7,
+    }
+    flow.start()
+    assert flow.evidence().groups[0].unsynced_origins == ("orders",)
+    flow.scene.target["group_offsets"] = {
+        "shop": {COPY: 95, TopicPartition("orders", 0): 7, TopicPartition("orders", 1): 0}
+    }
+    flow.look()
+    assert flow.evidence().groups[0].unsynced_origins == ()
+
+
 def test_tail_without_a_record_is_nothing_to_read() -> None:
     flow = Watched()
     with_group(flow, 99)
