@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final
@@ -34,13 +34,12 @@ from mm2slo_cli.option_values import (
     parse_flow,
     parse_key_values,
 )
-from mm2slo_cli.perf_bench import PerfBench
+from mm2slo_cli.perf_bench import UNLIMITED, PerfBench
 from mm2slo_cli.terminal_progress import show_steps
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.perf.perf_report import (
     PerfCellResult,
     PerfReport,
-    PerfRun,
     compare,
     good_runs,
     perf_html,
@@ -50,6 +49,7 @@ from mm2slo_core.perf.perf_report import (
 )
 from mm2slo_core.perf.perf_schedule import (
     KEPT_BYTES,
+    RECORD_OVERHEAD,
     TOPIC,
     PerfCell,
     PerfLoad,
@@ -59,6 +59,7 @@ from mm2slo_core.perf.perf_schedule import (
     factor_cell,
 )
 from mm2slo_core.quantity_text import duration_label
+from mm2slo_core.topic_selection import replicated_topics
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.kafka_errors import KafkaOperationError
@@ -68,7 +69,6 @@ perf_app = new_app(no_args_is_help=True)
 
 _LAB: Final = "a lab on this machine"
 _LAB_FLOW: Final = Flow("us", "eu")
-_LAB_PROPERTIES: Final = {"tasks.max": "1"}
 _SPARE: Final = 0.8
 _FORMATS: Final[dict[str, Callable[[PerfReport], str]]] = {
     ".html": perf_html,
@@ -87,7 +87,21 @@ _Size = Annotated[int, typer.Option(min=1, max=1_000_000, help="Bytes of a recor
 _Partitions = Annotated[int, typer.Option(min=1, max=1000, help="Of the topic.")]
 _Length = Annotated[str, typer.Option(metavar="DURATION", help="Of one measurement.")]
 _RoundTrip = Annotated[
-    float, typer.Option(min=0, max=2000, help="Lab: ms between MirrorMaker 2 and the source.")
+    float | None,
+    typer.Option(
+        min=0,
+        max=2000,
+        help="ms between MirrorMaker 2 and the source: made on the lab, else stated for mm2slo "
+        "plan. [default: 0 on the lab]",
+    ),
+]
+_Tasks = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=1000,
+        help="tasks.max: set on the lab, else stated for mm2slo plan. [default: 1 on the lab]",
+    ),
 ]
 _Settings = Annotated[
     list[str] | None,
@@ -123,7 +137,8 @@ def run(  # noqa: PLR0913 - one parameter per option
     partitions: _Partitions = 5,
     length: _Length = "10s",
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Runs.")] = 1,
-    round_trip: _RoundTrip = 0,
+    tasks: _Tasks = None,
+    round_trip: _RoundTrip = None,
     settings: _Settings = None,
     copy_partitions: Annotated[
         int | None,
@@ -153,8 +168,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     Without a configuration on a lab of its own. For example:
     mm2slo perf run --mode sustained --round-trip 80 --report rate.json
     """
-    own = parse_key_values(settings)
-    properties = own if source else {**_LAB_PROPERTIES, **own}
+    own = _lab_settings(settings)
     load = _load(
         mode,
         rate,
@@ -165,31 +179,39 @@ def run(  # noqa: PLR0913 - one parameter per option
         max_bytes=max_bytes or (2e9 if source else 2e10),
     )
     load = replace(load, copy_partitions=copy_partitions)
-    cell = PerfCell("measured", load, round_trip, properties)
     files = checked_report_files(report, _FORMATS)
-    if source and (own or round_trip or copy_partitions):
+    if source and (own or copy_partitions):
         raise UserError(
-            "--set, --round-trip and --copy-partitions are for the lab: clusters of yours stay as "
-            "they are"
+            "--set and --copy-partitions are for the lab: clusters of yours stay as they are"
         )
     if round_trip and copy_partitions:
         raise UserError("--copy-partitions needs a lab with logins, which has no --round-trip")
     if source and not flow:
         raise UserError("--flow is missing: expected the flow to measure, as in --flow 'us->eu'")
+    if source and mode is PerfMode.DRAIN:
+        raise UserError(
+            "--mode drain writes a backlog as fast as it can: expected the lab, or another mode"
+        )
     if source and rate is None:
         raise UserError("--rate is missing: on clusters of yours state the most records/s to send")
     if flow and not source:
         raise UserError("--flow is for clusters of yours: expected --config")
     _check_generator(load)
     seconds = option_duration("--wait", wait)
+    cell = PerfCell("measured", load, round_trip, tasks, own)
     if not source:
-        _measure([cell], repeats, files, audit=audit)
+        _measure([_on_lab(cell)], repeats, files, audit=audit)
         return
     config, measured = read_config(source), parse_flow(flow or "")
     config.as_settings().select([measured.label])
+    others = [
+        each.flow.target
+        for each in config.as_settings().flows
+        if each.flow.source == measured.source and replicated_topics(each, [TOPIC])
+    ]
     confirm_flow(
         f"This writes up to {load.max_bytes * repeats / 1e6:,.0f} MB to {TOPIC}.* on "
-        f"{measured.source}, and as much is copied to {measured.target}",
+        f"{measured.source}, and as much is copied to {', '.join(others) or measured.target}",
         measured,
         confirm,
     )
@@ -199,6 +221,11 @@ def run(  # noqa: PLR0913 - one parameter per option
     found = _new_report(measured, " to ".join(servers), [cell])
     with show_steps(Console(stderr=True), "perf") as say:
         bench = PerfBench(config, measured, say, seconds)
+        bench.notes += [
+            f"{each} may have copies of the topics: delete {TOPIC}.* there"
+            for each in others
+            if each != measured.target
+        ]
         if audit:
             bench.after = _auditor(bench)
         _run_all(found, bench, lambda _cell: None, repeats=repeats, files=files)
@@ -222,13 +249,14 @@ def matrix(  # noqa: PLR0913 - one parameter per option
     partitions: _Partitions = 5,
     length: _Length = "10s",
     repeats: Annotated[int, typer.Option(min=2, max=100, help="Runs of each cell.")] = 5,
-    round_trip: _RoundTrip = 0,
+    tasks: _Tasks = None,
+    round_trip: _RoundTrip = None,
     settings: _Settings = None,
     p99: _Bound = "1s",
     max_bytes: _MaxBytes = None,
     report: _Reports = None,
 ) -> None:
-    """Change one factor at a time on a lab, and tell what that changes.
+    """Change one factor at a time on a lab, and show what that changes.
 
     Each block runs all cells, forwards and backwards in turn, with a restart
     of MirrorMaker 2 before each. For example:
@@ -243,7 +271,7 @@ def matrix(  # noqa: PLR0913 - one parameter per option
         p99=p99,
         max_bytes=max_bytes or 2e10,
     )
-    base = PerfCell("base", load, round_trip, {**_LAB_PROPERTIES, **parse_key_values(settings)})
+    base = _on_lab(PerfCell("base", load, round_trip, tasks, _lab_settings(settings)))
     cells = [base]
     for each in factor:
         name, _, values = each.partition("=")
@@ -265,13 +293,30 @@ def compare_files(
     Runs that alternated show smaller differences: see `mm2slo perf matrix`.
     """
     first, second = (read_measurement(each).cells[0] for each in (base, other))
-    if first.cell.load.mode is not second.cell.load.mode:
-        raise UserError(
-            f"{base} measured {first.cell.load.mode}, {other} {second.cell.load.mode}: "
-            "expected one mode"
-        )
-    for name, ratio in compare(first.cell.load.mode, first.runs, second.runs).items():
+    one, two = first.cell.load, second.cell.load
+    if one.mode is not two.mode:
+        raise UserError(f"{base} measured {one.mode}, {other} {two.mode}: expected one mode")
+    differing = [
+        f"{each.name} {getattr(one, each.name):g} and {getattr(two, each.name):g}"
+        for each in fields(PerfLoad)
+        if each.name in {"record_size", "partitions", "rate", "seconds"}
+        and getattr(one, each.name) != getattr(two, each.name)
+    ]
+    if differing:
+        typer.echo(f"note: the loads differ: {', '.join(differing)}", err=True)
+    for name, ratio in compare(first, second).items():
         typer.echo(f"{name}: {ratio_text(ratio)}")
+
+
+def _lab_settings(given: list[str] | None) -> dict[str, str]:
+    found = parse_key_values(given)
+    if any(each.endswith("tasks.max") for each in found):
+        raise UserError("--set tasks.max: expected --tasks, which reports and plans know")
+    return found
+
+
+def _on_lab(cell: PerfCell) -> PerfCell:
+    return replace(cell, round_trip_ms=cell.round_trip_ms or 0.0, tasks=cell.tasks or 1)
 
 
 def _load(
@@ -289,7 +334,7 @@ def _load(
         raise UserError(f"--length {length!r} is too short: expected at least 1s")
     return PerfLoad(
         mode=mode,
-        rate=rate or (1000.0 if mode is PerfMode.LATENCY else 1e9),
+        rate=rate or (1000.0 if mode is PerfMode.LATENCY else UNLIMITED),
         record_size=record_size,
         partitions=partitions,
         seconds=seconds,
@@ -302,7 +347,8 @@ def _check_generator(load: PerfLoad) -> None:
     """Raises UserError for a rate that cannot be sent from here, before anything is sent."""
     if load.mode is not PerfMode.LATENCY:
         return
-    needed = load.rate * load.record_size * (load.seconds + 3 * load.window)
+    size = load.record_size + RECORD_OVERHEAD
+    needed = load.rate * size * (load.seconds + 3 * load.window)
     if needed > load.max_bytes:
         raise UserError(
             f"--rate {load.rate:g} for --length {load.seconds:g}s writes {needed / 1e6:,.0f} MB "
@@ -340,10 +386,16 @@ def _measure(
 ) -> None:
     """All cells on a lab of their own."""
     logging.basicConfig(level=logging.ERROR)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it cleans up
     console = Console(stderr=True)
     length = duration_label(round(expected_seconds(cells, repeats)))
     console.print(f"{len(cells)} x {repeats} runs, about {length}", highlight=False)
     report = _new_report(_LAB_FLOW, _LAB, cells)
+    if any(each.round_trip_ms for each in cells):
+        report.notes.append(
+            "The lab's round trip has no TCP window. A real connection carries at most "
+            "receive.buffer.bytes (64 KiB by default) per round trip: raise it as well."
+        )
     with show_steps(console, "perf") as say, _lab(cells, say) as (bench, prepare):
         if audit:
             bench.after = _auditor(bench)
@@ -383,11 +435,12 @@ def _lab(
             lab.mm2.stop()
             servers = lab.cluster(source).bootstrap_servers
             if not is_fixed:
-                servers = lab.set_round_trip(source, cell.round_trip_ms)
-            lab.mm2.configure({f"{source}.bootstrap.servers": servers, **fixed, **cell.properties})
+                servers = lab.set_round_trip(source, cell.round_trip_ms or 0)
+            given = {"tasks.max": str(cell.tasks), **fixed, **cell.properties}
+            lab.mm2.configure({f"{source}.bootstrap.servers": servers, **given})
             lab.mm2.start()
 
-        yield PerfBench(load_config(lab.config_yaml()), _LAB_FLOW, say, 120), prepare
+        yield PerfBench(load_config(lab.config_yaml()), _LAB_FLOW, say, 120, is_lab=True), prepare
 
 
 _ALL_BUT_ALTER: Final = (
@@ -411,16 +464,15 @@ def _run_all(
     repeats: int,
     files: Sequence[Path],
 ) -> None:
-    """Run all blocks; a rejected run is tried once more. What was measured is always reported."""
+    """Run all blocks; what was measured is reported, however it ends."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it cleans up
     try:
         for number, block in enumerate(blocks(report.cells, repeats), 1):
             for result in block:
                 bench.say(f"{result.cell.name}, run {number} of {repeats}")
-                result.runs.append(_run_one(bench, result.cell, prepare))
+                _run_one(bench, result, prepare)
                 if bench.interrupted:
-                    report.notes.append("interrupted: has what was measured until then")
-                    return
+                    raise KeyboardInterrupt
             _write(report, files)
     except KeyboardInterrupt:
         report.notes.append("interrupted: has what was measured until then")
@@ -428,27 +480,35 @@ def _run_all(
         report.notes.append(f"ended early: {error}")
         raise UserError(str(error)) from None
     finally:
-        _write(report, files)
+        report.notes += bench.notes
         if any(each.runs for each in report.cells):
             typer.echo(perf_markdown(report))
+        else:
+            typer.echo("\n".join(bench.notes), nl=bool(bench.notes))
+        _write(report, files)
     if not all(good_runs(each.runs) for each in report.cells):
         raise typer.Exit(1)
 
 
-def _run_one(bench: PerfBench, cell: PerfCell, prepare: Callable[[PerfCell], None]) -> PerfRun:
-    prepare(cell)
-    found = bench.run(cell)
-    if found.problems and not bench.interrupted:
-        prepare(cell)
-        again = bench.run(cell)
-        return again if not again.problems else found
-    return found
+def _run_one(bench: PerfBench, result: PerfCellResult, prepare: Callable[[PerfCell], None]) -> None:
+    """On the lab a rejected run is tried once more."""
+    prepare(result.cell)
+    found = bench.run(result.cell)
+    if found.problems and bench.is_lab and not bench.interrupted:
+        prepare(result.cell)
+        again = bench.run(result.cell)
+        if not again.problems:
+            result.retried += 1
+            found = again
+    result.runs.append(found)
 
 
 def _write(report: PerfReport, files: Sequence[Path]) -> None:
     for file in files:
+        part = file.with_name(f".{file.name}.part")
         try:
-            file.write_text(_FORMATS[file.suffix](report), encoding="utf-8")
+            part.write_text(_FORMATS[file.suffix](report), encoding="utf-8")
+            part.replace(file)
         except OSError as error:
             raise UserError(f"{file} cannot be written: {error.strerror}") from None
 
@@ -463,6 +523,7 @@ def _auditor(bench: PerfBench) -> Callable[[str], None]:
             )
             locations = ResultLocations(f"sqlite:///{folder}/audit.db", folder)
             spark = SparkOptions.from_config(bench.config.audit.spark)
-            run_audit(bench.config, options, locations, spark, AuditOutput(None, None))
+            if code := run_audit(bench.config, options, locations, spark, AuditOutput(None, None)):
+                bench.notes.append(f"the audit of {topic} is not clean: exit code {code}")
 
     return audit

@@ -5,23 +5,25 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.perf.perf_model import CPU, DEFAULT_FETCH_BYTES, FETCH_BYTES, ROUND_TRIP
+from mm2slo_core.perf.perf_model import CPU, ROUND_TRIP, fetched_bytes
 from mm2slo_core.perf.perf_report import PerfLedger, PerfProbe, PerfRun
 from mm2slo_core.perf.perf_schedule import (
     KEPT_BYTES,
     MAX_SLIP,
+    RECORD_OVERHEAD,
     TOPIC,
     PerfCell,
     PerfLoad,
     PerfMode,
     RateSearch,
+    backlog_growth,
     is_settled,
     sustains,
 )
@@ -32,11 +34,13 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.drill_clients import delete_topic
 from mm2slo_kafka.perf_generator import TICK, PerfGenerator, PerfSegment
-from mm2slo_kafka.perf_reader import PerfReader, steady_clock
+from mm2slo_kafka.perf_reader import ArrivedRecords, PerfReader, steady_clock
+
+UNLIMITED: Final = 1e9
+"""Records per second: the highest rate is searched from what a backlog shows."""
 
 _LEFT_SECONDS: Final = 30.0
 """How long the last records may take to arrive."""
-_MAX_READER_DELAY: Final = 0.1
 _BUSY: Final = 0.85
 """Of the machine's CPU: above it, the CPU is what limits."""
 _DRAINS: Final = 4
@@ -44,6 +48,8 @@ _AGREE: Final = 0.1
 _POLL: Final = 0.05
 _FIRST_GUESS: Final = 0.7
 """Of the rate of a backlog: writing takes its share of what limits."""
+_NOT_KNOWN: Final = "not known"
+_NO_BYTES: Final = "--max-bytes ended the search: raise it, or shorten --length"
 
 
 @dataclass(slots=True)
@@ -55,20 +61,25 @@ class PerfBench:
     say: Callable[[str], None]
     wait: float
     """Seconds; until MirrorMaker 2 copies a new topic."""
+    is_lab: bool = False
+    """Whether brokers and MirrorMaker 2 run on this machine."""
     after: Callable[[str], None] = lambda _topic: None
     """Called with the topic of each run, before it is deleted."""
     pause: Callable[[float], None] = time.sleep
     interrupted: bool = False
     """Whether Ctrl-C ended the last run, which has what was measured until then."""
+    notes: list[str] = field(default_factory=list)
+    """What is left to delete."""
 
     def run(self, cell: PerfCell) -> PerfRun:
         """Measure *cell* once. Raises UserError if nothing is copied."""
         (settings,) = self.config.as_settings().select([self.flow.label])
         topic = f"{TOPIC}.{uuid.uuid4().hex[:10]}"
-        pairs = replicated_topics(settings, [topic])
-        if not pairs:
+        pairs = [each for each in replicated_topics(settings, [topic]) if each.target]
+        if not pairs or pairs[0].may_drop:
             raise UserError(
-                f"{self.flow.label} does not copy {topic}: expected topics that select {TOPIC}.*"
+                f"{self.flow.label} does not copy {topic}, or transforms change its name or drop "
+                f"records: expected topics that select {TOPIC}.*"
             )
         copy, load = pairs[0].target, cell.load
         offset = time.time() - time.monotonic()
@@ -94,13 +105,14 @@ class PerfBench:
                 pause=self.pause,
             )
             with reader:
-                measure = _Measurement(cell, generator, reader, self.say)
+                measurement = Measurement(cell, generator, reader, self.say, names_cpu=self.is_lab)
                 try:
-                    measure.run()
+                    measurement.run()
                 except KeyboardInterrupt:
-                    self.interrupted = True
-                found = measure.result()
-            self.after(topic)
+                    self.interrupted = measurement.interrupted = True
+                found = measurement.result()
+            if not self.interrupted:
+                self.after(topic)
             return found
 
     @contextmanager
@@ -110,17 +122,20 @@ class PerfBench:
         kept = KEPT_BYTES // load.partitions
         # MirrorMaker 2 gives the copy the same settings. Segments of less than 1 MiB are refused.
         limits = {"retention.bytes": f"{kept}", "segment.bytes": f"{max(kept // 8, 1 << 20)}"}
-        if not source.create_topic(topic, partitions=load.partitions, config=limits):
-            raise UserError(f"{topic} exists on {source.alias}: nothing was written")
+        self.say(f"creating {topic} on {source.alias}")
         try:
-            if load.copy_partitions:
+            if load.copy_partitions:  # before MirrorMaker 2 makes it
                 target.create_topic(copy, partitions=load.copy_partitions, config=limits)
+            if not source.create_topic(topic, partitions=load.partitions, config=limits):
+                raise UserError(f"{topic} exists on {source.alias}: nothing was written")
             yield
         finally:
-            left = [each for each in ((source, topic), (target, copy)) if not delete_topic(*each)]
-            if left:
-                names = ", ".join(f"{name} on {client.alias}" for client, name in left)
-                self.say(f"not deleted: {names}")
+            # The name is new, so that it is ours also where creating it was interrupted.
+            self.notes += [
+                f"{name} on {client.alias} is left to delete"
+                for client, name in ((source, topic), (target, copy))
+                if not delete_topic(client, name)
+            ]
 
     def _wait_copy(self, target: ClusterClient, copy: str) -> int:
         self.say(f"waiting for {copy}")
@@ -136,7 +151,7 @@ class PerfBench:
         return count
 
 
-class _Measurement:
+class Measurement:
     """One run: warm-up, what the mode asks for, and the rest of the records."""
 
     def __init__(
@@ -145,22 +160,28 @@ class _Measurement:
         generator: PerfGenerator,
         reader: PerfReader,
         say: Callable[[str], None],
+        *,
+        names_cpu: bool,
     ) -> None:
+        self.interrupted = False
         self._cell = cell
         self._load = cell.load
         self._generator = generator
         self._reader = reader
         self._say = say
+        self._names_cpu = names_cpu
         self._started_at = time.time()
-        self._measured: list[PerfSegment] = []
+        self._measured: PerfSegment | None = None
         self._rate = 0.0
         self._cpu: float | None = None
         self._limit = ""
         self._probes: list[PerfProbe] = []
         self._problems: list[str] = []
-        self._most = max(int(self._load.max_bytes // self._load.record_size), 1)
+        size = self._load.record_size + RECORD_OVERHEAD
+        self._most = max(int(self._load.max_bytes // size), 1)
 
     def run(self) -> None:
+        """Measure; what KeyboardInterrupt leaves is in `result`."""
         modes = {
             PerfMode.LATENCY: self._measure_latency,
             PerfMode.SUSTAINED: self._search_rate,
@@ -170,64 +191,78 @@ class _Measurement:
 
     def result(self) -> PerfRun:
         """What was measured; waits for the records that are on their way."""
-        unacknowledged = self._generator.flush()
+        generator, measured, problems = self._generator, self._measured, self._problems
+        unacknowledged = generator.flush()
         self._wait_arrived(_LEFT_SECONDS)
-        found, generator = self._reader.look(), self._generator
-        slip = max((each.slip for each in self._measured if each.rate is not None), default=0.0)
-        latencies = [found.latencies.get(each.number, Latencies()) for each in self._measured]
-        missing = generator.acknowledged - found.arrived
+        found = self._reader.look()
+        is_latency = self._load.mode is PerfMode.LATENCY
+        if self.interrupted and not is_latency:
+            problems.append(f"interrupted before a {self._load.mode} rate was found")
         if self._reader.problem:
-            self._problems.append(f"the reader failed: {self._reader.problem}")
+            problems.append(f"the reader failed: {self._reader.problem}")
         if unacknowledged or generator.problem:
             left = generator.number - generator.acknowledged
             reason = generator.problem or "no answer"
-            self._problems.append(f"{left:,} records were not accepted: {reason}")
-        if missing > 0 and self._load.mode is PerfMode.LATENCY:
-            self._problems.append(
+            problems.append(f"{left:,} records were not accepted: {reason}")
+        missing = max(generator.acknowledged - found.arrived, 0)
+        if missing:
+            problems.append(
                 f"{missing:,} records had not arrived after {_LEFT_SECONDS:g} s: the flow does "
                 "not sustain the rate, or has stopped"
             )
-        # The search for a rate also tries those that cannot be sent: they are no results.
-        if slip > MAX_SLIP and self._load.mode is PerfMode.LATENCY:
-            self._problems.append(
-                f"the generator was late by {slip * 1000:,.0f} ms, more than "
-                f"{MAX_SLIP * 1000:g} ms: lower the rate, or use a machine with less other work"
-            )
-        if found.delay > _MAX_READER_DELAY and self._load.mode is PerfMode.LATENCY:
-            self._problems.append(
-                f"the reader was late by up to {found.delay * 1000:,.0f} ms: lower the rate"
-            )
-        if not sum(each.count for each in latencies):
-            self._problems.append("nothing was measured")
+        latencies = Latencies()
+        if measured is not None:
+            latencies = found.latencies.get(measured.number, latencies)
+        if is_latency and measured is not None:
+            problems += self._doubts(measured, found)
+        if not latencies.count and not problems:
+            problems.append("nothing was measured")
         return PerfRun(
             started_at=self._started_at,
             rate=self._rate,
-            latencies=Latencies.merged(latencies),
-            sent=_by_second(self._measured, sum_of([each.sent_by_tick for each in self._measured])),
-            arrived=_by_second(self._measured, found.by_tick),
+            latencies=latencies,
+            sent=_by_second(measured, measured.sent_by_tick) if measured else [],
+            arrived=_by_second(measured, found.by_tick, latencies) if measured else [],
             ledger=PerfLedger(
                 sent=generator.number,
                 acknowledged=generator.acknowledged,
                 arrived=found.arrived,
-                missing=max(missing, 0),
+                missing=missing,
                 duplicates=found.duplicates,
                 reordered=found.reordered,
                 moved=found.moved,
                 by_partition=dict(sorted(found.by_partition.items())),
             ),
-            slip=slip,
+            slip=measured.slip if measured and measured.rate is not None else 0.0,
             reader_delay=found.delay,
             cpu=self._cpu,
             limit=self._limit,
             probes=self._probes,
-            problems=self._problems,
+            problems=problems,
         )
+
+    def _doubts(self, measured: PerfSegment, found: ArrivedRecords) -> Iterator[str]:
+        """Why a latency would be that of the measurement, or of a queue that grows."""
+        load = self._load
+        if measured.slip > MAX_SLIP:
+            yield (
+                f"the generator was late by {measured.slip * 1000:,.0f} ms, more than "
+                f"{MAX_SLIP * 1000:g} ms: lower the rate, or use a machine with less other work"
+            )
+        if found.delay > MAX_SLIP:
+            yield f"the reader was late by up to {found.delay * 1000:,.0f} ms: lower the rate"
+        if self.interrupted:
+            return
+        if measured.sent < int(load.rate * load.seconds):
+            yield "--max-bytes ended the measurement: raise it, or shorten --length"
+        if grown := backlog_growth(load, measured.sent, _arrived_within(measured, found)):
+            yield f"the backlog grew by {grown:,} records: the flow does not sustain the rate"
 
     def _measure_latency(self) -> None:
         load = self._load
         self._say(f"warming up at {load.rate:,.0f} records/s")
         before, ended = None, time.monotonic() + load.warm_up
-        while True:
+        while self._left():
             segment = self._generator.send(load.rate, load.window, self._left())
             self._wait_arrived(load.window)
             after = self._latencies(segment).percentile(50)
@@ -239,8 +274,9 @@ class _Measurement:
             before = after
         self._say(f"measuring for {load.seconds:g} s")
         self._rate = load.rate
-        with self._measuring_cpu():
-            self._measured.append(self._generator.send(load.rate, load.seconds, self._left()))
+        self._reader.forget_delay()
+        with self._measuring():
+            self._generator.send(load.rate, load.seconds, self._left())
 
     def _measure_drain(self) -> None:
         """Copy backlogs until two take equally long: the first ones warm MirrorMaker 2 up."""
@@ -249,34 +285,35 @@ class _Measurement:
             self._say(f"backlog {number + 1}")
             most = min(KEPT_BYTES // 2 // self._load.record_size, self._left() // 2)
             # The first one warms up, and says how much takes about the time that was asked for.
-            wanted = int(1.5 * self._rate * self._load.seconds) if self._rate else most // 4
-            rate = self._drain(min(most, wanted))
-            if rate is None:
+            wanted = int(1.5 * rates[-1] * self._load.seconds) if rates else most // 4
+            if not (rate := self._drain(min(most, wanted))):
                 return
             rates.append(rate)
-            self._rate = rate
             if len(rates) > 1 and abs(rates[-1] / rates[-2] - 1) < _AGREE:
                 break
-        self._limit = self._name_limit(self._rate)
+        else:
+            tried = ", ".join(f"{each:,.0f}" for each in rates)
+            self._problems.append(f"no two backlogs took equally long: {tried} records/s")
+        self._rate = rates[-1]
+        self._limit = self._name_limit(self._rate, self._cpu)
 
     def _drain(self, most: int) -> float | None:
         """The rate at which a backlog was copied after the writing had ended; None for none."""
-        rate = self._load.rate
-        segment = self._generator.send(None, self._load.seconds, min(most, int(rate * 60)))
+        with self._measuring(cpu=False):
+            segment = self._generator.send(None, self._load.seconds, most)
         self._generator.flush()
-        written = self._now()
-        self._measured = [segment]
+        written = self._generator.now()
         with self._measuring_cpu():
             if not self._wait_arrived(max(20 * self._load.seconds, 120)):
                 self._problems.append("the backlog was not copied: the flow has stopped")
                 return None
         ticks = self._reader.look().by_tick
         # Without the first and the last tick, which are partly outside.
-        inside = [ticks[t] for t in range(int(written / TICK) + 2, int(self._now() / TICK) + 1)]
-        while inside and not inside[-1]:
-            inside.pop()
-        inside = inside[:-1]
+        inside = [ticks[each] for each in range(int(written / TICK) + 2, max(ticks) + 1)][:-1]
         if len(inside) * TICK < 1 or sum(inside) < segment.sent / 5:
+            if self._load.max_bytes < KEPT_BYTES:
+                self._problems.append(_NO_BYTES)
+                return None
             self._problems.append(
                 "no backlog: the flow copies as fast as the generator writes, "
                 f"{segment.sent / max(segment.ended - segment.started, TICK):,.0f} records/s"
@@ -286,54 +323,68 @@ class _Measurement:
 
     def _search_rate(self) -> None:
         load = self._load
-        self._measure_drain()
-        if not self._rate:
-            return
-        self._problems.clear()
-        search = RateSearch(_FIRST_GUESS * self._rate, load.rate)
+        guess = load.rate
+        if guess >= UNLIMITED:
+            self._measure_drain()
+            if not self._rate:
+                return
+            guess = _FIRST_GUESS * self._rate
+            self._problems.clear()
+            self._rate, self._measured = 0.0, None
+        search = RateSearch(guess, load.rate)
         best: tuple[PerfSegment, float | None] | None = None
-        while not search.is_over and self._left() > search.next_rate * load.seconds:
+        limits: dict[float, str] = {load.rate: "--rate"}
+        while not search.is_over:
             rate = search.next_rate
-            self._say(f"trying {rate:,.0f} records/s")
-            self._generator.send(rate, load.seconds / 2)
-            with self._measuring_cpu():
-                segment = self._generator.send(rate, load.seconds / 2)
-            self._wait_arrived(2 * load.p99)
-            p99 = self._latencies(segment).percentile(99)
-            arrived = sum(
-                self._reader.look().by_tick[tick]
-                for tick in range(int(segment.started / TICK), int(segment.ended / TICK))
-            )
-            is_sent = segment.slip <= MAX_SLIP
-            good = is_sent and sustains(segment.sent, arrived, p99, load.p99)
-            self._probes.append(PerfProbe(rate, good, p99))
+            if self._left() < rate * load.seconds:
+                self._problems.append(_NO_BYTES)
+                break
+            good, segment, limit = self._probe(rate)
             if good:
                 best = (segment, self._cpu)
-            elif not is_sent and (self._cpu or 0) < _BUSY:
-                self._limit = f"the generator: late by {segment.slip * 1000:,.0f} ms"
+            else:
+                limits[rate] = limit
             search.learn(sustained=good)
-            self._wait_arrived(20 * load.seconds)
-        self._rate = search.found
-        self._measured = []
+            if not self._wait_arrived(20 * load.seconds):
+                self._problems.append("records did not arrive any more: the flow has stopped")
+                break
+        self._measured = None
         if best is None:
             self._problems.append("no rate was sustained")
             return
-        self._measured, self._cpu = [best[0]], best[1]
-        if not self._limit.startswith("the generator"):
-            self._limit = self._name_limit(self._rate)
-        if not search.is_over:
-            self._problems.append("the limit of bytes was reached before a rate was found")
+        self._rate, (self._measured, self._cpu) = search.found, best
+        above = [rate for rate in limits if rate >= search.found]
+        self._limit = limits[min(above)] if above else "not known"
 
-    def _name_limit(self, rate: float) -> str:
+    def _probe(self, rate: float) -> tuple[bool, PerfSegment, str]:
+        """Whether *rate* is sustained, by the second half of a window; else what limits it."""
+        load = self._load
+        self._say(f"trying {rate:,.0f} records/s")
+        self._generator.send(rate, load.seconds / 2)
+        self._reader.forget_delay()
+        with self._measuring_cpu():
+            segment = self._generator.send(rate, load.seconds / 2)
+        self._wait_arrived(2 * load.p99)
+        p99 = self._latencies(segment).percentile(99, segment.sent)
+        found = self._reader.look()
+        is_sent = segment.slip <= MAX_SLIP
+        arrived = _arrived_within(segment, found)
+        good = is_sent and sustains(segment.sent, arrived, p99, load.p99)
+        self._probes.append(PerfProbe(rate, good, p99))
+        limit = self._name_limit(rate, self._cpu)
+        if limit == _NOT_KNOWN and not is_sent:
+            limit = "the generator"
+        elif limit == _NOT_KNOWN and found.delay > MAX_SLIP:
+            limit = "the reader"
+        return good, segment, limit
+
+    def _name_limit(self, rate: float, cpu: float | None) -> str:
         cell, load = self._cell, self._load
-        if self._cpu is not None and self._cpu >= _BUSY:
+        if self._names_cpu and cpu is not None and cpu >= _BUSY:
             return CPU
-        settings = (v for k, v in cell.properties.items() if k.endswith(FETCH_BYTES))
-        fetch = int(next(settings, DEFAULT_FETCH_BYTES))
         share = rate * load.record_size / load.partitions
-        if cell.round_trip_ms and share >= 0.5 * fetch / (cell.round_trip_ms / 1000):
-            return ROUND_TRIP
-        return "not known"
+        trip = (cell.round_trip_ms or 0) / 1000
+        return ROUND_TRIP if trip and share >= 0.5 * fetched_bytes(cell) / trip else _NOT_KNOWN
 
     def _left(self) -> int:
         return max(self._most - self._generator.number, 0)
@@ -342,17 +393,24 @@ class _Measurement:
         return self._reader.look().latencies.get(segment.number, Latencies())
 
     def _wait_arrived(self, seconds: float) -> bool:
-        """Wait until all that was sent has arrived; whether it did."""
+        """Wait until all that was accepted has arrived; whether it did."""
         deadline, pause = time.monotonic() + seconds, threading.Event()
-        while self._reader.arrived() < self._generator.number and not self._reader.problem:
-            if time.monotonic() > deadline:
+        generator = self._generator
+        while self._reader.arrived() < generator.number - generator.refused:
+            if time.monotonic() > deadline or self._reader.problem:
                 return False
-            self._generator.serve()
+            generator.serve()
             pause.wait(_POLL)
-        return not self._reader.problem
+        return True
 
-    def _now(self) -> float:
-        return self._generator.now()
+    @contextmanager
+    def _measuring(self, *, cpu: bool = True) -> Iterator[None]:
+        """What is sent inside is what was measured, also at Ctrl-C."""
+        try:
+            with self._measuring_cpu() if cpu else nullcontext():
+                yield
+        finally:
+            self._measured = self._generator.segment
 
     @contextmanager
     def _measuring_cpu(self) -> Iterator[None]:
@@ -363,24 +421,22 @@ class _Measurement:
             self._cpu = 1 - (after[0] - before[0]) / (after[1] - before[1])
 
 
-def sum_of(counters: list[Counter[int]]) -> Counter[int]:
-    """All counts together."""
-    found: Counter[int] = Counter()
-    for each in counters:
-        found.update(each)
-    return found
+def _arrived_within(segment: PerfSegment, found: ArrivedRecords) -> int:
+    """How many records arrived while *segment* was sent."""
+    ticks = range(int(segment.started / TICK), int(segment.ended / TICK))
+    return sum(found.by_tick[each] for each in ticks)
 
 
-def _by_second(segments: list[PerfSegment], ticks: Counter[int]) -> list[int]:
-    """Counts by second, from the start of what was measured to its last arrival."""
-    if not segments:
-        return []
-    first = int(segments[0].started / TICK)
+def _by_second(
+    segment: PerfSegment, ticks: Counter[int], latencies: Latencies | None = None
+) -> list[int]:
+    """Counts by second, from the start of *segment* to its end, or to its last arrival."""
+    longest = latencies.percentile(100) if latencies else None
+    first, last = int(segment.started / TICK), int((segment.ended + (longest or 0)) / TICK)
     per_second = round(1 / TICK)
     found: Counter[int] = Counter()
-    for tick, count in ticks.items():
-        if tick >= first:
-            found[(tick - first) // per_second] += count
+    for tick in range(first, last + 1):
+        found[(tick - first) // per_second] += ticks[tick]
     return [found[second] for second in range(max(found, default=-1) + 1)]
 
 

@@ -129,7 +129,9 @@ def _use_measured(stated: dict[str, Any], measured: Path | None) -> tuple[str, .
         raise UserError("--measured and --task-bytes-per-second exclude each other")
     at_source = stated.get("workers_at_source", False)
     trip, _ = round_trips(stated["round_trip"], workers_at_source=at_source)
-    found = predict_task_rate(read_measurement(measured), trip * 1000, str(measured))
+    compression = stated.get("compression", 1.0)
+    report = read_measurement(measured)
+    found = predict_task_rate(report, trip * 1000, str(measured), compression)
     stated["task_bytes_per_second"] = found.rate
     return (f"rate of one task: {found.rate / 1e6:.3g} MB/s, {found.how}",)
 

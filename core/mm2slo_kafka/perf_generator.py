@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from mm2slo_core.perf.perf_schedule import TOPIC
 from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import translate
 
 HEADER: Final = "mm2slo.perf"
 STAMP: Final = struct.Struct(">dQI")
@@ -54,15 +55,14 @@ class PerfGenerator:
         now: Callable[[], float],
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
+        self._source = source
         self._topic = topic
         self._partitions = partitions
         self.now = now
         self._pause = pause
         # Half of each value repeats itself, as text does.
         half = record_size // 2
-        self._values = [
-            os.urandom(record_size - half) + bytes(half) for _ in range(_VALUES)
-        ]
+        self._values = [os.urandom(record_size - half) + bytes(half) for _ in range(_VALUES)]
         settings = {
             "acks": "all",
             "enable.idempotence": "true",
@@ -78,6 +78,7 @@ class PerfGenerator:
         self.number = 0
         """Records sent so far, and the number of the next one."""
         self.acknowledged = 0
+        self.refused = 0
         self.problem = ""
         """The newest record that was not accepted."""
 
@@ -98,7 +99,11 @@ class PerfGenerator:
                 if rate is None:
                     if now - start >= seconds:
                         break
-                    due = segment.sent + _BURST if total is None else min(segment.sent + _BURST, total)
+                    due = (
+                        segment.sent + _BURST
+                        if total is None
+                        else min(segment.sent + _BURST, total)
+                    )
                 else:
                     due = min(int((now - start) * rate) + 1, total or 0)
                 self._send_due(segment, due, now)
@@ -127,7 +132,8 @@ class PerfGenerator:
                 now = self.now()
                 continue
             except KafkaException as error:
-                raise kafka_error(error, cluster=self._cluster, operation="produce") from error
+                redact = self._source.handles.redact
+                raise translate(error, self._source.alias, "produce", redact=redact) from error
             # Only what the clock shows: reading it for each record would double the cost.
             segment.slip = max(segment.slip, now - intended)
             segment.sent_by_tick[int(now / TICK)] += 1
@@ -146,7 +152,8 @@ class PerfGenerator:
         if error is None:
             self.acknowledged += 1
         else:
-            self.problem = str(error)
+            self.refused += 1
+            self.problem = self._source.handles.redact(str(error))
 
 
 def generator_rate(record_size: int, records: int = 30_000) -> float:

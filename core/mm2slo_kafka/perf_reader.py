@@ -24,6 +24,7 @@ from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_kafka.perf_generator import HEADER, STAMP, TICK
 
 _BATCH: Final = 500
+_POLL_SECONDS: Final = 0.05
 _REPORT_SECONDS: Final = 0.25
 _START_SECONDS: Final = 60.0
 
@@ -41,6 +42,7 @@ class ArrivedRecords:
     latencies: dict[int, Latencies] = field(default_factory=dict)
     """By segment, of the first copy of each record."""
     by_tick: Counter[int] = field(default_factory=Counter)
+    """Different records."""
     by_partition: Counter[int] = field(default_factory=Counter)
     arrived: int = 0
     """Different records."""
@@ -48,7 +50,7 @@ class ArrivedRecords:
     reordered: int = 0
     moved: int = 0
     delay: float = 0.0
-    """The longest time between two looks at the consumer: an arrival may be as old as that."""
+    """The longest time since the reader had seen all: an arrival may be as old as that."""
 
     def add(self, part: "ArrivedRecords") -> None:
         """Count *part* as well."""
@@ -99,6 +101,7 @@ class PerfReader:
         self._lock = threading.Lock()
         self._found = ArrivedRecords()
         self._ready = threading.Event()
+        self._is_stopped = False
         self.problem = ""
         """Why the process has ended."""
 
@@ -111,6 +114,7 @@ class PerfReader:
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        self._is_stopped = True
         with suppress(OSError):
             self._ours.send("stop")
         self._process.join(10)
@@ -129,8 +133,13 @@ class PerfReader:
         with self._lock:
             return self._found.arrived
 
+    def forget_delay(self) -> None:
+        """Let `delay` be that of what follows: of a measurement, not of its warm-up."""
+        with self._lock:
+            self._found.delay = 0.0
+
     def _receive(self) -> None:
-        with suppress(EOFError, OSError):
+        try:
             while True:
                 part = self._ours.recv()
                 if isinstance(part, str):
@@ -139,6 +148,10 @@ class PerfReader:
                     with self._lock:
                         self._found.add(part)
                 self._ready.set()
+        except (EOFError, OSError):
+            if not self._is_stopped:
+                self.problem = self.problem or "its process has ended"
+            self._ready.set()
 
 
 def read_copies(reading: _Reading, connection: Connection) -> None:
@@ -174,20 +187,23 @@ def _read(reading: _Reading, consumer: Consumer, connection: Connection) -> None
     now = steady_clock(reading.offset)
     ledger = RecordLedger(reading.partitions)
     due = now() + _REPORT_SECONDS
+    emptied = now()
     while True:
         # `consume` waits for a full batch: poll returns with the first record.
-        first = consumer.poll(0.05)
+        looked = now()
+        first = consumer.poll(_POLL_SECONDS)
         arrived = now()
+        delay = max(looked - emptied, arrived - looked - _POLL_SECONDS)
+        batch = []
         if first is not None:
             ledger.note(first, arrived)
             batch = consumer.consume(_BATCH, timeout=0)
             arrived = now()
             for message in batch:
                 ledger.note(message, arrived)
-            done = now()
-            if len(batch) == _BATCH:
-                # More was waiting: the next ones may have arrived while these were noted.
-                ledger.part.delay = max(ledger.part.delay, done - arrived)
+        if len(batch) < _BATCH:
+            emptied = arrived
+        ledger.part.delay = max(ledger.part.delay, delay)
         if now() >= due:
             connection.send(ledger.part)
             ledger.part = ArrivedRecords()
@@ -216,11 +232,11 @@ class RecordLedger:
         part, partition = self.part, message.partition()
         if number >= len(self._seen):
             self._seen.extend(bytes(max(number + 1 - len(self._seen), 1 << 16)))
-        part.by_tick[int(arrived / TICK)] += 1
         part.by_partition[partition] += 1
         if self._seen[number]:
             part.duplicates += 1
             return
+        part.by_tick[int(arrived / TICK)] += 1
         self._seen[number] = 1
         part.arrived += 1
         part.moved += partition != number % self._partitions

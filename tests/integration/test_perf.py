@@ -10,7 +10,7 @@ from confluent_kafka import Consumer
 
 from mm2slo_cli.perf_bench import PerfBench
 from mm2slo_core.config.config_loader import load_config
-from mm2slo_core.perf.perf_report import PerfRun, compare
+from mm2slo_core.perf.perf_report import PerfCellResult, compare
 from mm2slo_core.perf.perf_schedule import PerfCell, PerfLoad, PerfMode, blocks
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.perf_generator import HEADER, STAMP
@@ -31,7 +31,7 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
 
 
 def bench_of(lab: Lab, pause: Callable[[float], None] = time.sleep) -> PerfBench:
-    return PerfBench(load_config(lab.config_yaml()), US_EU, print, 120, pause=pause)
+    return PerfBench(load_config(lab.config_yaml()), US_EU, print, 120, is_lab=True, pause=pause)
 
 
 class Witness(threading.Thread):
@@ -115,7 +115,7 @@ def test_rate_of_a_far_source_is_bound_by_the_round_trip(lab: Lab) -> None:
     lab.mm2.configure({"us.bootstrap.servers": servers, "tasks.max": "1"})
     lab.mm2.restart()
     load = PerfLoad(mode=PerfMode.SUSTAINED, rate=1e9, partitions=1, seconds=4, max_bytes=2e10)
-    run = bench_of(lab).run(PerfCell("x", load, 80, {"tasks.max": "1"}))
+    run = bench_of(lab).run(PerfCell("x", load, 80))
     assert (run.problems, run.limit) == ([], "round trip")
     assert 0.5 * (1 << 20) / 0.08 < run.rate * 1000 < (1 << 20) / 0.08
 
@@ -125,16 +125,15 @@ def test_longer_linger_is_found(lab: Lab) -> None:
     linger = "us->eu.producer.override.linger.ms"
     load = PerfLoad(rate=300, seconds=5)
     fast, slow = (
-        PerfCell("fast", load, 0, {linger: "0"}),
-        PerfCell("slow", load, 0, {linger: "100"}),
+        PerfCellResult(cell=PerfCell(name, load, properties={linger: value}))
+        for name, value in (("fast", "0"), ("slow", "100"))
     )
-    runs: dict[str, list[PerfRun]] = {each.name: [] for each in (fast, slow)}
     for block in blocks((fast, slow), 5):
-        for cell in block:
-            lab.mm2.configure({"us.bootstrap.servers": servers, **cell.properties})
+        for result in block:
+            lab.mm2.configure({"us.bootstrap.servers": servers, **result.cell.properties})
             lab.mm2.restart()
-            runs[cell.name].append(bench_of(lab).run(cell))
-    slower = compare(PerfMode.LATENCY, runs["fast"], runs["slow"])["p50"]
+            result.runs.append(bench_of(lab).run(result.cell))
+    slower = compare(fast, slow)["p50"]
     assert slower is not None
     assert slower.is_different
     assert slower.low > 1

@@ -19,6 +19,7 @@ _NEAR_SECONDS: Final = 0.001  # a round trip within a data center
 _ACK_SECONDS: Final = 0.005  # replication within the target, for acks=all
 _FLUSH_SECONDS: Final = 60  # Connect's default of offset.flush.interval.ms
 _SYNCS_IN_FLIGHT: Final = 10  # OffsetSyncWriter.MAX_OUTSTANDING_OFFSET_SYNCS, per task
+_ASSUMED_TASK: Final = 2e6
 _TUNED_TASK: Final = 10e6
 
 # Name | unit | bound; for a setting its scope and Kafka's default | formula | source
@@ -67,7 +68,9 @@ class Workload:
     compression: float = _input(1, 100, "size before compression / size after it", 1.0)
     headroom: float = _input(1, 10_000, "percent of capacity above the peak", 100.0)
     workers_at_source: bool = _input(0, 1, "workers run next to the source", False)
-    task_bytes_per_second: float = _input(1000, 5e8, "uncompressed bytes/s of one task", 2e6)
+    task_bytes_per_second: float = _input(
+        1000, 5e8, "uncompressed bytes/s of one task", _ASSUMED_TASK
+    )
     tasks_per_worker: int = _input(1, 1000, "tasks that one worker can run", 4)
 
     def __post_init__(self) -> None:
@@ -214,7 +217,7 @@ def _notes(work: Workload, flow: Flow, values: dict[str, float]) -> Iterator[str
     spare = values["capacity"] * 1e8 / work.rate - 100
     if spare < work.headroom - 1e-6:
         yield f"headroom is {spare:.0f}, not {work.headroom:g} percent: partitions are the limit"
-    if work.task_bytes_per_second < _TUNED_TASK:
+    if work.task_bytes_per_second == _ASSUMED_TASK:
         tasks, workers = _tasks_and_workers(work, _TUNED_TASK)
         yield f"if a task can do 10 MB/s, {tasks} tasks on {workers} workers suffice: measure one"
     if work.retention is not None and work.retention * 60 < values["safe retention"]:

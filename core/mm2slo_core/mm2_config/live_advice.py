@@ -199,7 +199,10 @@ def _lag(facts: FlowFacts, total: TaskLoad, noise: float) -> tuple[float | None,
         return lag / net, Advice("lag", f"shrinks {change}", rates), end
     trend, finding = "grows", "never at this rate"
     step = "act on tasks and limit before retention removes records (retention headroom)"
-    if not total.replicated:
+    if total.replicated is None or (not total.replicated and facts.coarse):
+        trend, finding = "is not known to change:", "not known"
+        step = "positions move with commits: observe for longer, for example --observe 10m"
+    elif not total.replicated:
         trend = "grows" if lag > first else "is not worked off:"
         step = "nothing was seen to be replicated: check the tasks (runbook MM2FlowStopped)"
     elif lag - first <= noise:
@@ -233,11 +236,14 @@ def _limit(facts: FlowFacts, noise: float) -> Advice:
         if used is None or used <= 0:
             continue  # a reference to a secret, or the operating system's value
         seconds = trips[key.startswith("producer.")]
-        # A fetch and a batch have one record at least.
-        per_second = (used if bound == "window-bound" else max(used, size)) / seconds
+        is_window = bound == "window-bound"
+        # A fetch and a batch have one record at least; a connection carries all that a task gets.
+        per_second = (used if is_window else max(used, size)) / seconds
+        share = (_task_rate(facts, busiest) * size if is_window else rate) / per_second
         name = key.split(".", 2)[2]
-        text = f"{rate / per_second:.0%} of {name} ({used:,} B per {seconds * 1000:g} ms)"
-        limits.append((rate / per_second, text, bound, key))
+        text = f"{share:.0%} of {name} ({used:,} B per {seconds * 1000:g} ms"
+        text += " and broker, of its task)" if is_window else ")"
+        limits.append((share, text, bound, key))
     limits.sort(reverse=True)
     figures = f"{busiest} copies {rate / 1e6:.3g} MB/s ({size:,.0f} B per record by "
     figures += f"{facts.size_source}): {', '.join(text for _, text, *_ in limits)}"
@@ -249,6 +255,14 @@ def _limit(facts: FlowFacts, noise: float) -> Advice:
     prefix = facts.flow.label if on_connect == key else facts.flow.source
     step = f"raise {on_connect} of the connector; in dedicated mode {prefix}.{on_connect}"
     return Advice("limit", f"{bound}: {busiest}", figures, step)
+
+
+def _task_rate(facts: FlowFacts, partition: TopicPartition) -> float:
+    """Records per second of the task of *partition*; of all, if tasks are not known."""
+    tasks = (facts.tasks or {}).values()
+    own = next((each for each in tasks if partition in each), facts.partitions)
+    moved = (facts.partitions[each].replicated for each in own if each in facts.partitions)
+    return sum(each or 0 for each in moved) / facts.seconds
 
 
 def _positions(facts: FlowFacts) -> Iterator[Advice]:

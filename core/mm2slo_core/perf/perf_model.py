@@ -13,11 +13,12 @@ from statistics import median
 from typing import Final
 
 from mm2slo_core.perf.perf_report import PerfReport, good_runs
-from mm2slo_core.perf.perf_schedule import PerfMode
+from mm2slo_core.perf.perf_schedule import PerfCell, PerfMode
 from mm2slo_core.user_errors import UserError
 
 FETCH_BYTES: Final = "max.partition.fetch.bytes"
 DEFAULT_FETCH_BYTES: Final = 1 << 20
+_MOST_FETCHED: Final = 50 << 20  # Kafka's default of fetch.max.bytes
 ROUND_TRIP: Final = "round trip"
 """The limit of a run that waited for fetches."""
 CPU: Final = "CPU"
@@ -25,7 +26,7 @@ CPU: Final = "CPU"
 
 @dataclass(frozen=True, slots=True)
 class TaskPoint:
-    """A measured rate of one task: bytes per second."""
+    """A measured rate of the busiest task: bytes per second."""
 
     rate: float
     round_trip: float
@@ -43,40 +44,60 @@ class TaskRate:
     """From which measurements, and how far beyond them."""
 
 
-def task_points(report: PerfReport) -> Iterator[TaskPoint]:
-    """The rates of a measurement; of one task if it does not say how many there were."""
+def fetched_bytes(cell: PerfCell) -> int:
+    """What one fetch can bring of a partition."""
+    given = (v for k, v in cell.properties.items() if k.endswith(FETCH_BYTES))
+    return int(next(given, DEFAULT_FETCH_BYTES))
+
+
+def task_points(report: PerfReport, name: str) -> Iterator[TaskPoint]:
+    """The rates of a measurement. Raises UserError if tasks or round trip are not known."""
     for result in report.cells:
-        load, good = result.cell.load, good_runs(result.runs)
+        cell, good = result.cell, good_runs(result.runs)
+        load = cell.load
         if load.mode is PerfMode.LATENCY or not good:
             continue
-        tasks = min(int(result.cell.properties.get("tasks.max", "1")), load.partitions)
-        given = (v for k, v in result.cell.properties.items() if k.endswith(FETCH_BYTES))
-        fetch = int(next(given, DEFAULT_FETCH_BYTES)) * ceil(load.partitions / tasks)
+        if cell.tasks is None or cell.round_trip_ms is None:
+            raise UserError(
+                f"{name} does not have the number of tasks and the round trip: measure again, and "
+                "state them with --tasks and --round-trip"
+            )
+        busiest = ceil(load.partitions / min(cell.tasks, load.partitions))
         limits = {each.limit for each in good}
         yield TaskPoint(
-            median(each.rate for each in good) * load.record_size / tasks,
-            result.cell.round_trip_ms / 1000,
-            fetch,
+            median(each.rate for each in good) * load.record_size * busiest / load.partitions,
+            cell.round_trip_ms / 1000,
+            min(fetched_bytes(cell) * busiest, _MOST_FETCHED),
             limits.pop() if len(limits) == 1 else "",
         )
 
 
-def predict_task_rate(report: PerfReport, round_trip_ms: float, name: str) -> TaskRate:
-    """What one task can copy at a round trip. Raises UserError without a measured rate."""
-    points = list(task_points(report))
+def predict_task_rate(
+    report: PerfReport, round_trip_ms: float, name: str, compression: float = 1.0
+) -> TaskRate:
+    """What one task can copy at a round trip. Raises UserError without a measured rate.
+
+    Fetches are those of the first cell; *compression* is how much more they bring uncompressed.
+    """
+    points = list(task_points(report, name))
     if not points:
         raise UserError(
             f"{name} has no measured rate: expected one of "
             "`mm2slo perf run --mode sustained --report FILE.json`"
         )
+    points = [each for each in points if each.fetch == points[0].fetch]
+    fetch, best = points[0].fetch, max(each.rate for each in points)
     waiting = [each for each in points if each.limit == ROUND_TRIP]
-    ceilings = [each.rate for each in points if each.limit != ROUND_TRIP]
+    busy = [each.rate for each in points if each.limit == CPU]
     # What is left of the time for a byte without its part of the round trip.
     spans = [max(1 / each.rate - each.round_trip / each.fetch, 0) for each in waiting]
-    per_byte = median(spans) if spans else 1 / max(ceilings)
-    fetch = median(each.fetch for each in points)
-    needed = per_byte + round_trip_ms / 1000 / fetch
-    rate = min([*ceilings, 1 / needed] if needed > 0 else ceilings)
+    per_byte = median(spans) if spans else 1 / best
+    needed = per_byte + round_trip_ms / 1000 / fetch / compression
+    nearest = min(each.round_trip for each in points) * 1000
+    is_shorter = round_trip_ms < nearest
+    # A rate that nothing measured has shown is none to plan with.
+    ceiling = max(busy) if busy else best if is_shorter or not waiting else float("inf")
+    rate = min(1 / needed, ceiling) if needed > 0 else ceiling
     trips = sorted({each.round_trip * 1000 for each in points})
     measured = ", ".join(f"{each:g}" for each in trips)
     how = f"measured at a round trip of {measured} ms, with {fetch / 1e6:.3g} MB per fetch"
@@ -84,6 +105,8 @@ def predict_task_rate(report: PerfReport, round_trip_ms: float, name: str) -> Ta
         inside = trips[0] < round_trip_ms < trips[-1]
         how += f"; {'interpolated' if inside else 'extrapolated'} to {round_trip_ms:g} ms by one "
         how += "fetch per round trip"
-    if not waiting and round_trip_ms > trips[-1]:
+    if not busy and (is_shorter or not waiting):
+        how += "; at least, since what limits it nearby was not measured"
+    elif not waiting and round_trip_ms > trips[-1]:
         how += ", which was never the limit here: measure at that distance"
     return TaskRate(rate, how)

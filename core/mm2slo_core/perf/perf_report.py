@@ -82,6 +82,8 @@ class PerfCellResult:
 
     cell: PerfCell
     runs: list[PerfRun] = field(default_factory=list)
+    retried: int = 0
+    """Rejected runs that were replaced by a second try."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -143,17 +145,21 @@ def figures(mode: PerfMode) -> Mapping[str, Callable[[PerfRun], float]]:
     return {"rate": lambda run: run.rate}
 
 
-def compare(
-    mode: PerfMode, base: Sequence[PerfRun], other: Sequence[PerfRun]
-) -> dict[str, PairedRatio | None]:
+def compare(base: PerfCellResult, other: PerfCellResult) -> dict[str, PairedRatio | None]:
     """The figures of *other* as multiples of those of *base*; runs are pairs in their order.
 
-    A pair with a rejected run does not count.
+    A pair with a rejected run does not count. Rates are compared in bytes.
     """
-    pairs = [(a, b) for a, b in zip(base, other, strict=False) if not (a.problems or b.problems)]
+    pairs = [
+        (a, b)
+        for a, b in zip(base.runs, other.runs, strict=False)
+        if not (a.problems or b.problems)
+    ]
+    size, other_size = base.cell.load.record_size, other.cell.load.record_size
+    scale = 1.0 if base.cell.load.mode is PerfMode.LATENCY else other_size / size
     return {
-        name: compare_pairs([figure(a) for a, _ in pairs], [figure(b) for _, b in pairs])
-        for name, figure in figures(mode).items()
+        name: compare_pairs([figure(a) for a, _ in pairs], [scale * figure(b) for _, b in pairs])
+        for name, figure in figures(base.cell.load.mode).items()
     }
 
 
@@ -199,7 +205,8 @@ def _tables(report: PerfReport) -> Iterator[DocumentTable]:
             ("machine", report.machine),
             ("started", utc_text(round(report.started_at) * 1000)),
             ("records", f"{load.record_size:,} bytes, {load.partitions} partitions"),
-            ("round trip to the source", f"{first.round_trip_ms:g} ms"),
+            ("round trip to the source", _known(first.round_trip_ms, " ms")),
+            ("tasks.max", _known(first.tasks)),
             ("properties", settings or "as configured"),
             ("mm2slo", report.version),
         ),
@@ -217,7 +224,7 @@ def _tables(report: PerfReport) -> Iterator[DocumentTable]:
         compared = [
             (each.cell.name, name, ratio_text(ratio))
             for each in report.cells[1:]
-            for name, ratio in compare(mode, report.cells[0].runs, each.runs).items()
+            for name, ratio in compare(report.cells[0], each).items()
         ]
         title = f"Compared with {report.cells[0].cell.name}"
         yield DocumentTable(title, ("cell", "figure", "multiple"), compared)
@@ -236,9 +243,14 @@ def _tables(report: PerfReport) -> Iterator[DocumentTable]:
         yield DocumentTable("Rejected runs", ("cell", "why"), rejected)
 
 
+def _known(value: float | None, unit: str = "") -> str:
+    return "not known" if value is None else f"{value:g}{unit}"
+
+
 def _counted(result: PerfCellResult) -> str:
     good, every = len(good_runs(result.runs)), len(result.runs)
-    return f"{good}" if good == every else f"{good} of {every}"
+    text = f"{good}" if good == every else f"{good} of {every}"
+    return text + (f", {result.retried} tried again" if result.retried else "")
 
 
 def _latency_row(result: PerfCellResult) -> tuple[str, ...]:

@@ -27,9 +27,13 @@ PRECISION: Final = 1.05
 KEPT_BYTES: Final = 1 << 30
 """Of the topic on each cluster, by its retention; a backlog has half of it."""
 
+RECORD_OVERHEAD: Final = 70
+"""Bytes: the header with the intended time, and what a batch has for each record."""
+
 _GROWTH: Final = 0.98
 """Of the records sent, at least so many must arrive in the same time: else the backlog grows."""
 
+_BATCH_SECONDS: Final = 0.2
 _SETTLED: Final = 0.1
 _RESTART_SECONDS: Final = 12.0
 _PROBES: Final = 6
@@ -75,8 +79,12 @@ class PerfCell:
 
     name: str
     load: PerfLoad
-    round_trip_ms: float = 0.0
+    round_trip_ms: float | None = 0.0
+    """None if it is not known."""
+    tasks: int | None = 1
+    """`tasks.max`; None if it is not known."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    """Others than the lab's."""
 
 
 def is_settled(before: float | None, after: float | None) -> bool:
@@ -91,6 +99,12 @@ def sustains(sent: int, arrived: int, p99: float | None, bound: float) -> bool:
     return arrived >= _GROWTH * sent and p99 is not None and p99 <= bound
 
 
+def backlog_growth(load: PerfLoad, sent: int, arrived: int) -> int:
+    """By how much the backlog grew while a rate was measured; 0 for what batches explain."""
+    grown = sent - arrived
+    return grown if grown > max((1 - _GROWTH) * sent, _BATCH_SECONDS * load.rate) else 0
+
+
 class RateSearch:
     """The highest rate that is sustained, by bisection of logarithms.
 
@@ -100,6 +114,7 @@ class RateSearch:
 
     def __init__(self, guess: float, limit: float) -> None:
         self._limit = limit
+        self._hopeless = min(guess, limit) / 20
         self._low = 0.0
         self._high: float | None = None
         self._failed = 0.0
@@ -112,7 +127,8 @@ class RateSearch:
 
     @property
     def is_over(self) -> bool:
-        if self._low >= self._limit:
+        """Whether the rate is found, or so far below the first guess that none will be."""
+        if self._low >= self._limit or self.next_rate < self._hopeless:
             return True
         return self._high is not None and self._high <= max(self._low * PRECISION, 1.0)
 
@@ -158,7 +174,6 @@ def expected_seconds(cells: Sequence[PerfCell], repeats: int) -> float:
 
 
 FACTORS: Final[Mapping[str, str]] = {
-    "tasks": "tasks.max",
     "batch": "{flow}.producer.override.batch.size",
     "linger": "{flow}.producer.override.linger.ms",
     "compression": "{flow}.producer.override.compression.type",
@@ -169,29 +184,38 @@ FACTORS: Final[Mapping[str, str]] = {
 }
 """MirrorMaker 2's property in dedicated mode, by the name of a factor."""
 
-LOAD_FACTORS: Final = ("partitions", "record-size", "rate", "round-trip")
+RANGES: Final[Mapping[str, tuple[float, float]]] = {
+    "tasks": (1, 1000),
+    "partitions": (1, 1000),
+    "record-size": (1, 1_000_000),
+    "rate": (0.1, 1e9),
+    "round-trip": (0, 2000),
+}
+"""Of factors that are numbers of the measurement itself."""
 
 
 def factor_cell(base: PerfCell, factor: str, value: str, flow: str) -> PerfCell:
     """*base* with one factor changed. Raises UserError for a factor or value that is not one."""
-    source, _, target = flow.partition("->")
     name = f"{factor}={value}"
     if factor in FACTORS:
+        if not value:
+            raise UserError(f"--factor {name}: expected a value")
+        source, _, target = flow.partition("->")
         key = FACTORS[factor].format(flow=flow, source=source, target=target)
-        return PerfCell(name, base.load, base.round_trip_ms, {**base.properties, key: value})
-    if factor not in LOAD_FACTORS:
-        expected = ", ".join((*FACTORS, *LOAD_FACTORS))
+        return replace(base, name=name, properties={**base.properties, key: value})
+    if factor not in RANGES:
+        expected = ", ".join((*RANGES, *FACTORS))
         raise UserError(f"--factor {factor!r} is not known; expected one of {expected}")
+    low, high = RANGES[factor]
     try:
-        number = float(value)
+        number = float(value) if factor in {"rate", "round-trip"} else int(value)
     except ValueError:
-        number = -1.0
-    if number < 0 or (number == 0 and factor != "round-trip"):
-        raise UserError(f"--factor {name}: expected a number above 0")
+        number = -1
+    if not low <= number <= high:
+        raise UserError(f"--factor {name}: expected a number from {low:g} to {high:g}")
     if factor == "round-trip":
-        return PerfCell(name, base.load, number, base.properties)
-    changed: dict[str, Any] = {
-        factor.replace("-", "_"): number if factor == "rate" else int(number)
-    }
-    load = replace(base.load, **changed)
-    return PerfCell(name, load, base.round_trip_ms, base.properties)
+        return replace(base, name=name, round_trip_ms=number)
+    if factor == "tasks":
+        return replace(base, name=name, tasks=int(number))
+    changed: dict[str, Any] = {factor.replace("-", "_"): number}
+    return replace(base, name=name, load=replace(base.load, **changed))

@@ -53,9 +53,12 @@ class Latencies:
     def count(self) -> int:
         return self.counts.total()
 
-    def percentile(self, percent: float) -> float | None:
-        """Seconds; of the record with the nearest rank. None without records."""
-        left = max(ceil(self.count * percent / 100), 1)
+    def percentile(self, percent: float, sent: int | None = None) -> float | None:
+        """Seconds; of the record with the nearest rank. None without records.
+
+        Of *sent* records, those that have not arrived take longest: None if it is one of them.
+        """
+        left = max(ceil((sent or self.count) * percent / 100), 1)
         for bucket in sorted(self.counts):
             left -= self.counts[bucket]
             if left <= 0:

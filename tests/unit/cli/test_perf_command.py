@@ -45,12 +45,8 @@ OURS = ("run", "--config", "mm2slo.yaml", "--flow", "us->eu", "--rate", "10")
         ((*OURS, "--confirm", "eu"), "'eu' is not 'us->eu': nothing was done"),
         ((*OURS, "--confirm", "us->eu"), "us->eu does not copy mm2slo.perf."),
         (
-            (*OURS, "--set", "tasks.max=2"),
-            "--set, --round-trip and --copy-partitions are for the lab",
-        ),
-        (
-            (*OURS, "--round-trip", "20"),
-            "--set, --round-trip and --copy-partitions are for the lab",
+            (*OURS, "--set", "a=b"),
+            "--set and --copy-partitions are for the lab",
         ),
         (("run", "--round-trip", "1", "--copy-partitions", "5"), "needs a lab with logins"),
         (("run", "--flow", "us->eu"), "--flow is for clusters of yours"),
@@ -65,6 +61,8 @@ OURS = ("run", "--config", "mm2slo.yaml", "--flow", "us->eu", "--rate", "10")
             "is too high: this machine generates about",
         ),
         (("run", "--set", "tasks.max"), "is not KEY=VALUE"),
+        (("run", "--set", "tasks.max=2"), "expected --tasks"),
+        ((*OURS, "--mode", "drain"), "writes a backlog as fast as it can"),
         (("run", "--report", "rate.pdf"), "expected a file .html, .md or .json"),
         (("matrix", "--factor", "linger"), "expected NAME=VALUE,VALUE"),
         (("matrix", "--factor", "speed=1"), "--factor 'speed' is not known"),
@@ -92,6 +90,14 @@ def test_measurements_are_compared_run_by_run(run: Any) -> None:
     Path("a.json").write_text(measured(PerfMode.DRAIN, 100, 110, 120))
     Path("b.json").write_text(measured(PerfMode.DRAIN, 200, 220, 240))
     assert run("compare", "a.json", "b.json") == (0, "rate: 2 times (1.99 to 2.01, 3 pairs)\n")
+
+
+def test_different_loads_are_named(run: Any) -> None:
+    Path("a.json").write_text(measured(PerfMode.DRAIN, 100, 110, 120))
+    other = measured(PerfMode.DRAIN, 100, 110, 120).replace('"partitions": 5', '"partitions": 9')
+    Path("b.json").write_text(other)
+    code, text = run("compare", "a.json", "b.json")
+    assert (code, "the loads differ: partitions 5 and 9" in text) == (0, True)
 
 
 def test_measurements_of_different_modes_are_not_compared(run: Any) -> None:

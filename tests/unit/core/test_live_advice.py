@@ -223,8 +223,8 @@ def test_limit_is_the_nearest_one_from_70_percent_on(
 def test_limit_evidence_has_share_setting_and_round_trip() -> None:
     found = about("limit")
     assert found.evidence.partition(": ")[2] == (
-        "98% of receive.buffer.bytes (65,536 B per 80 ms), 29% of batch.size (16,384 B per 6 ms), "
-        "6% of max.partition.fetch.bytes (1,048,576 B per 80 ms)"
+        "122% of receive.buffer.bytes (65,536 B per 80 ms and broker, of its task), 29% of "
+        "batch.size (16,384 B per 6 ms), 6% of max.partition.fetch.bytes (1,048,576 B per 80 ms)"
     )
     assert found.next_step == (
         "raise consumer.receive.buffer.bytes of the connector; in dedicated mode "
@@ -259,3 +259,17 @@ def test_limit_without_backlog_is_not_judged() -> None:
 def test_positions_from_commits_ask_for_a_longer_observation() -> None:
     assert about("positions", changed(coarse=3)).next_step == "observe for longer: --observe 5m"
     assert "positions" not in {each.about for each in advise(FACTS).advice}
+
+
+def test_connection_carries_all_partitions_of_a_task() -> None:
+    """None of ten slow partitions is near a limit; together they fill the window."""
+    many = {each: PartitionFacts(4_800, 4_800, 1_000) for each in ORDERS[:10]}
+    found = about("limit", partitions=many, tasks={0: ORDERS[:10]}, lag=10_000)
+    assert found.finding.startswith("window-bound")
+    assert found.evidence.partition(": ")[2].startswith("98% of receive.buffer.bytes")
+
+
+def test_positions_that_move_with_commits_are_no_alarm() -> None:
+    found = about("catch-up", partitions=evenly(0, 1_000, 500), coarse=12)
+    assert (found.finding, "observe for longer" in found.next_step) == ("not known", True)
+    assert "MM2FlowStopped" in about("catch-up", partitions=evenly(0, 1_000, 500)).next_step

@@ -1,5 +1,8 @@
 """The rate of a task at another round trip."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +23,7 @@ def measured(*points: tuple[float, float, str], tasks: int = 1, partitions: int 
         run = run_of(0.1, rate=rate)
         run.limit = limit
         load = PerfLoad(mode=PerfMode.SUSTAINED, partitions=partitions)
-        cell = PerfCell(f"{trip}", load, trip, {"tasks.max": str(tasks)})
+        cell = PerfCell(f"{trip}", load, trip, tasks)
         report.cells.append(PerfCellResult(cell=cell, runs=[run]))
     return report
 
@@ -31,13 +34,45 @@ def test_measured_distance_is_predicted_as_measured() -> None:
         assert predict_task_rate(report, trip, "a.json").rate == pytest.approx(rate)
 
 
-@given(st.floats(1e6, 1e8), st.floats(1, 2000))
+@given(st.floats(1e6, 1e8), st.floats(50, 2000))
 def test_one_fetch_per_round_trip_is_found_again(speed: float, trip: float) -> None:
     def rate(at: float) -> float:
         return 1 / (1 / speed + at / 1000 / MIB)
 
     report = measured((50, rate(50) / 1000, ROUND_TRIP))
     assert predict_task_rate(report, trip, "a.json").rate == pytest.approx(rate(trip), rel=1e-6)
+
+
+def test_rate_that_nothing_has_shown_is_none_to_plan_with() -> None:
+    found = predict_task_rate(measured((80, 11_000, ROUND_TRIP)), 1, "a.json")
+    assert found.rate == pytest.approx(11e6)
+    assert "at least, since what limits it nearby was not measured" in found.how
+
+
+def test_lower_bounds_are_no_ceilings() -> None:
+    report = measured((0, 5_000, "--rate"), (0, 30_000, CPU))
+    assert predict_task_rate(report, 0, "a.json").rate == 30e6
+    assert "at least" in predict_task_rate(measured((0, 5_000, "--rate")), 0, "a.json").how
+
+
+def test_compressed_fetches_bring_more() -> None:
+    report = measured((0, 50_000, CPU), (80, 11_000, ROUND_TRIP))
+    assert predict_task_rate(report, 80, "a.json", 4).rate > 25e6
+
+
+def test_unknown_tasks_or_distance_are_refused() -> None:
+    report = measured((80, 11_000, ROUND_TRIP))
+    changes: list[dict[str, Any]] = [{"tasks": None}, {"round_trip_ms": None}]
+    for change in changes:
+        unknown = replace(report.cells[0].cell, **change)
+        report.cells[0].cell = unknown
+        with pytest.raises(UserError, match="state them with --tasks and --round-trip"):
+            predict_task_rate(report, 80, "a.json")
+
+
+def test_busiest_task_has_the_larger_share() -> None:
+    report = measured((80, 30_000, ROUND_TRIP), tasks=2, partitions=3)
+    assert predict_task_rate(report, 80, "a.json").rate == pytest.approx(20e6)
 
 
 def test_cpu_is_a_ceiling_at_each_distance() -> None:

@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from perf_samples import report_of, run_of
 
 from mm2slo_core.perf.perf_report import (
+    PerfCellResult,
     PerfReport,
+    PerfRun,
     compare,
     perf_html,
     perf_markdown,
@@ -42,21 +45,35 @@ def test_format_of_another_version_is_refused() -> None:
         PerfReport.parse(json.dumps({**content, "format": 2}), "a.json")
 
 
+def cells(mode: PerfMode, *runs: list[PerfRun]) -> list[PerfCellResult]:
+    return report_of(mode, *runs).cells
+
+
 def test_pair_with_a_rejected_run_does_not_count() -> None:
     base = [run_of(0.1), run_of(0.1, problems=("late",)), run_of(0.1), run_of(0.1)]
     other = [run_of(0.2), run_of(0.9), run_of(0.2), run_of(0.2)]
-    found = compare(PerfMode.LATENCY, base, other)["p50"]
+    found = compare(*cells(PerfMode.LATENCY, base, other))["p50"]
     assert found is not None
-    assert (found.pairs, found.ratio) == (3, pytest.approx(2, rel=0.01))
+    assert found.pairs == 3
+    assert found.ratio == pytest.approx(2, rel=0.01)
 
 
-def test_rates_are_compared_by_rate() -> None:
+def test_rates_are_compared_in_bytes() -> None:
     base, other = [run_of(1, rate=100)] * 3, [run_of(1, rate=150)] * 3
-    found = compare(PerfMode.SUSTAINED, base, other)["rate"]
+    first, second = cells(PerfMode.SUSTAINED, base, other)
+    assert ratio_text(compare(first, second)["rate"]) == "1.5 times (1.49 to 1.51, 3 pairs)"
+    assert "no difference shown" in ratio_text(compare(first, first)["rate"])
+    larger = replace(second.cell, load=replace(second.cell.load, record_size=2000))
+    found = compare(first, PerfCellResult(cell=larger, runs=other))["rate"]
     assert found is not None
-    assert ratio_text(found) == "1.5 times (1.49 to 1.51, 3 pairs)"
-    assert "no difference shown" in ratio_text(compare(PerfMode.DRAIN, base, base)["rate"])
+    assert found.ratio == pytest.approx(3)
     assert ratio_text(None) == "not known: less than 3 pairs"
+
+
+def test_second_tries_are_shown() -> None:
+    report = report_of(PerfMode.DRAIN, [run_of(1)])
+    report.cells[0].retried = 2
+    assert "| cell-0 | 1, 2 tried again |" in perf_markdown(report)
 
 
 def test_latency_document_has_percentiles_and_what_the_measurement_did() -> None:
