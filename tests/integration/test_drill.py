@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import flow_checks
 import pytest
+from alerting_lab import start_alerting_lab
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as RawPartition
 from topic_reader import count_copies
@@ -106,6 +107,38 @@ def test_drill_agrees_with_its_ledger_and_with_a_consumers_own_log(
     assert shop["read"] == 100 + shop["predicted_most"]
     assert done.returncode == (1 if behind else 0)
     assert "Failover drill of us-&gt;eu: finished" in (tmp_path / "drill.html").read_text()
+
+
+def test_alert_of_a_real_alertmanager_detects(lab_progress: Progress, tmp_path: Path) -> None:
+    """The rules, Prometheus and Alertmanager as generated, of an exporter with canaries."""
+    topology = LabTopology(flows=(US_EU,), mm2_properties=SYNCED)
+    with (
+        flow_checks.start_lab(topology, lab_progress, {(US_EU, ORDERS): (2, 300)}) as lab,
+        start_alerting_lab(lab, tmp_path, [US_EU.label], [".*"]) as running,
+    ):
+        running.wait_healthy([US_EU.label])
+        (tmp_path / "mm2slo.yaml").write_text(lab.config_yaml(), encoding="utf-8")
+        source = lab.cluster("us").process.handle
+        assert source is not None
+        report = tmp_path / "drill.json"
+        manager = running.monitoring.alertmanager
+        command = [
+            *(sys.executable, "-m", "mm2slo_cli", "drill"),
+            *("--config", str(tmp_path / "mm2slo.yaml"), "--flow", "us->eu", "--confirm", "us->eu"),
+            *("--fault", f"kill -9 {source.pid}", "--alertmanager", manager.url),
+            *("--traffic", "5s", "--rto", "5m", "--report", str(report)),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+        found = json.loads(report.read_text())
+        assert (found["state"], done.returncode) == ("finished", 0), done.stderr
+        about = [
+            each
+            for each in manager.alerts()
+            if "us->eu" in each["labels"].values() or each["labels"].get("cluster") == "us"
+        ]
+    names = {each["labels"]["alertname"] for each in about}
+    assert found["detected_by"] in {f"alert {each}" for each in names}
+    assert found["detected_at"] > found["fault_at"]
 
 
 def judge_recovery_point(found: dict[str, Any], behind: float) -> None:

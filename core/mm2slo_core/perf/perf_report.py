@@ -355,9 +355,9 @@ def _curve(sent: Sequence[int], arrived: Sequence[int]) -> str:
 def _svg(title: str, shapes: str, ends: tuple[str, str]) -> str:
     left, right = ends
     return (
-        f"<svg viewBox='0 -20 {_WIDTH} {_HEIGHT + 45}' role='img'><title>{title}</title>"
-        f"<text x='0' y='-6' font-size='14' fill='currentColor'>{title}</text>{shapes}"
-        f"<text x='0' y='{_HEIGHT + 18}' font-size='13' fill='currentColor'>{left}</text>"
-        f"<text x='{_WIDTH}' y='{_HEIGHT + 18}' font-size='13' text-anchor='end' "
+        f"<svg viewBox='0 -30 {_WIDTH} {_HEIGHT + 60}' role='img'><title>{title}</title>"
+        f"<text x='0' y='-8' font-size='20' fill='currentColor'>{title}</text>{shapes}"
+        f"<text x='0' y='{_HEIGHT + 24}' font-size='20' fill='currentColor'>{left}</text>"
+        f"<text x='{_WIDTH}' y='{_HEIGHT + 24}' font-size='20' text-anchor='end' "
         f"fill='currentColor'>{right}</text></svg>"
     )
