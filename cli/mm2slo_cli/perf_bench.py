@@ -12,7 +12,7 @@ from typing import Final
 
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.perf.perf_model import CPU, ROUND_TRIP, fetched_bytes
+from mm2slo_core.perf.perf_model import CPU, ROUND_TRIP, busiest_share, round_trip_bytes
 from mm2slo_core.perf.perf_report import PerfLedger, PerfProbe, PerfRun
 from mm2slo_core.perf.perf_schedule import (
     KEPT_BYTES,
@@ -43,6 +43,8 @@ _LEFT_SECONDS: Final = 30.0
 """How long the last records may take to arrive."""
 _BUSY: Final = 0.85
 """Of the machine's CPU: above it, the CPU is what limits."""
+_NEAR: Final = 0.7
+"""Of what a round trip can bring: above it, the round trip is what limits."""
 _DRAINS: Final = 4
 _AGREE: Final = 0.1
 _POLL: Final = 0.05
@@ -382,9 +384,9 @@ class Measurement:
         cell, load = self._cell, self._load
         if self._names_cpu and cpu is not None and cpu >= _BUSY:
             return CPU
-        share = rate * load.record_size / load.partitions
+        share = rate * load.record_size * busiest_share(cell) / load.partitions
         trip = (cell.round_trip_ms or 0) / 1000
-        return ROUND_TRIP if trip and share >= 0.5 * fetched_bytes(cell) / trip else _NOT_KNOWN
+        return ROUND_TRIP if trip and share >= _NEAR * round_trip_bytes(cell) / trip else _NOT_KNOWN
 
     def _left(self) -> int:
         return max(self._most - self._generator.number, 0)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 _STYLE = (
     "body{font:16px/1.4 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}"
     "table{border-collapse:collapse;max-width:100%;display:block;overflow-x:auto}"
-    "th,td{border:1px solid #8888;padding:.3rem .6rem;text-align:left}td{overflow-wrap:break-word;max-width:18rem}"
+    "th,td{border:1px solid #8888;padding:.3rem .6rem;text-align:left}"
+    "td{overflow-wrap:break-word;max-width:18rem}"
     "svg{max-width:100%;height:auto;display:block;margin:.5rem 0}"
     ":root{color-scheme:light dark}"
 )
