@@ -491,16 +491,17 @@ def _run_all(
 
 
 def _run_one(bench: PerfBench, result: PerfCellResult, prepare: Callable[[PerfCell], None]) -> None:
-    """On the lab a rejected run is tried once more."""
+    """On the lab a rejected run is tried once more; one that has to show problems is not."""
     prepare(result.cell)
     found = bench.run(result.cell)
-    if found.problems and bench.is_lab and not bench.interrupted:
+    result.runs.append(found)
+    may_retry = bench.is_lab and not bench.interrupted and not result.cell.load.copy_partitions
+    if found.problems and may_retry:
         prepare(result.cell)
         again = bench.run(result.cell)
         if not again.problems:
             result.retried += 1
-            found = again
-    result.runs.append(found)
+            result.runs[-1] = again
 
 
 def _write(report: PerfReport, files: Sequence[Path]) -> None:

@@ -43,7 +43,7 @@ _LEFT_SECONDS: Final = 30.0
 """How long the last records may take to arrive."""
 _BUSY: Final = 0.85
 """Of the machine's CPU: above it, the CPU is what limits."""
-_NEAR: Final = 0.7
+_NEAR: Final = 0.5
 """Of what a round trip can bring: above it, the round trip is what limits."""
 _DRAINS: Final = 4
 _AGREE: Final = 0.1
