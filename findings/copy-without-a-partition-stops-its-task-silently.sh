@@ -29,6 +29,8 @@ cat >pom.xml <<'POM'
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>4.3.1</version></dependency>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>4.3.1</version></dependency>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>connect-mirror</artifactId><version>4.3.1</version></dependency>
+    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>2.25.3</version></dependency>
+    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-core</artifactId><version>2.25.3</version></dependency>
   </dependencies>
 </project>
 POM
@@ -92,7 +94,15 @@ offset.storage.replication.factor=1
 status.storage.replication.factor=1
 config.storage.replication.factor=1
 CONF
-java -Xmx512m -cp 'jars/*' org.apache.kafka.connect.mirror.MirrorMaker mm2.properties >mirror.log 2>&1 &
+cat >log.properties <<'CONF'
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%p %m%n
+rootLogger.level=warn
+rootLogger.appenderRef.out.ref=out
+CONF
+java -Xmx512m -Dlog4j2.configurationFile=log.properties -cp 'jars/*' org.apache.kafka.connect.mirror.MirrorMaker mm2.properties >mirror.log 2>&1 &
 mirror=$!
 warnings() { grep -c 'Could not create topic-partitions for us.orders' mirror.log || true; }
 wait_rounds() { # of topic refreshes
@@ -109,7 +119,7 @@ until [ "$(ends us.prices)" = 40 ]; do kill -0 "$mirror"; sleep 1; done
   wait_rounds 45 # longer than the 60 s that a producer blocks by default
   echo "later: $(ends us.prices) of 80 prices"
   echo "the task: $(states)"
-  echo "errors in the log: $(grep -c ' ERROR ' mirror.log || true)"
+  echo "errors in the log: $(grep -c '^ERROR' mirror.log || true)"
 } | tee seen.txt
 cat >known.txt <<'KNOWN'
 before orders has records: 40 of 40 prices are copied

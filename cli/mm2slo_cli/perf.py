@@ -69,6 +69,11 @@ perf_app = new_app(no_args_is_help=True)
 
 _LAB: Final = "a lab on this machine"
 _LAB_FLOW: Final = Flow("us", "eu")
+_INTERNAL_REST: Final = {
+    # Without it dedicated mode has no exactly-once support (KIP-710).
+    "dedicated.mode.enable.internal.rest": "true",
+    "listeners": "http://127.0.0.1:0",
+}
 _SPARE: Final = 0.8
 _FORMATS: Final[dict[str, Callable[[PerfReport], str]]] = {
     ".html": perf_html,
@@ -436,7 +441,7 @@ def _lab(
             servers = lab.cluster(source).bootstrap_servers
             if not is_fixed:
                 servers = lab.set_round_trip(source, cell.round_trip_ms or 0)
-            given = {"tasks.max": str(cell.tasks), **fixed, **cell.properties}
+            given = {"tasks.max": str(cell.tasks), **_INTERNAL_REST, **fixed, **cell.properties}
             lab.mm2.configure({f"{source}.bootstrap.servers": servers, **given})
             lab.mm2.start()
 
