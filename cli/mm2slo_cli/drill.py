@@ -27,6 +27,7 @@ import requests
 import typer
 from rich.console import Console
 
+from mm2slo_audit.report.report_file import replace_text
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.flow_topic_reader import read_to_end
 from mm2slo_cli.config_files import read_config
@@ -301,10 +302,8 @@ def _digest(source: ConfigSource, config: Config) -> str:
 def _write(report: DrillReport, files: Sequence[Path]) -> None:
     """A report that cannot be written does not end a drill: it is printed at the end."""
     for file in files:
-        part = file.with_name(f".{file.name}.part")
         try:
-            part.write_text(_FORMATS[file.suffix](report), encoding="utf-8")
-            part.replace(file)
+            replace_text(file, _FORMATS[file.suffix](report))
         except OSError as error:
             note = f"{file} could not be written: {error.strerror}"
             if note not in report.notes:

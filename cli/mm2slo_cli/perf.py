@@ -22,6 +22,7 @@ import typer
 from rich.console import Console
 
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan
+from mm2slo_audit.report.report_file import replace_text
 from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_cli.audit import AuditOutput, ResultLocations, run_audit
 from mm2slo_cli.config_files import read_config
@@ -511,10 +512,8 @@ def _run_one(bench: PerfBench, result: PerfCellResult, prepare: Callable[[PerfCe
 
 def _write(report: PerfReport, files: Sequence[Path]) -> None:
     for file in files:
-        part = file.with_name(f".{file.name}.part")
         try:
-            part.write_text(_FORMATS[file.suffix](report), encoding="utf-8")
-            part.replace(file)
+            replace_text(file, _FORMATS[file.suffix](report))
         except OSError as error:
             raise UserError(f"{file} cannot be written: {error.strerror}") from None
 

@@ -85,14 +85,21 @@ def check_report_path(path: Path) -> Path:
 
 def write_report(path: Path, report: RunReport) -> None:
     """Write *report* atomically in the format of the suffix. Raises UserError if that fails."""
-    text = _FORMATS[path.suffix.lower()](report)
+    try:
+        replace_text(path, _FORMATS[path.suffix.lower()](report))
+    except OSError as error:
+        raise UserError(f"--report {str(path)!r} cannot be written: {error.strerror}") from None
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write *path* atomically: readers see the old text or the new one. Raises OSError."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
-    except OSError as error:
+    except OSError:
         part.unlink(missing_ok=True)
-        raise UserError(f"--report {str(path)!r} cannot be written: {error.strerror}") from None
+        raise
 
 
 _MAX_EVIDENCE = 20
