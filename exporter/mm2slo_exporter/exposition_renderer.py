@@ -13,6 +13,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
@@ -233,11 +234,12 @@ class RenderedFamily:
             template = before.template
             if have_same_text(self._numbers(before.series), numbers):
                 return RenderedPart(series, keys, template, before.lines)
+            plain = zlib.decompress(template)
         else:
-            text = "".join(map(self._templates.of, keys))
-            template = zlib.compress(text.encode(), self._level)
+            plain = self._templates.of_all(list(keys)).encode()
+            template = zlib.compress(plain, self._level)
         check_values(self._metric, numbers)
-        lines = fill_in(zlib.decompress(template), numbers)
+        lines = fill_in(plain, numbers)
         return RenderedPart(series, keys, template, Piece.of(lines, self._level))
 
     def _numbers(self, series: SeriesList) -> Sequence[float]:
@@ -282,7 +284,16 @@ class LineTemplates:
         self._names = names
         self._lines = _lines(metric, names)
 
-    def of(self, values: tuple[str, ...]) -> str:
+    def of_all(self, keys: Sequence[Labels]) -> str:
+        """The lines of series with these label values; errors as of `of`."""
+        with suppress(TypeError, UnicodeEncodeError):  # `of` says which
+            joined = "".join(chain.from_iterable(keys))
+            joined.encode()
+            if set(map(len, keys)) <= {len(self._names)} and not _ESCAPED.search(joined):
+                return "".join([line % values for values in keys for line in self._lines])
+        return "".join(map(self.of, keys))
+
+    def of(self, values: Labels) -> str:
         """The lines of the series with these label values.
 
         Raises ExpositionError for a wrong number of values, and for values that are not text.

@@ -2,6 +2,7 @@
 
 import gc
 import math
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -53,13 +54,13 @@ def test_render_is_independent_of_earlier_renders(
 def test_labels_are_rendered_only_where_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
 
-    original = exposition_renderer.LineTemplates.of
+    original = exposition_renderer.LineTemplates.of_all
 
-    def counting(self: exposition_renderer.LineTemplates, values: tuple[str, ...]) -> str:
-        made.append(values)
-        return original(self, values)
+    def counting(self: exposition_renderer.LineTemplates, keys: Sequence[tuple[str, ...]]) -> str:
+        made.extend(keys)
+        return original(self, keys)
 
-    monkeypatch.setattr(exposition_renderer.LineTemplates, "of", counting)
+    monkeypatch.setattr(exposition_renderer.LineTemplates, "of_all", counting)
     renderer = Renderer()
     renderer.render([state_family("a", "b", value=1)])
     renderer.render([state_family("a", "b", value=2)])
