@@ -1,38 +1,45 @@
 """The scan is one stage of generated code that Java compiles."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from mm2slo_audit.spark.connector_rows import sample_rows
 from mm2slo_core.audit.fingerprint import Identity, Sample
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 pytestmark = pytest.mark.xdist_group("spark")
 
-ROWS = (
-    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
-    " headers array<struct<key: string, value: binary>>"
+COLUMNS = (
+    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
 )
+HEADERS = "headers array<struct<key: string, value: binary>>"
 LARGEST = 8000
 """Bytes of a method that HotSpot compiles (-XX:+DontCompileHugeMethods)."""
 
 
+def connector_rows(spark: SparkSession, *, headers: bool) -> DataFrame:
+    """No rows, as `range_rows` has them: the stage also contains their conversion."""
+    columns = f"{COLUMNS}, {HEADERS}" if headers else COLUMNS
+    schema = spark.createDataFrame([], columns)._jdf.schema()
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    kind = jvm.java.lang.Class.forName("org.apache.spark.sql.catalyst.InternalRow")
+    rows = spark.sparkContext._jsc.sc().emptyRDD(jvm.scala.reflect.ClassTag.apply(kind))
+    return DataFrame(spark._jsparkSession.internalCreateDataFrame(rows, schema, False), spark)
+
+
+@pytest.mark.parametrize("rate", [0.01, 1.0])
+@pytest.mark.parametrize("headers", [False, True])
 def test_sample_rows_is_one_compiled_stage(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], rate: float, headers: bool
 ) -> None:
-    rows = spark.createDataFrame([], ROWS).repartition(
-        1
-    )  # otherwise Spark sees that the frame is empty
-    kept = sample_rows(rows, Identity(), Sample(0.01))
+    rows = connector_rows(spark, headers=headers)
+    kept = sample_rows(rows, Identity(headers=headers), Sample(rate))
     capsys.readouterr()
     kept.explain(mode="codegen")
     sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
     assert max(map(int, sizes)) < 0.75 * LARGEST
     kept.explain()
-    assert re.search(r"\*\(\d+\) Filter", capsys.readouterr().out)
+    filtered = re.search(r"\*\(\d+\) Filter", capsys.readouterr().out) is not None
+    assert filtered == (rate < 1)
