@@ -7,6 +7,7 @@ Spark returns into the outcome of each unit.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -102,7 +103,8 @@ def judge(
     if not units:
         return []
     if split is None:
-        split = plan_parts(units.where(is_plain_unit), spark.sparkContext.defaultParallelism)
+        cores = spark.sparkContext.defaultParallelism
+        split = plan_parts(units.where(is_plain_unit), cores, sample.share)
     with ExitStack() as kept:
         kept.enter_context(limit_shuffle_partitions(spark))
         judgement = _Judgement(
@@ -112,7 +114,7 @@ def judge(
             units=units,
             census=sample.census,
             cap=evidence_cap,
-            partitions=partitions or count_exchange_partitions(spark, units, split),
+            partitions=partitions or count_exchange_partitions(spark, units, split, sample.share),
             split=split,
             ledgers={each.index: UnitLedger(each) for each in units.scopes},
             kept=kept,
@@ -482,12 +484,17 @@ _FEW_PER_CORE: Final = 8
 _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
-def count_exchange_partitions(spark: SparkSession, units: Units, split: Parts) -> int:
-    """Partitions of the exchange of all records: at most one per partition or part to judge."""
+def count_exchange_partitions(
+    spark: SparkSession, units: Units, split: Parts, share: float = 1.0
+) -> int:
+    """Partitions of the exchange of all records: at most one per partition or part to judge.
+
+    *share*: of the records that were landed.
+    """
     cores = spark.sparkContext.defaultParallelism
     places = sum(len(unit.partitions) for unit in units.scopes)
     places += sum(number - 1 for number in split.values())
-    rows = sum(unit.planned for unit in units.scopes)
+    rows = math.ceil(sum(unit.planned for unit in units.scopes) * share)
     return max(1, min(places, _PER_CORE * cores, max(cores, rows // _ROWS)))
 
 

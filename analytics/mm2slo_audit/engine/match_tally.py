@@ -18,6 +18,7 @@ sides. Records can overtake each other across parts only where the offsets of th
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -412,8 +413,11 @@ class PartOffsets(NamedTuple):
     t_high: int
 
 
-def plan_parts(units: Units, parallelism: int) -> Parts:
-    """Split partitions that would delay the others, by the number of their offsets."""
+def plan_parts(units: Units, parallelism: int, share: float = 1.0) -> Parts:
+    """Split partitions that would delay the others, by the number of their offsets.
+
+    *share*: of the records that were landed.
+    """
     rows: Counter[tuple[int, int]] = Counter()
     for unit in units.scopes:
         for copied in unit.partitions:
@@ -421,13 +425,13 @@ def plan_parts(units: Units, parallelism: int) -> Parts:
         for each in (one for flow in unit.flows for one in flow.partitions):
             rows[unit.index, each.partition] += each.end - each.read_from
     if not units.where(judges_order):
-        most, share = UNORDERED_PART_ROWS, 0.0
+        most, least = UNORDERED_PART_ROWS, 0.0
     else:
-        most, share = PART_ROWS, rows.total() / (parallelism * _SHARES_PER_TASK)
+        most, least = PART_ROWS, rows.total() / (parallelism * _SHARES_PER_TASK)
     return {
-        place: min(_MAX_PARTS, -(-number // most))
+        place: min(_MAX_PARTS, math.ceil(number * share / most))
         for place, number in rows.items()
-        if number > most and number > share
+        if number * share > most and number > least
     }
 
 

@@ -59,3 +59,5 @@ def test_count_exchange_partitions_of_few_rows_is_one_per_core(spark: SparkSessi
     huge = tuple(replace(each, end=each.end + 200_000) for each in scope.partitions)
     units = Units((replace(scope, partitions=huge),))
     assert count_exchange_partitions(on_two_cores, units, {(0, 0): 2}) == 13
+    # Of a sample, few rows are landed.
+    assert count_exchange_partitions(on_two_cores, units, {(0, 0): 2}, 0.01) == 2

@@ -134,6 +134,8 @@ def test_plan_parts_splits_only_dominant_partition() -> None:
     even, hot = Units((unit((2_000_000,) * 12),)), Units((unit((20_000_000, 1_000)),))
     assert plan_parts(even, 2) == {}
     assert plan_parts(hot, 2) == {(0, 0): 40}
+    assert plan_parts(hot, 2, 0.1) == {(0, 0): 4}
+    assert plan_parts(hot, 2, 0.01) == {}
 
 
 def test_plan_parts_splits_all_large_partitions_if_order_is_not_judged() -> None:
