@@ -5,9 +5,11 @@ them is the only file access.
 """
 
 import glob
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -70,6 +72,7 @@ LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _PARTITIONS_PER_CORE: Final = 8
 _LOCAL_CORES: Final = re.compile(r"local\[(\d+)")
+_CPU_LIMIT: Final = Path("/sys/fs/cgroup/cpu.max")
 _LOOPBACK: Final = re.compile(r"local\b|spark://(127\.0\.0\.1|localhost|\[::1\])[:,]")
 
 # Properties the JVM needs at launch; others may be secret and are kept off its command line.
@@ -100,7 +103,7 @@ def spark_properties(options: SparkOptions, java_options: str = "") -> dict[str,
     *java_options*: additional options of the driver's JVM.
     """
     found = {
-        "spark.master": options.master,
+        "spark.master": _with_slots(options.master),
         "spark.app.name": options.app_name,
         "spark.driver.memory": options.driver_memory or default_driver_memory(),
         "spark.ui.enabled": "false",
@@ -131,11 +134,31 @@ def _merged(found: dict[str, str], more: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def _with_slots(master: str) -> str:
+    """More tasks than cores where Spark chooses the number.
+
+    A task that reads waits for Kafka between fetches: after each poll, the connector's consumer
+    asks for the end of the log, behind its own next fetch on the same connection. Two tasks on two
+    cores used two thirds of them.
+    """
+    cores = _cores(master)
+    return f"local[{cores + max(1, cores // 2)}]" if master == "local[*]" else master
+
+
 def _cores(master: str) -> int:
     match = _LOCAL_CORES.match(master)
     if match is not None:
         return int(match[1])
-    return os.cpu_count() or 1 if master.startswith("local[*") else 1
+    return _usable_cores() if master.startswith("local[*") else 1
+
+
+def _usable_cores() -> int:
+    """As Java counts them: of this process, and of its container if that has a limit."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with suppress(OSError, ValueError):  # no cgroup v2, or "max" without a limit
+        quota, period = _CPU_LIMIT.read_text(encoding="ascii").split()
+        return max(1, min(cores or 1, math.ceil(int(quota) / int(period))))
+    return cores or 1
 
 
 _ARTIFACT: Final = "spark-sql-kafka-0-10_2.13"

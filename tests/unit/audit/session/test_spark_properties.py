@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mm2slo_audit.spark import spark_properties as properties_module
 from mm2slo_audit.spark.spark_errors import explain_start_failure
 from mm2slo_audit.spark.spark_properties import (
     LOG_CONFIG,
@@ -51,6 +52,38 @@ def test_spark_properties_local_master_uses_loopback_and_eight_partitions_per_co
         f"-Dlog4j2.configurationFile={LOG_CONFIG.as_uri()} -XX:+UseParallelGC"
     )
     assert LOG_CONFIG.is_file()
+
+
+@pytest.mark.parametrize(
+    ("cores", "limit", "master", "partitions"),
+    [
+        (1, "max 100000", "local[2]", "8"),
+        (2, "max 100000", "local[3]", "16"),
+        (8, None, "local[12]", "64"),
+        (64, "150000 100000", "local[3]", "16"),
+    ],
+)
+def test_spark_properties_all_cores_runs_more_tasks_than_cores_of_container(
+    *,
+    ivy: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cores: int,
+    limit: str | None,
+    master: str,
+    partitions: str,
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(cores)))
+    file = tmp_path / "cpu.max"
+    if limit is not None:
+        file.write_text(f"{limit}\n")
+    monkeypatch.setattr(properties_module, "_CPU_LIMIT", file)
+    found = spark_properties(SparkOptions(ivy_dir=ivy))
+    assert found["spark.master"] == master
+    assert found["spark.sql.shuffle.partitions"] == partitions
+    # What the user chose stays.
+    chosen = spark_properties(SparkOptions(master="local[2]", ivy_dir=ivy))
+    assert chosen["spark.master"] == "local[2]"
 
 
 def test_spark_properties_cluster_master_keeps_cluster_defaults(ivy: str) -> None:
