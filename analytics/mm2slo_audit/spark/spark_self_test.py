@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from mm2slo_audit.engine.judgement import judge
 from mm2slo_audit.engine.unit_columns import POLL_SCHEMA, RECORD_SCHEMA, SOURCE, TARGET
 from mm2slo_audit.spark.connector_rows import sample_rows
+from mm2slo_audit.spark.landed_records import read_landed, write_landed
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
     SourcePartition,
@@ -44,7 +45,7 @@ def run_self_test(spark: SparkSession, folder: str) -> None:
     _polls(spark).write.parquet(polls)
     (outcome,) = judge(
         spark,
-        spark.read.schema(RECORD_SCHEMA).parquet(records),
+        read_landed(spark, [records]),
         spark.read.schema(POLL_SCHEMA).parquet(polls),
         [_scope()],
         _CENSUS,
@@ -93,7 +94,7 @@ def _land(spark: SparkSession, folder: str) -> None:
     ]
     landed = sides[0].unionByName(sides[1]).coalesce(2)
     observed = landed.observe(Observation("landed"), F.count(F.lit(1)).alias("rows"))
-    observed.write.mode("append").option("compression", "zstd").parquet(folder)
+    write_landed(observed, folder, masked=False)
 
 
 def _polls(spark: SparkSession) -> DataFrame:

@@ -176,7 +176,7 @@ class NotAudited:
 class AuditRecord:
     """One sampled record of either side.
 
-    Column names and types in Parquet, in this order: topic int, flow int, side byte (0 source,
+    Columns of the engine, in this order: topic int, flow int, side byte (0 source,
     1 target), partition int, offset long, ts long (epoch ms), fp long, kh long or null, size int
     (bytes of key and value), in_records boolean, in_keys boolean, tombstone boolean, masked
     array of long.
