@@ -27,14 +27,14 @@ import requests
 import typer
 from rich.console import Console
 
-from mm2slo_audit.report.report_file import replace_text
+from mm2slo_audit.report.report_file import check_report_path, replace_text
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.flow_topic_reader import read_to_end
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.cutover import POLL_SECONDS, option_duration, running_exporter
 from mm2slo_cli.main import new_app
-from mm2slo_cli.option_values import checked_report_files, confirm_flow, parse_flow
+from mm2slo_cli.option_values import confirm_flow, parse_flow
 from mm2slo_cli.terminal_progress import show_steps
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.config_model import Config
@@ -150,7 +150,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     mm2slo drill --rpo 10s --rto 2m --report drill.html
     """
     logging.basicConfig(level=logging.CRITICAL)  # a source that is away is part of the drill
-    files = checked_report_files(report, _FORMATS)
+    files = [check_report_path(each, _FORMATS) for each in report or ()]
     terms = _Terms(
         groups=tuple(group or []),
         traffic=option_duration("--traffic", traffic),
@@ -303,7 +303,7 @@ def _write(report: DrillReport, files: Sequence[Path]) -> None:
     """A report that cannot be written does not end a drill: it is printed at the end."""
     for file in files:
         try:
-            replace_text(file, _FORMATS[file.suffix](report))
+            replace_text(file, _FORMATS[file.suffix.lower()](report))
         except OSError as error:
             note = f"{file} could not be written: {error.strerror}"
             if note not in report.notes:

@@ -2,9 +2,7 @@
 
 import re
 import time
-from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -107,18 +105,6 @@ def confirm_flow(warning: str, flow: Flow, given: str | None) -> None:
     typed = given or typer.prompt(f"{warning}. Type {flow.label} to go on")
     if typed.strip() != flow.label:
         raise UserError(f"{typed!r} is not {flow.label!r}: nothing was done")
-
-
-def checked_report_files(files: Iterable[Path] | None, suffixes: Collection[str]) -> list[Path]:
-    """Files of `--report`, checked before anything starts. Raises UserError."""
-    found, (*first, last) = list(files or ()), suffixes
-    kinds = f"{', '.join(first)} or {last}"
-    for file in found:
-        if file.suffix not in suffixes:
-            raise UserError(f"--report {str(file)!r}: expected a file {kinds}")
-        if not file.absolute().parent.is_dir():
-            raise UserError(f"--report {str(file)!r}: expected a folder that exists")
-    return found
 
 
 def parse_flow(label: str) -> Flow:

@@ -22,7 +22,7 @@ import typer
 from rich.console import Console
 
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan
-from mm2slo_audit.report.report_file import replace_text
+from mm2slo_audit.report.report_file import check_report_path, replace_text
 from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_cli.audit import AuditOutput, ResultLocations, run_audit
 from mm2slo_cli.config_files import read_config
@@ -30,7 +30,6 @@ from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.cutover import option_duration
 from mm2slo_cli.main import new_app
 from mm2slo_cli.option_values import (
-    checked_report_files,
     confirm_flow,
     parse_flow,
     parse_key_values,
@@ -185,7 +184,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         max_bytes=max_bytes or (2e9 if source else 2e10),
     )
     load = replace(load, copy_partitions=copy_partitions)
-    files = checked_report_files(report, _FORMATS)
+    files = [check_report_path(each, _FORMATS) for each in report or ()]
     if source and (own or copy_partitions):
         raise UserError(
             "--set and --copy-partitions are for the lab: clusters of yours stay as they are"
@@ -286,7 +285,7 @@ def matrix(  # noqa: PLR0913 - one parameter per option
         cells += [factor_cell(base, name, value, _LAB_FLOW.label) for value in values.split(",")]
     for cell in cells:
         _check_generator(cell.load)
-    _measure(cells, repeats, checked_report_files(report, _FORMATS))
+    _measure(cells, repeats, [check_report_path(each, _FORMATS) for each in report or ()])
 
 
 @perf_app.command("compare", no_args_is_help=True)
@@ -513,7 +512,7 @@ def _run_one(bench: PerfBench, result: PerfCellResult, prepare: Callable[[PerfCe
 def _write(report: PerfReport, files: Sequence[Path]) -> None:
     for file in files:
         try:
-            replace_text(file, _FORMATS[file.suffix](report))
+            replace_text(file, _FORMATS[file.suffix.lower()](report))
         except OSError as error:
             raise UserError(f"{file} cannot be written: {error.strerror}") from None
 

@@ -2,6 +2,7 @@
 
 import os
 import struct
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -82,7 +83,7 @@ class PerfGenerator:
         self.problem = ""
         """The newest record that was not accepted."""
 
-    def send(self, rate: float | None, seconds: float, most: int | None = None) -> PerfSegment:
+    def send(self, rate: float | None, seconds: float, most: int = sys.maxsize) -> PerfSegment:
         """Send for *seconds*, or until *most* records. Also at Ctrl-C `segment` has what was sent.
 
         Raises KafkaOperationError if the client refuses a record.
@@ -90,25 +91,19 @@ class PerfGenerator:
         start = self.now()
         segment = self.segment = PerfSegment(self._segments, rate, start, start)
         self._segments += 1
-        total = most if rate is None else int(rate * seconds)
-        if most is not None and total is not None:
-            total = min(total, most)
+        total = most if rate is None else min(int(rate * seconds), most)
         try:
-            while total is None or segment.sent < total:
+            while segment.sent < total:
                 now = self.now()
-                if rate is None:
-                    if now - start >= seconds:
-                        break
-                    due = (
-                        segment.sent + _BURST
-                        if total is None
-                        else min(segment.sent + _BURST, total)
-                    )
+                if rate is not None:
+                    due = int((now - start) * rate) + 1
+                elif now - start < seconds:
+                    due = segment.sent + _BURST
                 else:
-                    due = min(int((now - start) * rate) + 1, total or 0)
-                self._send_due(segment, due, now)
+                    break
+                self._send_due(segment, min(due, total), now)
                 self._producer.poll(0)
-                if rate is not None and segment.sent < (total or 0):
+                if rate is not None and segment.sent < total:
                     self._pause(max(start + segment.sent / rate - self.now(), _NAP))
         finally:
             segment.ended = self.now()

@@ -21,6 +21,28 @@ def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         return int(ended.code or 0)
 
 
+class CommandRun:
+    """Runs one command of `mm2slo` in a folder of its own; calls return exit code and output."""
+
+    def __init__(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        command: str,
+        config: str,
+    ) -> None:
+        """*config*: the content of `mm2slo.yaml`."""
+        monkeypatch.chdir(folder)
+        Path("mm2slo.yaml").write_text(config)
+        self._monkeypatch, self._capsys, self._command = monkeypatch, capsys, command
+
+    def __call__(self, *arguments: str) -> tuple[int, str]:
+        code = run_main(self._monkeypatch, self._command, *arguments)
+        printed = self._capsys.readouterr()
+        return code, printed.out + printed.err
+
+
 @contextmanager
 def run_mm2slo(log: Path, *arguments: str, exit_code: int = 0) -> Iterator[subprocess.Popen[bytes]]:
     """Run `mm2slo` with output to *log*; it must exit with *exit_code* after SIGTERM."""

@@ -6,7 +6,7 @@ version fields are added, never renamed or removed.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,17 +61,17 @@ def render_json(report: RunReport) -> str:
 
 _FORMATS: Final[Mapping[str, Callable[[RunReport], str]]] = {
     ".html": render_html,
-    ".htm": render_html,
     ".md": render_markdown,
     ".json": render_json,
 }
 
 
-def check_report_path(path: Path) -> Path:
+def check_report_path(path: Path, suffixes: Collection[str] = (".html", ".md", ".json")) -> Path:
     """Check before the run that a report can be written to *path*. Raises UserError if not."""
-    if path.suffix.lower() not in _FORMATS:
+    if path.suffix.lower() not in suffixes:
+        *first, last = suffixes
         raise UserError(
-            f"--report {str(path)!r} has an unknown suffix; expected .html, .md or .json"
+            f"--report {str(path)!r} has an unknown suffix; expected {', '.join(first)} or {last}"
         )
     if path.is_dir():
         raise UserError(f"--report {str(path)!r} is a folder; expected a file")

@@ -3,13 +3,12 @@
 import json
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
-from cli_process import run_main
+from cli_process import CommandRun
 
 from mm2slo_cli import drill
 from mm2slo_core.config.config_loader import load_config
@@ -28,16 +27,8 @@ flows: [{flow: us->eu, topics: ["orders"]}]
 @pytest.fixture
 def run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str]]:
-    monkeypatch.chdir(tmp_path)
-    Path("mm2slo.yaml").write_text(CONFIG)
-
-    def call(*arguments: str) -> tuple[int, str]:
-        code = run_main(monkeypatch, "drill", *arguments)
-        printed = capsys.readouterr()
-        return code, printed.out + printed.err
-
-    return call
+) -> CommandRun:
+    return CommandRun(tmp_path, monkeypatch, capsys, "drill", CONFIG)
 
 
 OURS = ("--config", "mm2slo.yaml", "--flow", "us->eu")
@@ -55,8 +46,8 @@ OURS = ("--config", "mm2slo.yaml", "--flow", "us->eu")
         ((*OURS, "--behind", "5s"), "--behind is for the lab"),
         (("--config", "mm2slo.yaml", "--flow", "us->asia"), "us->asia"),
         (("--fault", "true"), "are for clusters of yours: expected --config"),
-        (("--report", "drill.pdf"), "expected a file .html, .md or .json"),
-        (("--report", "none/drill.md"), "expected a folder that exists"),
+        (("--report", "drill.pdf"), "has an unknown suffix; expected .html, .md or .json"),
+        (("--report", "none/drill.md"), "does not exist; create it first"),
         (("--rpo", "soon"), "--rpo 'soon'"),
     ],
 )

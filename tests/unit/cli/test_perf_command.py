@@ -1,11 +1,10 @@
 """`mm2slo perf`: bad input ends in one sentence before anything is sent; comparing files."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_process import run_main
+from cli_process import CommandRun
 from perf_samples import report_of, run_of
 
 from mm2slo_core.perf.perf_schedule import PerfMode
@@ -22,16 +21,8 @@ flows: [{flow: us->eu, topics: ["orders"]}]
 @pytest.fixture
 def run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str]]:
-    monkeypatch.chdir(tmp_path)
-    Path("mm2slo.yaml").write_text(CONFIG)
-
-    def call(*arguments: str) -> tuple[int, str]:
-        code = run_main(monkeypatch, "perf", *arguments)
-        printed = capsys.readouterr()
-        return code, printed.out + printed.err
-
-    return call
+) -> CommandRun:
+    return CommandRun(tmp_path, monkeypatch, capsys, "perf", CONFIG)
 
 
 OURS = ("run", "--config", "mm2slo.yaml", "--flow", "us->eu", "--rate", "10")
@@ -63,7 +54,7 @@ OURS = ("run", "--config", "mm2slo.yaml", "--flow", "us->eu", "--rate", "10")
         (("run", "--set", "tasks.max"), "is not KEY=VALUE"),
         (("run", "--set", "tasks.max=2"), "expected --tasks"),
         ((*OURS, "--mode", "drain"), "writes a backlog as fast as it can"),
-        (("run", "--report", "rate.pdf"), "expected a file .html, .md or .json"),
+        (("run", "--report", "rate.pdf"), "has an unknown suffix; expected .html, .md or .json"),
         (("matrix", "--factor", "linger"), "expected NAME=VALUE,VALUE"),
         (("matrix", "--factor", "speed=1"), "--factor 'speed' is not known"),
         (("compare", "a.json", "b.json"), "a.json cannot be read"),
