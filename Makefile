@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Labs wait: more workers than cores. Each costs a collection of all tests.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 50
 
 # Tests start hundreds of Python processes: compiled modules halve their CPU time.

@@ -93,6 +93,8 @@ SESSION_PROPERTIES: Final[Mapping[str, str]] = {
     # With the default of 128 groups, sketches and maps use the slower sort-based aggregation.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000000",
     "spark.sql.adaptive.enabled": "true",
+    # Otherwise each of some thousand column expressions of a plan passes its line to the JVM.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 """Required in every session, also under spark-submit."""
 

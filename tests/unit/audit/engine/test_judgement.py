@@ -115,8 +115,15 @@ def test_judge_without_order_or_polls_equals_reference(spark: SparkSession, poll
     assert not differences(spark, scopes, records, polls, Sample(1.0))
 
 
-def test_judge_order_without_polls_equals_reference(spark: SparkSession) -> None:
-    units = [random_unit(seed, seed, Comparison.RECORDS) for seed in range(3)]
-    units += [random_unit(3, 3, Comparison.KEYS), random_unit(4, 4, Comparison.LATEST)]
+@pytest.mark.parametrize(
+    "others",
+    [(), pytest.param((Comparison.KEYS, Comparison.LATEST), marks=pytest.mark.long)],
+    ids=["records", "all"],
+)
+def test_judge_order_without_polls_equals_reference(
+    spark: SparkSession, others: Sequence[Comparison]
+) -> None:
+    kinds = (*[Comparison.RECORDS] * 3, *others)
+    units = [random_unit(seed, seed, kind) for seed, kind in enumerate(kinds)]
     records = [each for unit in units for each in unit.records]
     assert not differences(spark, [unit.scope for unit in units], records, (), Sample(1.0))
