@@ -78,7 +78,8 @@ def check_report_path(path: Path, suffixes: Collection[str] = (".html", ".md", "
     folder = path.absolute().parent
     if not folder.is_dir():
         raise UserError(f"--report {str(path)!r}: folder {folder} does not exist; create it first")
-    if not os.access(path if path.exists() else folder, os.W_OK):
+    # The file is replaced, so that its folder decides.
+    if not os.access(folder, os.W_OK | os.X_OK):
         raise UserError(f"--report {str(path)!r} cannot be written: permission denied")
     return path
 

@@ -427,6 +427,16 @@ def test_write_report_suffix_selects_format(report: RunReport, tmp_path: Path, s
     assert [each.name for each in tmp_path.iterdir()] == [target.name]
 
 
+def test_check_report_path_refuses_file_in_folder_without_permission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "report.md"
+    file.write_text("of the last run")  # replaced, not written: its own permissions do not matter
+    monkeypatch.setattr("os.access", lambda path, _mode: path != tmp_path)
+    with pytest.raises(UserError, match=r"report\.md' cannot be written: permission denied"):
+        check_report_path(file)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
