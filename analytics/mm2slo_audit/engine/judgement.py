@@ -90,6 +90,7 @@ def judge(
     evidence_cap: int | None = EVIDENCE_CAP,
     partitions: int | None = None,
     split: Parts | None = None,
+    poll_rows: int = 0,
 ) -> list[UnitOutcome]:
     """Judge the units of *scopes*, in their order; `reference_audit` is the rule.
 
@@ -97,7 +98,7 @@ def judge(
     `ArrivalPoll`, and are read twice if there are anomalies. *evidence_cap* limits evidence per
     unit and verdict, and broken keys; None: no limit. *partitions*: of the exchange; None: by the
     cores of the cluster. *split*: partitions to tally in parts; None: those much larger than the
-    others, or without order all large ones.
+    others, or without order all large ones. *poll_rows*: how many polls there are.
     """
     units = Units(tuple(scopes))
     if not units:
@@ -114,7 +115,8 @@ def judge(
             units=units,
             census=sample.census,
             cap=evidence_cap,
-            partitions=partitions or count_exchange_partitions(spark, units, split, sample.share),
+            partitions=partitions
+            or count_exchange_partitions(spark, units, split, sample.share, poll_rows),
             split=split,
             ledgers={each.index: UnitLedger(each) for each in units.scopes},
             kept=kept,
@@ -485,16 +487,16 @@ _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
 def count_exchange_partitions(
-    spark: SparkSession, units: Units, split: Parts, share: float = 1.0
+    spark: SparkSession, units: Units, split: Parts, share: float = 1.0, poll_rows: int = 0
 ) -> int:
     """Partitions of the exchange of all records: at most one per partition or part to judge.
 
-    *share*: of the records that were landed.
+    *share*: of the records that were landed. Polls are exchanged with them.
     """
     cores = spark.sparkContext.defaultParallelism
     places = sum(len(unit.partitions) for unit in units.scopes)
     places += sum(number - 1 for number in split.values())
-    rows = math.ceil(sum(unit.planned for unit in units.scopes) * share)
+    rows = math.ceil(sum(unit.planned for unit in units.scopes) * share) + poll_rows
     return max(1, min(places, _PER_CORE * cores, max(cores, rows // _ROWS)))
 
 

@@ -189,7 +189,7 @@ POLL_SCHEMA: Final = (
 
 
 def side_code(side: Side) -> int:
-    """The code of a side in Parquet."""
+    """The code of a side in the columns of the engine."""
     return SOURCE if side is Side.SOURCE else TARGET
 
 

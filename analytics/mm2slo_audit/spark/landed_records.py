@@ -83,13 +83,21 @@ class LandedFrames:
     rows: int = 0
     offsets: int = 0
     """Offsets read on both sides; an upper bound of the records."""
+    poll_rows: int = 0
     bytes_read: int = 0
     """Of keys and values on both sides; if not all records were landed, estimated from them."""
 
     def judge(self, scopes: Sequence[UnitScope], sample: Sample) -> Sequence[UnitOutcome]:
         """See `LandedRecords.judge`."""
         with one_line_errors("judging"):
-            return judge(self.records.sparkSession, self.records, self.polls, scopes, sample)
+            return judge(
+                self.records.sparkSession,
+                self.records,
+                self.polls,
+                scopes,
+                sample,
+                poll_rows=self.poll_rows,
+            )
 
 
 def land_records(
@@ -139,6 +147,7 @@ def land_records(
     return LandedFrames(
         records=records,
         polls=poll_frame(spark, scoped.polls) if scoped.polls else None,
+        poll_rows=len(scoped.polls),
         scopes=tuple(sorted(landing.scopes, key=lambda scope: scope.index)),
         failed=tuple(landing.failed),
         directories=directories,

@@ -61,3 +61,4 @@ def test_count_exchange_partitions_of_few_rows_is_one_per_core(spark: SparkSessi
     assert count_exchange_partitions(on_two_cores, units, {(0, 0): 2}) == 13
     # Of a sample, few rows are landed.
     assert count_exchange_partitions(on_two_cores, units, {(0, 0): 2}, 0.01) == 2
+    assert count_exchange_partitions(on_two_cores, units, {}, 0.01, 250_000) == 10
