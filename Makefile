@@ -26,7 +26,6 @@ test-unit: WORKERS := 2
 test-unit: setup ## Run the unit tests alone, without Kafka, Spark and Prometheus
 	@$(PYTEST) --durations 10 -m "not lab and not long and not spark and not promtool" tests/unit
 
-test-long: WORKERS := 4
 test-long: setup java prometheus postgres chromium axe splunk-logging image-tools ## Run the long suite (Kafka Connect, other versions of Kafka, long faults, deep searches)
 	@HYPOTHESIS_PROFILE=deep $(PYTEST) -m "long or property"
 

@@ -111,7 +111,7 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
 
 
 def record_frame(spark: SparkSession, records: Iterable[AuditRecord]) -> DataFrame:
-    """Records as the audit lands them: in a Parquet file."""
+    """Records in the columns of the engine, read from a Parquet file."""
     return _landed(spark, [record_row(each) for each in records], RECORD_SCHEMA)
 
 

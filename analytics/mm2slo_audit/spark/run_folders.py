@@ -1,7 +1,7 @@
 """Folders of landed records, on any path that Spark can write.
 
-`<directory>/flow=<slugs>/window=<start>-<end>/run=<id>/` has records/ and polls/ (Parquet) and,
-written last, `manifest.json`: without it the run did not complete.
+`<directory>/flow=<slugs>/window=<start>-<end>/run=<id>/` has records/ (Parquet) and, written last,
+`manifest.json`: without it the run did not complete.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _MANIFEST: Final = "manifest.json"
 
 

@@ -8,7 +8,7 @@ import glob
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -72,7 +72,8 @@ LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _PARTITIONS_PER_CORE: Final = 8
 _LOCAL_CORES: Final = re.compile(r"local\[(\d+)")
-_CPU_LIMIT: Final = Path("/sys/fs/cgroup/cpu.max")
+_MAX_SPARE_SLOTS: Final = 4
+_PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 _LOOPBACK: Final = re.compile(r"local\b|spark://(127\.0\.0\.1|localhost|\[::1\])[:,]")
 
 # Properties the JVM needs at launch; others may be secret and are kept off its command line.
@@ -141,10 +142,11 @@ def _with_slots(master: str) -> str:
 
     A task that reads waits for Kafka between fetches: after each poll, the connector's consumer
     asks for the end of the log, behind its own next fetch on the same connection. Two tasks on two
-    cores used two thirds of them.
+    cores used two thirds of them. Few more, since each takes a share of the heap.
     """
     cores = _cores(master)
-    return f"local[{cores + max(1, cores // 2)}]" if master == "local[*]" else master
+    slots = cores + min(max(1, cores // 2), _MAX_SPARE_SLOTS)
+    return f"local[{slots}]" if master == "local[*]" else master
 
 
 def _cores(master: str) -> int:
@@ -155,12 +157,41 @@ def _cores(master: str) -> int:
 
 
 def _usable_cores() -> int:
-    """As Java counts them: of this process, and of its container if that has a limit."""
+    """As Java counts them: those of this process, up to the quotas of its control groups."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    with suppress(OSError, ValueError):  # no cgroup v2, or "max" without a limit
-        quota, period = _CPU_LIMIT.read_text(encoding="ascii").split()
-        return max(1, min(cores or 1, math.ceil(int(quota) / int(period))))
-    return cores or 1
+    return max(1, min([cores or 1, *map(math.ceil, _core_quotas())]))
+
+
+def _core_quotas() -> Iterator[float]:
+    """The CPUs that each control group of this process may use, without those that may use all."""
+    with suppress(OSError, ValueError):  # not Linux
+        for line in (_PROC / "self/cgroup").read_text(encoding="utf-8").splitlines():
+            _number, controllers, path = line.split(":", 2)
+            if controllers and "cpu" not in controllers.split(","):
+                continue
+            root = _CGROUPS / ("cpu" if controllers else "")
+            # A container sees its own group as the root, whatever the path is on the host.
+            for group in (root, *(root / part for part in _groups(path))):
+                yield from _quota(group)
+
+
+def _groups(path: str) -> Iterator[str]:
+    """A path and its parents, relative to the root."""
+    parts = path.strip("/").split("/")
+    return ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+
+
+def _quota(group: Path) -> Iterator[float]:
+    with suppress(OSError, ValueError):  # cgroup v2; "max": without a limit
+        quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
+        yield int(quota) / int(period)
+    with suppress(OSError, ValueError):  # cgroup v1; -1: without a limit
+        quota, period = (
+            (group / f"cpu.cfs_{name}_us").read_text(encoding="ascii")
+            for name in ("quota", "period")
+        )
+        if int(quota) > 0:
+            yield int(quota) / int(period)
 
 
 _ARTIFACT: Final = "spark-sql-kafka-0-10_2.13"

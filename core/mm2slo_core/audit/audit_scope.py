@@ -212,7 +212,7 @@ class ArrivalPoll:
     """One poll of the watermark timeline for one partition: offsets below *end* had arrived.
 
     A record arrived within [earliest, latest] of the first poll whose end is beyond it.
-    Columns in Parquet: topic int, flow int, side byte, partition int, end long, earliest long,
+    Columns of the engine: topic int, flow int, side byte, partition int, end long, earliest long,
     latest long (epoch ms; earliest null: no previous poll).
     """
 

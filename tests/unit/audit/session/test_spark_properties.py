@@ -54,33 +54,54 @@ def test_spark_properties_local_master_uses_loopback_and_eight_partitions_per_co
     assert LOG_CONFIG.is_file()
 
 
+V2 = {"self/cgroup": "0::/system.slice/audit.service"}
+V1 = {"self/cgroup": "9:memory:/x\n4:cpu,cpuacct:/docker/1"}
+
+
 @pytest.mark.parametrize(
-    ("cores", "limit", "master", "partitions"),
+    ("cores", "files", "master"),
     [
-        (1, "max 100000", "local[2]", "8"),
-        (2, "max 100000", "local[3]", "16"),
-        (8, None, "local[12]", "64"),
-        (64, "150000 100000", "local[3]", "16"),
+        (1, {}, "local[2]"),
+        (2, {**V2, "cpu.max": "max 100000"}, "local[3]"),
+        (64, {}, "local[68]"),
+        (64, {**V2, "cpu.max": "150000 100000"}, "local[3]"),
+        (64, {**V2, "system.slice/audit.service/cpu.max": "300000 100000"}, "local[4]"),
+        (
+            64,
+            {
+                **V2,
+                "system.slice/cpu.max": "50000 100000",
+                "system.slice/audit.service/cpu.max": "max 1",
+            },
+            "local[2]",
+        ),
+        (
+            64,
+            {**V1, "cpu/cpu.cfs_quota_us": "200000", "cpu/cpu.cfs_period_us": "100000"},
+            "local[3]",
+        ),
+        (4, {**V1, "cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, "local[6]"),
     ],
 )
-def test_spark_properties_all_cores_runs_more_tasks_than_cores_of_container(
+def test_spark_properties_all_cores_runs_more_tasks_than_usable_cores(
     *,
     ivy: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     cores: int,
-    limit: str | None,
+    files: dict[str, str],
     master: str,
-    partitions: str,
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(cores)))
-    file = tmp_path / "cpu.max"
-    if limit is not None:
-        file.write_text(f"{limit}\n")
-    monkeypatch.setattr(properties_module, "_CPU_LIMIT", file)
+    for name, text in files.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+    for root in ("_PROC", "_CGROUPS"):
+        monkeypatch.setattr(properties_module, root, tmp_path)
     found = spark_properties(SparkOptions(ivy_dir=ivy))
     assert found["spark.master"] == master
-    assert found["spark.sql.shuffle.partitions"] == partitions
+    assert int(found["spark.sql.shuffle.partitions"]) <= 8 * int(master[6:-1])
     # What the user chose stays.
     chosen = spark_properties(SparkOptions(master="local[2]", ivy_dir=ivy))
     assert chosen["spark.master"] == "local[2]"
