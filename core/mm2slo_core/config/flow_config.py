@@ -491,8 +491,8 @@ class SparkConfig(Section):
     """The Spark session of the audit."""
 
     master: Text = "local[*]"
-    """Spark master; `local[*]`: as many tasks as use all cores, `local[N]`: N tasks.
-    `spark-submit` takes precedence."""
+    """Spark master; `spark-submit` takes precedence. `local[*]`: as many tasks as use all cores,
+    `local[N]`: N tasks."""
     driver_memory: Text | None = None
     """Heap of a local Spark; null: 1g for fewer than 10 million records, else a
     quarter of the memory, at most 4g."""
