@@ -66,7 +66,7 @@ _FORMATS: Final[Mapping[str, Callable[[RunReport], str]]] = {
 }
 
 
-def check_report_path(path: Path, suffixes: Collection[str] = (".html", ".md", ".json")) -> Path:
+def check_report_path(path: Path, suffixes: Collection[str] = _FORMATS) -> Path:
     """Check before the run that a report can be written to *path*. Raises UserError if not."""
     if path.suffix.lower() not in suffixes:
         *first, last = suffixes
