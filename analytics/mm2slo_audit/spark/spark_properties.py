@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple, Self
 
 from mm2slo_core.config.flow_config import SparkConfig
@@ -170,15 +170,10 @@ def _core_quotas() -> Iterator[float]:
             if controllers and "cpu" not in controllers.split(","):
                 continue
             root = _CGROUPS / ("cpu" if controllers else "")
-            # A container sees its own group as the root, whatever the path is on the host.
-            for group in (root, *(root / part for part in _groups(path))):
-                yield from _quota(group)
-
-
-def _groups(path: str) -> Iterator[str]:
-    """A path and its parents, relative to the root."""
-    parts = path.strip("/").split("/")
-    return ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+            # Up to the root: a container sees its own group there, whatever its path on the host.
+            group = PurePosixPath(path)
+            for each in (group, *group.parents):
+                yield from _quota(root / each.relative_to("/"))
 
 
 def _quota(group: Path) -> Iterator[float]:

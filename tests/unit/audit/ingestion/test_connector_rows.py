@@ -1,6 +1,7 @@
 """The scan is one stage of generated code that Java compiles."""
 
 import re
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -22,8 +23,7 @@ def connector_rows(spark: SparkSession, *, headers: bool) -> DataFrame:
     """No rows, as `range_rows` has them: the stage also contains their conversion."""
     columns = f"{COLUMNS}, {HEADERS}" if headers else COLUMNS
     schema = spark.createDataFrame([], columns)._jdf.schema()
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
+    jvm: Any = spark.sparkContext._jvm
     kind = jvm.java.lang.Class.forName("org.apache.spark.sql.catalyst.InternalRow")
     rows = spark.sparkContext._jsc.sc().emptyRDD(jvm.scala.reflect.ClassTag.apply(kind))
     return DataFrame(spark._jsparkSession.internalCreateDataFrame(rows, schema, False), spark)

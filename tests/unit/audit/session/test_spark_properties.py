@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_audit.spark import spark_properties as properties_module
 from mm2slo_audit.spark.spark_errors import explain_start_failure
 from mm2slo_audit.spark.spark_properties import (
     LOG_CONFIG,
@@ -59,13 +58,13 @@ V1 = {"self/cgroup": "9:memory:/x\n4:cpu,cpuacct:/docker/1"}
 
 
 @pytest.mark.parametrize(
-    ("cores", "files", "master"),
+    ("cores", "files", "master", "partitions"),
     [
-        (1, {}, "local[2]"),
-        (2, {**V2, "cpu.max": "max 100000"}, "local[3]"),
-        (64, {}, "local[68]"),
-        (64, {**V2, "cpu.max": "150000 100000"}, "local[3]"),
-        (64, {**V2, "system.slice/audit.service/cpu.max": "300000 100000"}, "local[4]"),
+        (1, {}, "local[2]", "8"),
+        (2, {**V2, "cpu.max": "max 100000"}, "local[3]", "16"),
+        (64, {}, "local[68]", "512"),
+        (64, {**V2, "cpu.max": "150000 100000"}, "local[3]", "16"),
+        (64, {**V2, "system.slice/audit.service/cpu.max": "300000 100000"}, "local[4]", "24"),
         (
             64,
             {
@@ -74,13 +73,20 @@ V1 = {"self/cgroup": "9:memory:/x\n4:cpu,cpuacct:/docker/1"}
                 "system.slice/audit.service/cpu.max": "max 1",
             },
             "local[2]",
+            "8",
         ),
         (
             64,
             {**V1, "cpu/cpu.cfs_quota_us": "200000", "cpu/cpu.cfs_period_us": "100000"},
             "local[3]",
+            "16",
         ),
-        (4, {**V1, "cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, "local[6]"),
+        (
+            4,
+            {**V1, "cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"},
+            "local[6]",
+            "32",
+        ),
     ],
 )
 def test_spark_properties_all_cores_runs_more_tasks_than_usable_cores(
@@ -91,6 +97,7 @@ def test_spark_properties_all_cores_runs_more_tasks_than_usable_cores(
     cores: int,
     files: dict[str, str],
     master: str,
+    partitions: str,
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(cores)))
     for name, text in files.items():
@@ -98,10 +105,10 @@ def test_spark_properties_all_cores_runs_more_tasks_than_usable_cores(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n")
     for root in ("_PROC", "_CGROUPS"):
-        monkeypatch.setattr(properties_module, root, tmp_path)
+        monkeypatch.setattr(f"{spark_properties.__module__}.{root}", tmp_path)
     found = spark_properties(SparkOptions(ivy_dir=ivy))
     assert found["spark.master"] == master
-    assert int(found["spark.sql.shuffle.partitions"]) <= 8 * int(master[6:-1])
+    assert found["spark.sql.shuffle.partitions"] == partitions
     # What the user chose stays.
     chosen = spark_properties(SparkOptions(master="local[2]", ivy_dir=ivy))
     assert chosen["spark.master"] == "local[2]"
