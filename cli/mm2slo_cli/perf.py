@@ -112,7 +112,10 @@ _Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Lab: a property of MirrorMaker 2; repeatable"),
 ]
-_Bound = Annotated[str, typer.Option(metavar="DURATION", help="sustained: p99 stays within it.")]
+_Bound = Annotated[
+    str | None,
+    typer.Option(metavar="DURATION", help="sustained: p99 stays within it. [default: 1s]"),
+]
 _MaxBytes = Annotated[
     float | None,
     typer.Option(min=1e5, help="Written in one run at most. [default: 2e9, on the lab 2e10]"),
@@ -154,14 +157,17 @@ def run(  # noqa: PLR0913 - one parameter per option
             "not alter topics.",
         ),
     ] = None,
-    p99: _Bound = "1s",
+    p99: _Bound = None,
     max_bytes: _MaxBytes = None,
     audit: Annotated[
         bool, typer.Option("--audit", help="Also compare all records by an audit (Spark).")
     ] = False,
     wait: Annotated[
-        str, typer.Option(metavar="DURATION", help="Until MirrorMaker 2 copies a new topic.")
-    ] = "15m",
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="Until MirrorMaker 2 copies a new topic. [default: 15m]"
+        ),
+    ] = None,
     confirm: Annotated[
         str | None,
         typer.Option(metavar="FLOW", help="Its name again, instead of typing it when asked."),
@@ -199,10 +205,10 @@ def run(  # noqa: PLR0913 - one parameter per option
         )
     if source and rate is None:
         raise UserError("--rate is missing: on clusters of yours state the most records/s to send")
-    if flow and not source:
-        raise UserError("--flow is for clusters of yours: expected --config")
+    if not source and (flow or wait or confirm):
+        raise UserError("--flow, --wait and --confirm are for clusters of yours: expected --config")
     _check_generator(load)
-    seconds = option_duration("--wait", wait)
+    seconds = option_duration("--wait", wait or "15m")
     cell = PerfCell("measured", load, round_trip, tasks, own)
     if not source:
         _measure([_on_lab(cell)], repeats, files, audit=audit)
@@ -257,7 +263,7 @@ def matrix(  # noqa: PLR0913 - one parameter per option
     tasks: _Tasks = None,
     round_trip: _RoundTrip = None,
     settings: _Settings = None,
-    p99: _Bound = "1s",
+    p99: _Bound = None,
     max_bytes: _MaxBytes = None,
     report: _Reports = None,
 ) -> None:
@@ -331,19 +337,21 @@ def _load(
     record_size: int,
     partitions: int,
     length: str,
-    p99: str,
+    p99: str | None,
     max_bytes: float,
 ) -> PerfLoad:
     seconds = option_duration("--length", length)
     if seconds < 1:
         raise UserError(f"--length {length!r} is too short: expected at least 1s")
+    if p99 and mode is not PerfMode.SUSTAINED:
+        raise UserError(f"--p99 bounds --mode {PerfMode.SUSTAINED}; this is --mode {mode}")
     return PerfLoad(
         mode=mode,
         rate=rate or (1000.0 if mode is PerfMode.LATENCY else UNLIMITED),
         record_size=record_size,
         partitions=partitions,
         seconds=seconds,
-        p99=option_duration("--p99", p99),
+        p99=option_duration("--p99", p99 or "1s"),
         max_bytes=max_bytes,
     )
 

@@ -40,7 +40,14 @@ OURS = ("run", "--config", "mm2slo.yaml", "--flow", "us->eu", "--rate", "10")
             "--set and --copy-partitions are for the lab",
         ),
         (("run", "--round-trip", "1", "--copy-partitions", "5"), "needs a lab with logins"),
-        (("run", "--flow", "us->eu"), "--flow is for clusters of yours"),
+        (("run", "--flow", "us->eu"), "--flow, --wait and --confirm are for clusters of yours"),
+        (("run", "--wait", "1m"), "--flow, --wait and --confirm are for clusters of yours"),
+        (("run", "--confirm", "us->eu"), "--flow, --wait and --confirm are for clusters of yours"),
+        (("run", "--p99", "1s"), "--p99 bounds --mode sustained; this is --mode latency"),
+        (
+            ("matrix", "--factor", "linger=0", "--mode", "drain", "--p99", "1s"),
+            "--p99 bounds --mode sustained; this is --mode drain",
+        ),
         (("run", "--length", "0.5s"), "expected at least 1s"),
         (("run", "--length", "soon"), "--length 'soon'"),
         (
