@@ -74,14 +74,23 @@ class SpanCounts:
 
     def __sub__(self, part: SpanCounts) -> SpanCounts:
         """Subtract a *part* of the span, such as planned maintenance."""
+        total = _rest(self.total, part.total, self.total)
         return SpanCounts(
-            good=self.good - part.good,
-            total=self.total - part.total,
-            unknown=self.unknown - part.unknown,
+            good=total - _rest(self.bad, part.bad, self.total),
+            total=total,
+            unknown=_rest(self.unknown, part.unknown, self.unknown),
             # What the source left out itself is not in the other fields, so it stays.
             excluded=self.excluded,
             minutes=self.minutes - part.minutes,
         )
+
+
+def _rest(whole: float, part: float, events: float) -> float:
+    """*whole* without *part*, of so many *events*; 0 for the error of rounding."""
+    # Means of replicas are fractions: their sums in another order differ in the last digits, and a
+    # span of nothing but maintenance would have events without measured time.
+    rest = whole - part
+    return rest if rest > 1e-9 * events else 0.0
 
 
 class StepCounts(NamedTuple):
