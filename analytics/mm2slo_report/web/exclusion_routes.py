@@ -188,17 +188,17 @@ def remove(
     token: AccessToken | None = request.scope[TOKEN]
     require_write_scope(token)
     service = service_of(request)
-    known = {each.id: each for each in service.records.exclusions()}
-    found = known.get(exclusion)
-    if found is None:
-        raise not_found("exclusion", exclusion, known)
-    if found.removed_at is not None:
-        raise ProblemError(
-            HTTPStatus.CONFLICT, "already-removed", f"{exclusion!r} is already removed"
-        )
-    now = service.now
     with service.maintenance_lock:
+        known = {each.id: each for each in service.records.exclusions()}
+        found = known.get(exclusion)
+        if found is None:
+            raise not_found("exclusion", exclusion, known)
+        if found.removed_at is not None:
+            raise ProblemError(
+                HTTPStatus.CONFLICT, "already-removed", f"{exclusion!r} is already removed"
+            )
         removed = service.records.remove_exclusion(exclusion, who=token.name if token else "")
+        now = service.now  # not earlier: what ended a moment later would still run
         service.clear_caches()
         effects = service.maintenance.apply_removed(removed, now)
     return http_responses.respond(

@@ -67,6 +67,22 @@ def test_added_exclusion_applies_to_reports_immediately(service: ServiceFixture)
     assert service.get("/exclusions") == {"exclusions": [added]}
 
 
+def test_running_maintenance_is_past_once_it_was_removed(
+    service: ServiceFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = exclusion_body(to=utc_text(NOW + 60 * MINUTE_MS))
+    added = service.client.post("/exclusions", json=body).json()
+    assert added["state"] == "running"
+    service.clock[0], remove = NOW - 1, service.store.remove_exclusion
+
+    def remove_later(exclusion: str, *, who: str) -> Any:
+        service.clock[0] = NOW
+        return remove(exclusion, who=who)
+
+    monkeypatch.setattr(service.store, "remove_exclusion", remove_later)
+    assert service.client.delete(f"/exclusions/{added['id']}").json()["state"] == "past"
+
+
 def test_removed_exclusion_counts_again_and_stays_listed(service: ServiceFixture) -> None:
     added = service.client.post("/exclusions", json=exclusion_body()).json()
     response = service.client.delete(f"/exclusions/{added['id']}")
