@@ -181,6 +181,7 @@ class Flow:
                 topic_configs={name: {} for name in names},
                 retention_configs=dict.fromkeys(names, RETENTION),
                 group_offsets=commits if names is source else {},
+                groups_complete=True,
                 topics_read_at=self.at,
                 groups_read_at=dict.fromkeys(commits, self.at) if names is source else {},
             )
