@@ -7,7 +7,8 @@ audit results through the port `FactSource`, which `StoreFacts` implements on th
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 from zoneinfo import ZoneInfo
@@ -239,7 +240,7 @@ class Reporter:
                 counts={} if isinstance(found, SliSourceError) else found,
                 known_since=since.get(each),
                 last_seen=last.get(each),
-                confirmation=audited[each.flow],
+                confirmation=audited[each],
                 problem=str(found) if failed else "",
             )
         return with_burn_starts(
@@ -247,15 +248,18 @@ class Reporter:
             lambda each, span: self._history(self._planned(query, span), each, span),
         )
 
-    def _confirmed(self, query: ReportQuery) -> Mapping[Flow, Confirmation | None]:
-        """Audit confirmation of each flow, over the longest window of its objectives."""
-        spans: dict[Flow, Span] = {}
+    def _confirmed(self, query: ReportQuery) -> Mapping[Indicator, Confirmation | None]:
+        """Audit confirmation of each indicator's flow over the window of its objective.
+
+        Not over a longer one of another objective: an entry is the same whichever are asked for.
+        """
+        windows: dict[Indicator, FlowWindow] = {}
         for each in query.objectives:
-            window, known = query.window_of(each), spans.get(each.flow)
-            if known is None or window.end - window.start > known.end - known.start:
-                spans[each.flow] = Span(window.start, window.end)
-        found = self.facts.audit_facts(spans)
-        return {flow: confirmation(found[flow], span.end) for flow, span in spans.items()}
+            window = query.window_of(each)
+            windows[Indicator(each.flow, each.key)] = each.flow, Span(window.start, window.end)
+        facts = self.facts.audit_facts(set(windows.values()))
+        found = {each: confirmation(units, each[1].end) for each, units in facts.items()}
+        return {indicator: found[window] for indicator, window in windows.items()}
 
 
 def _is_silent(counts: Mapping[Span, SpanCounts] | SliSourceError, recent: Span) -> bool:
@@ -320,6 +324,8 @@ def _is_burning(pair: PairReading) -> bool:
 
 _LOSS: Final = "loss"
 
+FlowWindow = tuple[Flow, Span]
+
 
 class FactSource(Protocol):
     """Planned maintenance and audit results for the reporter."""
@@ -327,8 +333,10 @@ class FactSource(Protocol):
     def exclusions(self, span: Span) -> Sequence[Exclusion]:
         """Planned maintenance that overlaps *span*."""
 
-    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditedUnit]]:
-        """For each flow, its judged units whose window overlaps the flow's span."""
+    def audit_facts(
+        self, windows: Collection[FlowWindow]
+    ) -> Mapping[FlowWindow, Sequence[AuditedUnit]]:
+        """For each flow and window, the judged units of the flow that overlap the window."""
 
 
 class StoreFacts:
@@ -341,14 +349,18 @@ class StoreFacts:
         """Includes removed ones, which may still exclude a part."""
         return self._store.exclusions(overlapping=span)
 
-    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditedUnit]]:
+    def audit_facts(
+        self, windows: Collection[FlowWindow]
+    ) -> Mapping[FlowWindow, Sequence[AuditedUnit]]:
         """One fact per judged unit; two store queries for any number of flows."""
-        found: dict[Flow, list[AuditedUnit]] = {flow: [] for flow in spans}
-        if not spans:
+        found: dict[FlowWindow, list[AuditedUnit]] = {each: [] for each in windows}
+        if not windows:
             return found
-        whole = Window(
-            min(each.start for each in spans.values()), max(each.end for each in spans.values())
-        )
+        by_flow: defaultdict[Flow, list[FlowWindow]] = defaultdict(list)
+        for each in windows:
+            by_flow[each[0]].append(each)
+        spans = [span for _, span in windows]
+        whole = Window(min(each.start for each in spans), max(each.end for each in spans))
         units = self._store.units(overlapping=whole, judged=True)
         wanted = {unit.run_id for unit in units}
         runs = {run.header.id: run for run in self._store.runs_by_id(wanted)}
@@ -357,11 +369,11 @@ class StoreFacts:
             if run is None:
                 # Superseded between the two queries; the superseding run has its own units.
                 continue
-            fact = _fact(unit, run)
-            for each in unit.flows:
-                span = spans.get(each.flow)
-                if span is not None and span.overlaps(Span(unit.window.start, unit.window.end)):
-                    found[each.flow].append(fact)
+            fact, judged = _fact(unit, run), Span(unit.window.start, unit.window.end)
+            for copied in unit.flows:
+                for window in by_flow[copied.flow]:
+                    if window[1].overlaps(judged):
+                        found[window].append(fact)
         return found
 
 

@@ -1,12 +1,12 @@
 """Reports from an SLI source, stored facts and objectives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from minute_history import AVAILABILITY, DAY_MS, FLOW, objective
+from minute_history import AVAILABILITY, DAY, DAY_MS, FLOW, objective
 from report_service_fixture import (
     AS_OF,
     LATENCY,
@@ -27,30 +27,38 @@ from mm2slo_core.objectives.objective import Objective
 from mm2slo_core.reporting.entry_evaluation import AuditedUnit
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator
 from mm2slo_core.topology import Flow
-from mm2slo_report.reporter import Reporter, StoreFacts, UnknownObjectiveError
+from mm2slo_report.reporter import (
+    FactSource,
+    FlowWindow,
+    Reporter,
+    StoreFacts,
+    UnknownObjectiveError,
+)
 from mm2slo_report.sli_source import SliSourceError
 from mm2slo_store.store import Store
 
 
 @dataclass
 class MemoryFacts:
-    """Planned maintenance and audit facts in memory; records the requested spans."""
+    """Planned maintenance and audit facts in memory; records the requested windows."""
 
     planned: list[Exclusion] = field(default_factory=list)
     facts: dict[Flow, list[AuditedUnit]] = field(default_factory=dict)
-    spans: list[Mapping[Flow, Span]] = field(default_factory=list)
+    windows: list[set[FlowWindow]] = field(default_factory=list)
 
     def exclusions(self, span: Span) -> Sequence[Exclusion]:
         return [each for each in self.planned if Span(each.start, each.end).overlaps(span)]
 
-    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditedUnit]]:
-        self.spans.append(spans)
-        return {flow: self.facts.get(flow, []) for flow in spans}
+    def audit_facts(
+        self, windows: Collection[FlowWindow]
+    ) -> Mapping[FlowWindow, Sequence[AuditedUnit]]:
+        self.windows.append(set(windows))
+        return {each: self.facts.get(each[0], []) for each in windows}
 
 
 def reporter(
     source: MemorySource | None = None,
-    facts: MemoryFacts | None = None,
+    facts: FactSource | None = None,
     objectives: Sequence[Objective] | None = None,
 ) -> Reporter:
     return Reporter(
@@ -78,14 +86,25 @@ def test_report_of_all_objectives_queries_source_and_facts_once() -> None:
     source, facts = sample_source(), MemoryFacts()
     reporter(source, facts).report()
     assert source.count_calls == 1
-    assert [set(each) for each in facts.spans] == [{FLOW, REVERSE_FLOW}]
+    span = Span(AS_OF - 3 * DAY_MS, AS_OF)
+    assert facts.windows == [{(FLOW, span), (REVERSE_FLOW, span)}]
 
 
-def test_audit_facts_are_read_over_longest_window_of_flow() -> None:
-    facts = MemoryFacts()
-    objectives = (objective(0.9, window=86_400.0), objective(0.9, key=LATENCY, window=2 * 86_400.0))
-    reporter(facts=facts, objectives=objectives).report()
-    assert facts.spans == [{FLOW: Span(AS_OF - 2 * DAY_MS, AS_OF)}]
+def test_entry_has_the_same_audit_alone_and_beside_an_objective_with_a_longer_window(
+    tmp_path: Path,
+) -> None:
+    day, two_days = objective(window=DAY), objective(key=LATENCY, window=2 * DAY)
+    yesterday = Window(AS_OF - 2 * DAY_MS, AS_OF - DAY_MS)
+    with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
+        store.publish(run_of("run", judged(orders_outcome(yesterday)), started_at=AS_OF))
+        found = reporter(facts=StoreFacts(store), objectives=(day, two_days))
+        (alone,), both = found.report((day,)).entries, found.report().entries
+    by_id = {each.id: each for each in both}
+    assert by_id[alone.id] == alone
+    assert alone.confirmation is None
+    audited = by_id["us-to-eu-latency-10s"].confirmation
+    assert audited is not None
+    assert audited.faults == {"lost": 2}
 
 
 def test_report_contains_only_chosen_objectives() -> None:
@@ -172,7 +191,7 @@ def test_invalid_period_or_step_raises_value_error() -> None:
         reporter().history("us-to-eu-availability", length=MINUTE_MS)
 
 
-def test_store_facts_returns_units_of_each_flow_span(tmp_path: Path) -> None:
+def test_store_facts_returns_units_of_each_flow_and_window(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
         for start in (0, 1_000, 2_000):
             window = Window(start, start + 1_000)
@@ -180,16 +199,18 @@ def test_store_facts_returns_units_of_each_flow_span(tmp_path: Path) -> None:
             store.publish(run)
         store.announce(header("later", Window(0, 10)))
         facts = StoreFacts(store)
+        early, late = Span(500, 2_000), Span(2_999, 9_000)
         found = facts.audit_facts(
-            {US_EU: Span(500, 2_000), AP_EU: Span(2_999, 9_000), REVERSE_FLOW: Span(0, 9)}
+            [(US_EU, early), (US_EU, late), (AP_EU, late), (REVERSE_FLOW, late)]
         )
-        assert [each.run_id for each in found[US_EU]] == ["run-0", "run-1000"]
-        assert [each.run_id for each in found[AP_EU]] == ["run-2000"]
-        assert found[REVERSE_FLOW] == []
-        (fact,) = found[AP_EU]
+        runs = {each: [unit.run_id for unit in units] for each, units in found.items()}
+        assert runs[US_EU, early] == ["run-0", "run-1000"]
+        assert runs[US_EU, late] == runs[AP_EU, late] == ["run-2000"]
+        assert runs[REVERSE_FLOW, late] == []
+        (fact,) = found[AP_EU, late]
         # A sample of 1 % has a loss bound; the audit is complete up to the end of its window.
         assert (fact.complete_up_to, fact.loss_below, fact.counts[Verdict.LOST]) == (3_000, 3e-4, 2)
-        assert facts.audit_facts({}) == {}
+        assert facts.audit_facts([]) == {}
 
 
 def test_overdue_records_that_a_later_audit_finds_are_no_fault_any_more(tmp_path: Path) -> None:
@@ -204,7 +225,7 @@ def test_overdue_records_that_a_later_audit_finds_are_no_fault_any_more(tmp_path
                 oldest_open=oldest_open,
             )
             store.publish(run_of(f"run-{window.end}", judged(outcome), started_at=window.end))
-            audited = list(StoreFacts(store).audit_facts({US_EU: span})[US_EU])
+            audited = list(StoreFacts(store).audit_facts([(US_EU, span)])[US_EU, span])
             found = reporter(facts=MemoryFacts(facts={FLOW: audited})).report()
             (latency,) = (each for each in found.entries if each.id == "us-to-eu-latency-10s")
             statuses.append((latency.status, latency.reason))

@@ -1,6 +1,6 @@
 """Digests from counted events, over the real reporter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -14,11 +14,10 @@ from mm2slo_core.config.secret import Secret
 from mm2slo_core.objectives.exclusion import Exclusion, Span
 from mm2slo_core.reporting.entry_evaluation import AuditedUnit
 from mm2slo_core.reporting.step_counts import MINUTE_MS, Indicator, SpanCounts, StepCounts
-from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.slack_posters import WebhookPoster
 from mm2slo_report.digest.slo_digest import DigestBuilder, PostResult, post_once
-from mm2slo_report.reporter import Reporter
+from mm2slo_report.reporter import FlowWindow, Reporter
 from mm2slo_report.service_settings import ReportLinks
 from mm2slo_report.sli_source import SliSourceError
 from mm2slo_store.store import Store
@@ -73,8 +72,10 @@ class NoFacts:
     def exclusions(self, span: Span) -> Sequence[Exclusion]:
         return ()
 
-    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditedUnit]]:
-        return dict.fromkeys(spans, ())
+    def audit_facts(
+        self, windows: Collection[FlowWindow]
+    ) -> Mapping[FlowWindow, Sequence[AuditedUnit]]:
+        return dict.fromkeys(windows, ())
 
 
 def reporter(source: Source, now: int = NOW) -> Reporter:
