@@ -169,6 +169,12 @@ class Budget:
     """Seconds of the window with samples, whether or not there were events."""
     counts: Counts
 
+    def __post_init__(self) -> None:
+        """The window is at least what was measured in it."""
+        # Steps are counted where they end: the first one after maintenance, or after the start of
+        # the window, may have started before.
+        object.__setattr__(self, "window", max(self.window, self.measured))
+
     @property
     def consumed(self) -> float | None:
         """The spent share, above 1 when overspent; None without events."""

@@ -164,6 +164,13 @@ def test_outage_costs_its_minutes_however_young_the_flow_is(bad: int, minutes: i
     assert young.total_events == pytest.approx(40.32, rel=1e-9)
 
 
+def test_steps_longer_than_their_window_spend_as_much_as_the_window() -> None:
+    # Steps are counted where they end, so that those of a window may be longer than it.
+    steps = Budget(target=0.999, window=27 * 60, measured=30 * 60, counts=Counts(12, 60))
+    exact = Budget(target=0.999, window=27 * 60, measured=27 * 60, counts=Counts(12, 60))
+    assert (steps.consumed, steps.total_events) == (exact.consumed, exact.total_events)
+
+
 OBJECTIVE = Objective(
     flow=Flow("us", "eu"), key=SliKey(Sli.AVAILABILITY), target=0.999, window=FOUR_WEEKS,
     max_severity=Severity.PAGE, owner="", channel="",

@@ -31,7 +31,7 @@ from mm2slo_core.reporting.report_entry import (
     worst_first,
 )
 from mm2slo_core.reporting.report_query import ReportQuery, parse_period
-from mm2slo_core.reporting.step_counts import MINUTE_MS, StepCounts
+from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, StepCounts, count_span
 
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 START = NOW - 28 * DAY_MS
@@ -167,6 +167,20 @@ def test_entry_warns_about_maintenance_that_rules_count_differently(
     )
     query = query_of(objective(), exclusions=(replace(planned, **named),))  # type: ignore[arg-type]  # whichever field
     assert entry(query, minutes).warnings == warnings
+
+
+def test_burn_rate_of_an_outage_beside_maintenance_is_at_most_that_of_an_outage() -> None:
+    # Ten steps of five minutes end within the 48 minutes of the hour before maintenance.
+    now = NOW + 2 * MINUTE_MS
+    steps = [StepCounts(at, 0, 60, 0, STEP_MS, 5) for at in range(NOW - HOUR_MS, NOW, STEP_MS)]
+    planned = Exclusion(
+        id="1", flows=("*",), start=NOW - 2 * STEP_MS, end=now, reason="-", who="me", added_at=0
+    )
+    query = query_of(objective(), as_of=now, exclusions=(planned,))
+    counts = {span: count_span(steps, span) for span in query.spans()}
+    data = IndicatorData(counts=counts, known_since=START)
+    (found,) = evaluate_entries(query, {indicator(objective()): data})
+    assert found.burn_rates["1h"] == pytest.approx(100)
 
 
 def test_hour_of_maintenance_does_not_lower_coverage() -> None:
