@@ -135,10 +135,6 @@ LATE_STEP: Final = 2.5 * STEP
 """The range in which the last value of a series that is recorded with each step is found: two
 steps, because one evaluation may be late, and half a step for its delivery."""
 
-SETTLES: Final = 120.0
-"""Seconds after planned maintenance in which its events still settle: a canary sent at its end has
-a deadline, 60 s by default, and is scraped after that."""
-
 REMEMBERED: Final = "1d"
 """How long an objective outlives its counters: a budget must not disappear with the exporter, and a
 removed flow must not be missed forever."""

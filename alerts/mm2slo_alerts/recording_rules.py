@@ -32,7 +32,6 @@ from mm2slo_alerts.alert_rules import (
 )
 from mm2slo_alerts.objective_series import (
     EVENTS_INTERVAL,
-    SETTLES,
     STEP,
     objective_series,
     samples_within,
@@ -64,6 +63,7 @@ from mm2slo_core.catalogue.prometheus_series import (
     MEASURED,
     OBJECTIVE,
     OBJECTIVE_WINDOW,
+    SETTLES,
     SLI_LABELS,
     UNKNOWN_STEP,
     WINDOW,

@@ -19,6 +19,7 @@ from mm2slo_core.catalogue.prometheus_series import (
     BAD_STEP,
     EVENTS_STEP,
     EXCLUDED_STEP,
+    SETTLES,
     UNKNOWN_STEP,
     RecordedSeries,
 )
@@ -68,6 +69,8 @@ class PrometheusSource:
     """
 
     name: Final = "prometheus"
+    # The rules leave out a step if maintenance was active in it or just before.
+    maintenance_tail_ms: Final = STEP_MS + round(SETTLES * 1000)
 
     def __init__(
         self,

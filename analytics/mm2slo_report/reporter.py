@@ -34,7 +34,7 @@ from mm2slo_core.reporting.report_entry import (
     ReportWindow,
     worst_first,
 )
-from mm2slo_core.reporting.report_query import ReportQuery, count_minutes, parse_period
+from mm2slo_core.reporting.report_query import ReportQuery, parse_period
 from mm2slo_core.reporting.slo_report import (
     EntryDetail,
     IndicatorHistory,
@@ -180,7 +180,6 @@ class Reporter:
         length = chart_step(span) if length is None else length
         parts = step_spans(span, length)
         query = self._planned(query, span)
-        excluded = query.excluded(objective, span)
         return IndicatorHistory(
             objective=objective,
             as_of=query.as_of,
@@ -191,13 +190,17 @@ class Reporter:
                 self._history(query, objective, span),
                 parts,
                 objective.target,
-                60.0 * (count_minutes([span]) - count_minutes(excluded)),
+                60.0 * query.minutes_to_measure(objective, span),
             ),
         )
 
     def _planned(self, query: ReportQuery, span: Span) -> ReportQuery:
         """*query* with the planned maintenance of *span*."""
-        return replace(query, exclusions=tuple(self.facts.exclusions(span)))
+        return replace(
+            query,
+            exclusions=tuple(self.facts.exclusions(span)),
+            maintenance_tail_ms=self.source.maintenance_tail_ms,
+        )
 
     def _history(
         self, query: ReportQuery, objective: Objective, span: Span

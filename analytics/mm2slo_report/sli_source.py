@@ -25,6 +25,10 @@ class SliSource(Protocol):
     def name(self) -> str:
         """`prometheus` or `recorder`."""
 
+    @property
+    def maintenance_tail_ms(self) -> int:
+        """How long after planned maintenance the steps that end then are left out, too."""
+
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
     ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:

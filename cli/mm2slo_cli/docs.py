@@ -15,12 +15,17 @@ from mm2slo_alerts import alerts_page, recording_rules
 from mm2slo_alerts.alert_files import alert_groups, generated
 from mm2slo_alerts.alert_rules import Group
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
-from mm2slo_alerts.objective_series import REMEMBERED, SETTLES, STEP
+from mm2slo_alerts.objective_series import REMEMBERED, STEP
 from mm2slo_cli.chart_files import render_chart_files
 from mm2slo_cli.config_pages import render_configuration, render_reference
 from mm2slo_core.catalogue import GROUPS
 from mm2slo_core.catalogue.metric import FLOW_LABELS, Granularity, Metric, Rollup
-from mm2slo_core.catalogue.prometheus_series import RECORDED_GROUPS, SLI_LABELS, RecordedSeries
+from mm2slo_core.catalogue.prometheus_series import (
+    RECORDED_GROUPS,
+    SETTLES,
+    SLI_LABELS,
+    RecordedSeries,
+)
 from mm2slo_core.catalogue.promql import duration
 from mm2slo_core.catalogue.service_metrics import LOGSHIP_GROUPS, REPORT_GROUPS
 from mm2slo_core.config.config_model import default_objective_rules

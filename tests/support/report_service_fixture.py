@@ -81,6 +81,7 @@ class MemorySource:
     problems: dict[Indicator, SliSourceError] = field(default_factory=dict)
     down: SliSourceError | None = None
     name: str = "recorder"
+    maintenance_tail_ms: int = 0
     count_calls: int = 0
     source_warnings: tuple[str, ...] = ()
 

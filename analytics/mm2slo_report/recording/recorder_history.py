@@ -28,6 +28,7 @@ class RecorderSource:
     """A SliSource of a *history* in the results store."""
 
     name = "recorder"
+    maintenance_tail_ms = 0
 
     def __init__(self, history: SliHistory) -> None:
         self._history = history

@@ -81,6 +81,10 @@ MAINTENANCE_ACTIVE: Final = RecordedSeries(
     labels=FLOW_LABELS,
 )
 
+SETTLES: Final = 120.0
+"""Seconds after planned maintenance in which its events still settle: a canary sent at its end has
+a deadline, 60 s by default, and is scraped after that."""
+
 OBJECTIVE: Final = RecordedSeries(
     name="flow:mm2_slo_objective:ratio",
     help="Share of events that must be good; `severity` is the highest severity of its alerts.",

@@ -42,7 +42,6 @@ from mm2slo_core.reporting.report_query import (
     RECENT,
     WINDOW,
     ReportQuery,
-    clip_spans,
     count_minutes,
 )
 from mm2slo_core.reporting.step_counts import MINUTE_MS, STEP_MS, Indicator, SpanCounts, StepCounts
@@ -147,8 +146,7 @@ class _Evaluation:
 
     def _seconds(self, span: Span) -> float:
         """The length of *span* without planned maintenance."""
-        excluded = self.query.excluded(self.objective, span)
-        return 60.0 * (count_minutes([span]) - count_minutes(excluded))
+        return 60.0 * self.query.minutes_to_measure(self.objective, span)
 
     def _projected(self, budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
         """The remaining budget at the end of a running calendar period; None for other windows."""
@@ -182,19 +180,27 @@ class _Evaluation:
         )
 
     def _expected(self, span: Span) -> int:
-        """Minutes that should have a sample."""
-        excluded = self.query.excluded(self.objective, span)
-        return expected_minutes(span, excluded, self.data.known_since)
+        """The minutes of *span* that steps should have measured: those of whole steps.
+
+        Without planned maintenance and without the time before the first step; if *span* ends
+        before it, all.
+        """
+        since = self.data.known_since
+        if since is not None and span.start < since < span.end:
+            span = Span(since, span.end)
+        minutes = self.query.minutes_to_measure(self.objective, span)
+        return minutes - minutes % (STEP_MS // MINUTE_MS)
 
     def _stale_since(self, window: ReportWindow, recent: SpanCounts) -> int | None:
-        """The end of the last sample, unless there are recent ones or none are expected."""
-        if window.is_finished or recent.minutes:
+        """The end of the last sample, if recent ones are missing.
+
+        Maintenance does not count: after it, the next sample is due as late as after a sample.
+        """
+        last, now = self.data.last_seen, self.query.now
+        if window.is_finished or recent.minutes or last is None or last >= now:
             return None
-        last = self.data.last_seen
-        now = self.query.now
-        if last is None or last >= now or self._seconds(Span(last, now)) <= 0:
-            return None
-        return last
+        missing = self.query.minutes_to_measure(self.objective, Span(last, now))
+        return last if missing >= count_minutes([self.query.recent]) else None
 
     def _with_audit(self, counted: StatusResult) -> StatusResult:
         """Faults that an audit found override a better or unknown status."""
@@ -299,20 +305,6 @@ def _length(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
     return f"{seconds / 60:.0f} min"
-
-
-def expected_minutes(span: Span, excluded: Sequence[Span], known_since: int | None) -> int:
-    """The minutes of *span* that steps should have measured: those of whole steps.
-
-    Without planned maintenance and without the time before the first step; if *span* ends before
-    it, all.
-    """
-    start = span.start if known_since is None else max(span.start, known_since)
-    if start >= span.end:
-        start = span.start
-    observed = Span(start, span.end)
-    minutes = count_minutes([observed]) - count_minutes(clip_spans(excluded, observed))
-    return minutes - minutes % (STEP_MS // MINUTE_MS)
 
 
 def coverage(counts: SpanCounts, expected: int) -> float | None:

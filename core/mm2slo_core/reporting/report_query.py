@@ -25,6 +25,8 @@ class ReportQuery:
     zone: tzinfo
     window: ReportWindow | None = None
     exclusions: tuple[Exclusion, ...] = ()
+    maintenance_tail_ms: int = 0
+    """The source also leaves out the steps that end so soon after maintenance."""
 
     @property
     def indicators(self) -> tuple[Indicator, ...]:
@@ -57,6 +59,14 @@ class ReportQuery:
         """The parts of *span* that exclusions of the flow remove, in whole steps."""
         excluded = self._excluded_by_flow[objective.flow]
         return clip_spans(excluded, span) if excluded else ()
+
+    def minutes_to_measure(self, objective: Objective, span: Span) -> int:
+        """The minutes of *span* without maintenance and without the steps left out after it."""
+        left_out = (
+            Span(each.start, each.end + self.maintenance_tail_ms)
+            for each in self._excluded_by_flow[objective.flow]
+        )
+        return count_minutes([span]) - count_minutes(clip_spans(left_out, span))
 
     def spans_by_name(self, objective: Objective) -> Mapping[str, Span]:
         """The window, the window before and the burn windows, by name."""

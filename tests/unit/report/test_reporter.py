@@ -6,7 +6,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from minute_history import AVAILABILITY, DAY, DAY_MS, FLOW, objective
+from minute_history import AVAILABILITY, DAY, DAY_MS, FLOW, Minutes, objective
 from report_service_fixture import (
     AS_OF,
     LATENCY,
@@ -14,6 +14,7 @@ from report_service_fixture import (
     OUTAGE,
     REVERSE_FLOW,
     MemorySource,
+    Sums,
     sample_source,
     three_objectives,
 )
@@ -135,6 +136,19 @@ def test_maintenance_is_excluded_from_report_incidents_and_history() -> None:
     # Maintenance of the other flow does not apply here.
     facts.planned[:] = [maintenance(OUTAGE, OUTAGE + 3 * MINUTE_MS, "eu->us")]
     assert found.detail("us-to-eu-availability").entry.counts.bad == 360
+
+
+def test_coverage_does_not_expect_steps_that_the_source_leaves_out_after_maintenance() -> None:
+    minutes = Minutes()
+    minutes.steady(AS_OF - DAY_MS, AS_OF - 60 * MINUTE_MS)
+    facts = MemoryFacts([maintenance(AS_OF - 60 * MINUTE_MS, AS_OF - 6 * MINUTE_MS)])
+    hours = []
+    for tail in (0, 7 * MINUTE_MS):
+        source = MemorySource({Indicator(FLOW, AVAILABILITY): Sums(minutes)})
+        source.maintenance_tail_ms = tail
+        (entry,) = reporter(source, facts, [objective()]).report().entries
+        hours.append(entry.coverage.hour)
+    assert hours == [0, None]
 
 
 def test_days_and_incidents_sum_up_to_the_entry() -> None:

@@ -50,6 +50,17 @@ def entry(query: ReportQuery, minutes: Minutes, confirmed: Confirmation | None =
     return found
 
 
+def entry_of_steps(query: ReportQuery, steps: list[StepCounts]) -> Entry:
+    (objective,) = query.objectives
+    data = IndicatorData(
+        counts={span: count_span(steps, span) for span in query.spans()},
+        known_since=steps[0].at,
+        last_seen=steps[-1].end,
+    )
+    (found,) = evaluate_entries(query, {indicator(objective): data})
+    return found
+
+
 def test_entry_of_a_month_with_one_outage() -> None:
     minutes = Minutes()
     minutes.steady(START, NOW)
@@ -177,10 +188,43 @@ def test_burn_rate_of_an_outage_beside_maintenance_is_at_most_that_of_an_outage(
         id="1", flows=("*",), start=NOW - 2 * STEP_MS, end=now, reason="-", who="me", added_at=0
     )
     query = query_of(objective(), as_of=now, exclusions=(planned,))
-    counts = {span: count_span(steps, span) for span in query.spans()}
-    data = IndicatorData(counts=counts, known_since=START)
-    (found,) = evaluate_entries(query, {indicator(objective()): data})
+    assert entry_of_steps(query, steps).burn_rates["1h"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize("phase", range(5))
+@pytest.mark.parametrize("length", [60, 61, 64])
+def test_steps_that_rules_leave_out_after_maintenance_are_neither_missing_nor_stale(
+    phase: int, length: int
+) -> None:
+    tail = 7 * MINUTE_MS
+    end = NOW + length * MINUTE_MS
+    planned = Exclusion(id="1", flows=("*",), start=NOW, end=end, reason="-", who="me", added_at=0)
+    steps = [
+        StepCounts(at, 0, 60, 0, STEP_MS, 5)
+        for at in range(NOW - 7 * DAY_MS + phase * MINUTE_MS, NOW + DAY_MS, STEP_MS)
+        if not NOW < at + STEP_MS < end + tail
+    ]
+    for now in range(NOW, end + HOUR_MS, MINUTE_MS):
+        query = query_of(
+            objective(window=3 * DAY), as_of=now, exclusions=(planned,), maintenance_tail_ms=tail
+        )
+        found = entry_of_steps(query, [each for each in steps if each.end <= now])
+        assert (found.stale_since, found.warnings) == (None, ()), now
+        assert (found.coverage.window, found.coverage.hour or 1) == (1, 1), now
+    # As in the rules, all events of the hour are bad, in all of the steps that were due.
     assert found.burn_rates["1h"] == pytest.approx(100)
+
+
+def test_flow_without_samples_since_maintenance_is_stale_after_fifteen_minutes() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    end = NOW + HOUR_MS
+    planned = Exclusion(id="1", flows=("*",), start=NOW, end=end, reason="-", who="me", added_at=0)
+    since = [
+        entry(query_of(objective(), as_of=now, exclusions=(planned,)), minutes).stale_since
+        for now in (end + 14 * MINUTE_MS, end + 15 * MINUTE_MS)
+    ]
+    assert since == [None, NOW]
 
 
 def test_hour_of_maintenance_does_not_lower_coverage() -> None:

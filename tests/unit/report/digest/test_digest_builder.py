@@ -35,6 +35,7 @@ class Source:
     counts_error: SliSourceError | None = None
     minutes_error: SliSourceError | None = None
     name: str = "recorder"
+    maintenance_tail_ms: int = 0
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
