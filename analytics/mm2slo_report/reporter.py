@@ -10,6 +10,7 @@ import difflib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 from zoneinfo import ZoneInfo
 
@@ -247,9 +248,16 @@ class Reporter:
                 problem=str(found) if failed else "",
             )
         return with_burn_starts(
-            evaluate_entries(planned, answers),
-            lambda each, span: self._history(self._planned(query, span), each, span),
+            evaluate_entries(planned, answers), partial(self._burning_since, query)
         )
+
+    def _burning_since(
+        self, query: ReportQuery, objective: Objective, pair: PairReading, span: Span
+    ) -> int | None:
+        planned = self._planned(query, span)
+        steps = self._history(planned, objective, span)
+        left_out = planned.left_out(objective, span)
+        return burning_since(pair, objective.target, steps, span, left_out)
 
     def _confirmed(self, query: ReportQuery) -> Mapping[Indicator, Confirmation | None]:
         """Audit confirmation of each indicator's flow over the window of its objective.
@@ -279,7 +287,8 @@ def _whole_span(query: ReportQuery) -> Span | None:
     return Span(min(each.start for each in spans), max(each.end for each in spans))
 
 
-ReadHistory = Callable[[Objective, Span], Sequence[StepCounts]]
+BurnSearch = Callable[[Objective, PairReading, Span], int | None]
+"""See `burning_since`."""
 
 MAX_BURN_STARTS: Final = 10
 """Of one report: reading the history of every objective would make a list too slow."""
@@ -287,35 +296,34 @@ _FIRST_LOOKBACK_MS: Final = 6 * 3_600_000
 _LOOKBACK_FACTOR: Final = 4
 
 
-def with_burn_starts(entries: Sequence[Entry], history: ReadHistory) -> tuple[Entry, ...]:
+def with_burn_starts(entries: Sequence[Entry], search: BurnSearch) -> tuple[Entry, ...]:
     """*entries* with `since` set on burning pairs of the worst MAX_OBJECTIVES entries.
 
     It stays None if the source fails, or if the pair burned throughout the objective's window.
     """
     burning = [each for each in entries if any(map(_is_burning, each.pairs))]
     chosen = {each.id for each in worst_first(burning)[:MAX_BURN_STARTS]}
-    return tuple(_with_burn_start(each, history) if each.id in chosen else each for each in entries)
+    return tuple(_with_burn_start(each, search) if each.id in chosen else each for each in entries)
 
 
-def _with_burn_start(entry: Entry, history: ReadHistory) -> Entry:
+def _with_burn_start(entry: Entry, search: BurnSearch) -> Entry:
     pairs = tuple(
-        replace(each, since=_find_burn_start(entry, each, history)) if _is_burning(each) else each
+        replace(each, since=_find_burn_start(entry, each, search)) if _is_burning(each) else each
         for each in entry.pairs
     )
     return replace(entry, pairs=pairs)
 
 
-def _find_burn_start(entry: Entry, pair: PairReading, history: ReadHistory) -> int | None:
+def _find_burn_start(entry: Entry, pair: PairReading, search: BurnSearch) -> int | None:
     """Search with growing lookback: most burns started recently."""
     window, back = round(entry.objective.window * 1000), _FIRST_LOOKBACK_MS
     while True:
         back = min(back, window)
         span = Span(entry.as_of - back - round(pair.long_seconds * 1000), entry.as_of)
         try:
-            within = history(entry.objective, span)
+            found = search(entry.objective, pair, span)
         except SliSourceError:
             return None
-        found = burning_since(pair, entry.objective.target, within, span)
         if found is not None or back == window:
             return found
         back *= _LOOKBACK_FACTOR

@@ -320,19 +320,30 @@ def coverage(counts: SpanCounts, expected: int) -> float | None:
 
 
 def burning_since(
-    pair: PairReading, target: float, steps: Iterable[StepCounts], span: Span
+    pair: PairReading,
+    target: float,
+    steps: Iterable[StepCounts],
+    span: Span,
+    left_out: Iterable[Span] = (),
 ) -> int | None:
     """The first instant (epoch ms) from which both windows exceeded in every minute of *span*.
 
-    *steps* are those of *span* with a sample. None if the pair burned in every minute whose long
-    window is within *span*, so that the start is earlier.
+    *steps* are those of *span* with a sample, *left_out* its parts without steps to expect. None if
+    the pair burned in every minute whose long window is within *span*, so that the start is
+    earlier.
     """
+
+    def place(at: int) -> int:
+        return -(-(at - span.start) // MINUTE_MS)
+
     minutes = (span.end - span.start) // MINUTE_MS
-    bad, total, measured = ([0.0] * (minutes + 1) for _ in range(3))
+    bad, total, measured, due = ([value] * (minutes + 1) for value in (0.0, 0.0, 0.0, 1.0))
     for each in steps:
-        place = -(-(each.end - span.start) // MINUTE_MS)
-        bad[place], total[place], measured[place] = each.total - each.good, each.total, each.minutes
-    bad, total, measured = (list(accumulate(each)) for each in (bad, total, measured))
+        end = place(each.end)
+        bad[end], total[end], measured[end] = each.total - each.good, each.total, each.minutes
+    for part in left_out:
+        due[place(part.start) + 1 : place(part.end) + 1] = [0.0] * count_minutes([part])
+    bad, total, measured, due = (list(accumulate(each)) for each in (bad, total, measured, due))
     long, short = (
         round(seconds * 1000) // MINUTE_MS for seconds in (pair.long_seconds, pair.short_seconds)
     )
@@ -340,8 +351,11 @@ def burning_since(
     def exceeds(length: int, end: int) -> bool:
         start = end - length
         counts = Counts(bad[end] - bad[start], total[end] - total[start])
-        share = (measured[end] - measured[start]) / length if length == long else 1.0
-        return (burn_rate(counts, target) or 0.0) * share > pair.factor
+        if length == long:
+            window, known = due[end] - due[start], measured[end] - measured[start]
+            budget = Budget(target=target, window=window, measured=known, counts=counts)
+            return (budget.consumed or 0.0) > pair.factor
+        return (burn_rate(counts, target) or 0.0) > pair.factor
 
     for end in range(minutes, long - 1, -1):
         if not (exceeds(short, end) and exceeds(long, end)):

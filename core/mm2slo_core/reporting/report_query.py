@@ -60,13 +60,15 @@ class ReportQuery:
         excluded = self._excluded_by_flow[objective.flow]
         return clip_spans(excluded, span) if excluded else ()
 
+    def left_out(self, objective: Objective, span: Span) -> tuple[Span, ...]:
+        """The parts of *span* without steps to expect: excluded ones, and the tail of each."""
+        tail = self.maintenance_tail_ms
+        excluded = self._excluded_by_flow[objective.flow]
+        return clip_spans((Span(each.start, each.end + tail) for each in excluded), span)
+
     def minutes_to_measure(self, objective: Objective, span: Span) -> int:
-        """The minutes of *span* without maintenance and without the steps left out after it."""
-        left_out = (
-            Span(each.start, each.end + self.maintenance_tail_ms)
-            for each in self._excluded_by_flow[objective.flow]
-        )
-        return count_minutes([span]) - count_minutes(clip_spans(left_out, span))
+        """The minutes of *span* that are not left out."""
+        return count_minutes([span]) - count_minutes(self.left_out(objective, span))
 
     def spans_by_name(self, objective: Objective) -> Mapping[str, Span]:
         """The window, the window before and the burn windows, by name."""

@@ -151,6 +151,18 @@ def test_coverage_does_not_expect_steps_that_the_source_leaves_out_after_mainten
     assert hours == [0, None]
 
 
+def test_burn_right_after_maintenance_started_when_it_ended() -> None:
+    minutes, end = Minutes(), AS_OF - 10 * MINUTE_MS
+    minutes.steady(AS_OF - DAY_MS, end)
+    minutes.steady(end, AS_OF, good=0, bad=60)
+    facts = MemoryFacts([maintenance(AS_OF - 300 * MINUTE_MS, end)])
+    source = MemorySource({Indicator(FLOW, AVAILABILITY): Sums(minutes)})
+    (entry,) = reporter(source, facts, [objective(0.9, window=3 * DAY)]).report().entries
+    # Ten minutes of an hour would exceed the threshold only after nine of them.
+    assert entry.pairs[0].long == pytest.approx(10)
+    assert entry.pairs[0].since == end + MINUTE_MS
+
+
 def test_days_and_incidents_sum_up_to_the_entry() -> None:
     detail = reporter().detail("us-to-eu-availability", over="28d")
     assert sum(each.bad for each in detail.days) == detail.entry.counts.bad == 360

@@ -560,22 +560,33 @@ def test_burning_since_ignores_minutes_without_sample() -> None:
 @given(
     st.lists(st.booleans(), min_size=MINUTES, max_size=MINUTES),
     st.sampled_from([2.0, 10.0, 40.0]),
+    st.tuples(st.integers(0, MINUTES - 1), st.integers(1, MINUTES)),
 )
-def test_burning_since_equals_evaluation_of_each_minute(lost: list[bool], factor: float) -> None:
+def test_burning_since_equals_evaluation_of_each_minute(
+    lost: list[bool], factor: float, maintenance: tuple[int, int]
+) -> None:
+    first, length = maintenance
+    planned = range(first, min(first + length, MINUTES))
     counted = [
-        StepCounts(at * MINUTE_MS, 0.0 if bad else 10.0, 10.0, 0.0) for at, bad in enumerate(lost)
+        StepCounts(at * MINUTE_MS, 0.0 if bad else 10.0, 10.0, 0.0)
+        for at, bad in enumerate(lost)
+        if at not in planned
     ]
 
+    def share(end: int, length: int) -> float:
+        within = [lost[at] for at in range(end - length, end) if at not in planned]
+        return sum(within) / len(within) if within else 0.0
+
     def burns(end: int) -> bool:
-        shares = (sum(lost[end - length : end]) / length for length in (20, 5))
-        return all(share / (1 - TARGET) > factor + 1e-9 for share in shares)
+        return all(share(end, length) / (1 - TARGET) > factor + 1e-9 for length in (20, 5))
 
     expected = None
     for end in range(MINUTES, 19, -1):
         if not burns(end):
             expected = min(end + 1, MINUTES) * MINUTE_MS
             break
-    found = burning_since(pair(factor), TARGET, counted, SPAN)
+    left_out = [Span(planned.start * MINUTE_MS, planned.stop * MINUTE_MS)]
+    found = burning_since(pair(factor), TARGET, counted, SPAN, left_out)
     assert found == expected
 
 
