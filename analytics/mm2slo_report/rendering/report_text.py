@@ -234,7 +234,8 @@ DEFINITIONS: Final = (
         "Coverage",
         (
             "The measured share of the time, times the share of events with a known outcome. "
-            "Planned maintenance and the time before the first data do not lower it."
+            "Planned maintenance does not lower it, nor does the time before the first data, "
+            "except in a previous period."
         ),
     ),
     (

@@ -169,23 +169,23 @@ class _Evaluation:
     def _coverage(
         self, spans: Mapping[str, Span], taken: Mapping[str, tuple[SpanCounts, SpanCounts]]
     ) -> Coverage:
-        expected = {name: self._expected(spans[name]) for name in (WINDOW, "1h")}
+        since = self.data.known_since
+        expected = {name: self._expected(spans[name], since) for name in (WINDOW, "1h")}
         counts = taken[WINDOW][0]
         return Coverage(
             window=coverage(counts, expected[WINDOW]),
             hour=coverage(taken["1h"][0], expected["1h"]),
             minutes=counts.minutes,
             expected_minutes=expected[WINDOW],
-            known_since=self.data.known_since,
+            known_since=since,
         )
 
-    def _expected(self, span: Span) -> int:
+    def _expected(self, span: Span, since: int | None = None) -> int:
         """The minutes of *span* that steps should have measured: those of whole steps.
 
-        Without planned maintenance and without the time before the first step; if *span* ends
-        before it, all.
+        Without planned maintenance and without the time before *since*; if *span* ends before it,
+        all.
         """
-        since = self.data.known_since
         if since is not None and span.start < since < span.end:
             span = Span(since, span.end)
         minutes = self.query.minutes_to_measure(self.objective, span)
@@ -245,6 +245,7 @@ class _Evaluation:
             ratio=earlier,
             ratio_change=None if ratio is None else ratio - earlier,
             remaining=remaining,
+            # Of the whole period: its last days, in which a flow started, do not compare with it.
             coverage=coverage(counts, self._expected(span)),
         )
 

@@ -259,7 +259,7 @@ class PeriodComparison:
     """Of the entry, since; None if it has no ratio."""
     remaining: Annotated[KnownFigure, Field(serialization_alias="remaining_ratio")]
     coverage: Annotated[Figure, Field(serialization_alias="coverage_ratio")]
-    """None if all of it was planned maintenance."""
+    """The time before the first sample lowers it, too; None if all was planned maintenance."""
 
     @property
     def has_low_coverage(self) -> bool:

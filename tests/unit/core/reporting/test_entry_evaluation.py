@@ -110,6 +110,14 @@ def test_comparison_has_the_coverage_of_the_period_before() -> None:
     assert (before.ratio, before.coverage, before.has_low_coverage) == (1.0, 0.25, True)
 
 
+def test_comparison_with_a_period_in_which_the_flow_started_has_low_coverage() -> None:
+    minutes = Minutes()
+    minutes.steady(START - 7 * DAY_MS, NOW)
+    before = entry(query_of(objective()), minutes).before
+    assert before is not None
+    assert (before.coverage, before.has_low_coverage) == (0.25, True)
+
+
 def test_entry_with_overspent_budget_is_breached() -> None:
     minutes = Minutes()
     minutes.steady(START, NOW)
