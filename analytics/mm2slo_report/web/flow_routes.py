@@ -147,7 +147,10 @@ class FlowDetail(ResponseModel):
     as_of: Instant
     source: str
     flow: FlowSummary
-    now: Annotated[CurrentState | None, Field(description="Null if no exporter reports it.")]
+    now: Annotated[
+        CurrentState | None,
+        Field(description="Null as of a past instant, or if no exporter reports it."),
+    ]
     entries: tuple[ObjectiveEntry, ...]
     warnings: tuple[str, ...]
 
@@ -160,6 +163,7 @@ def one(request: Request, slug: Slug, at: At = None) -> Response:
     service = service_of(request)
     flow = _find_flow(service, slug)
     as_of = service.instant(at)
+    is_past = as_of < service.instant(None)
 
     def make() -> ResponseBody:
         report = service.report(as_of)
@@ -170,7 +174,7 @@ def one(request: Request, slug: Slug, at: At = None) -> Response:
                 as_of=as_of,
                 source=report.source,
                 flow=FlowSummary.of(flow, entries),
-                now=_current_state(service, flow),
+                now=None if is_past else _current_state(service, flow),
                 entries=tuple(ObjectiveEntry.of(each, references) for each in entries),
                 warnings=report.warnings,
             )

@@ -22,6 +22,7 @@ from mm2slo_report.rendering.page_views import (
     Unreplicated,
 )
 from mm2slo_report.sli_source import SliSourceError
+from mm2slo_report.web import http_responses
 from mm2slo_report.web.flow_status import ExporterFlowStatus, flow_views, group_views, parse_samples
 from mm2slo_store.store import Store
 
@@ -214,6 +215,14 @@ def test_flow_by_slug_shows_current_state(service: ServiceFixture) -> None:
     assert [each["status"] for each in found["entries"]] == ["breached", "met"]
     assert service.get("/flows/eu-to-us")["now"] is None
     assert service.get("/flows/eu->us")["flow"]["source"] == REVERSE_FLOW.source
+
+
+def test_flow_as_of_a_past_instant_has_no_current_state(service: ServiceFixture) -> None:
+    path = "/flows/us-to-eu?at=2026-07-14T"
+    past = service.client.get(f"{path}09:30:00Z")
+    assert (past.json()["now"], past.headers["cache-control"]) == (None, http_responses.PAST)
+    assert service.get(f"{path}10:29:00Z")["now"] is None
+    assert service.get(f"{path}10:30:00Z")["now"]["state"] == "running"
 
 
 def test_unknown_flow_suggests_similar_slug(service: ServiceFixture) -> None:
