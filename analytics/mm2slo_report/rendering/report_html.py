@@ -15,6 +15,7 @@ from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.quantity_text import share_text, signed_share_text
 from mm2slo_core.reporting.report_entry import Entry, count_by_status, utc_text, worst_first
 from mm2slo_core.reporting.slo_report import Cost, EntryDetail, Report, costliest
+from mm2slo_core.reporting.step_counts import STEP_MS
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import report_charts, report_text
 from mm2slo_report.rendering.page_views import AuditView, FlowStatusView, GroupView, LatencyView
@@ -231,6 +232,7 @@ def _environment() -> Environment:
         "definitions": DEFINITIONS,
         "Status": Status,
         "period": report_text.period_text,
+        "step_ms": STEP_MS,
         "worst_first": worst_first,
     }
     return made

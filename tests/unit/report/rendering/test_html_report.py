@@ -10,6 +10,7 @@ import pytest
 from sample_report import AUDITS, FLOWS, GROUPS, LATENCIES, Document, sample_details, sample_report
 
 from mm2slo_core.reporting.slo_report import Report
+from mm2slo_core.reporting.step_counts import MINUTE_MS
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering.page_views import FlowStatusView
 from mm2slo_report.rendering.report_html import CONTENT_SECURITY_POLICY, as_html, status_page_html
@@ -210,6 +211,12 @@ def test_incident_shows_start_and_end() -> None:
             '<time datetime="2026-07-14T10:18:00Z">2026-07-14 10:18 UTC</time>'
             "<small>ongoing</small>"
         ) in html
+
+
+@pytest.mark.parametrize(("minutes", "shown"), [(0, True), (1, True), (4, True), (5, False)])
+def test_incident_is_ongoing_until_the_next_step_ends(minutes: int, shown: bool) -> None:
+    later = replace(REPORT, as_of=REPORT.as_of + minutes * MINUTE_MS)
+    assert ("<small>ongoing</small>" in as_html(later, DETAILS)) is shown
 
 
 def test_warning_of_all_objectives_is_shown_once() -> None:
