@@ -177,6 +177,24 @@ def signed_share_text(ratio: float | None) -> str:
     return f"{found.quantize(Decimal('0.1'), ROUND_FLOOR).normalize():f} %"
 
 
+def spent_share_text(ratio: float | None) -> str:
+    """A spent share of a budget in percent: `28.8 %`, `644.8 %`; `n/a` for None.
+
+    Rounded up to a tenth, so that it is never shown as less than it is, as what remains is rounded
+    down. Digits are added so that only a whole budget is printed as 100 %, and for shares below a
+    tenth.
+    """
+    if ratio is None:
+        return "n/a"
+    exact = Decimal(repr(ratio)).quantize(_NOISE) * _HUNDRED
+    for digits in range(1, _MAX_DIGITS):
+        step = Decimal(1).scaleb(-digits)
+        found = exact.quantize(step, ROUND_CEILING)
+        if found == exact or (exact > step and found != _HUNDRED):
+            break
+    return f"{found.normalize():f} %"
+
+
 def _rounded(percent: Decimal) -> Decimal:
     for digits in range(_DIGITS, _MAX_DIGITS):
         step = Decimal(1).scaleb(-digits)

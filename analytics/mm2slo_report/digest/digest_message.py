@@ -26,7 +26,7 @@ from zoneinfo import ZoneInfo
 from mm2slo_core.indicators.sli_counters import ALL
 from mm2slo_core.objectives.error_budget import Reason, Status
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.quantity_text import share_text, signed_share_text
+from mm2slo_core.quantity_text import share_text, signed_share_text, spent_share_text
 from mm2slo_core.reporting.report_entry import (
     Confirmation,
     Entry,
@@ -325,7 +325,7 @@ def format_audits(parts: Sequence[FlowSection]) -> list[str]:
 
 
 def _format_incident(entry: Entry, incident: Incident, zone: tzinfo) -> str:
-    share = escape(format_spent(incident.consumed))
+    share = spent_share_text(incident.consumed)
     interval = format_interval(incident.start, incident.end, zone)
     return (
         f"• {format_code(entry.objective.flow.label)} {interval}: "
@@ -351,7 +351,6 @@ _CELLS: Final = 10
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _EMPTY_CELL: Final = "░"
 _UNKNOWN_CELL: Final = "·"
-_LEAST_SHARE: Final = 0.001
 
 
 def draw_bar(remaining: float | None) -> str:
@@ -379,11 +378,6 @@ def format_trend(now: float | None, before: float | None) -> str:
     if signed_share_text(now) == was:
         return "unchanged"
     return f"{'▲' if now > before else '▼'} was {was}"
-
-
-def format_spent(consumed: float) -> str:
-    """A spent share of a budget in percent; a very small one is `<0.1 %`, never `0 %`."""
-    return "<0.1 %" if 0 < consumed < _LEAST_SHARE else signed_share_text(consumed)
 
 
 def format_interval(start: int, end: int, zone: tzinfo) -> str:

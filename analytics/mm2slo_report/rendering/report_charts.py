@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from mm2slo_core.audit.unit_outcome import percentile_name
 from mm2slo_core.objectives.error_budget import Status
-from mm2slo_core.quantity_text import share_text, signed_share_text
+from mm2slo_core.quantity_text import signed_share_text, spent_share_text
 from mm2slo_core.reporting.report_entry import BudgetPart
 from mm2slo_core.topology import Flow
 from mm2slo_report.flow_audit_figures import LatencyEstimate
@@ -78,7 +78,7 @@ def burn_down(days: Sequence[BudgetPart], zone: tzinfo, *, whole_end: int) -> Bu
     if costly.consumed:
         name = part_name(costly.start, days, zone)
         part = "day" if by_days(days) else "step"
-        summary += f" Costliest {part}: {name} ({used_text(costly.consumed)} of the budget)."
+        summary += f" Costliest {part}: {name} ({spent_share_text(costly.consumed)} of the budget)."
     return BurnDown(
         line=frame.path(points),
         left=frame.area([(at, max(level, 0.0)) for at, level in points]),
@@ -94,11 +94,6 @@ def burn_down(days: Sequence[BudgetPart], zone: tzinfo, *, whole_end: int) -> Bu
         steps=step_size(days),
         summary=summary,
     )
-
-
-def used_text(consumed: float | None) -> str:
-    """Spent share of a budget: `644.8 %`, with more digits for tiny shares."""
-    return share_text(consumed and (round(consumed, 3) or consumed))
 
 
 class _Frame(NamedTuple):
@@ -161,7 +156,7 @@ def _worst(
     if consumed < _MIN_LABELED_SHARE:
         return None
     x, y = frame.x(days[number].end), frame.y((levels[number] + levels[number + 1]) / 2)
-    text = f"{part_name(days[number].start, days, zone)}: {used_text(consumed)} spent"
+    text = f"{part_name(days[number].start, days, zone)}: {spent_share_text(consumed)} spent"
     late = x > LEFT + (WIDTH - LEFT - RIGHT) * 0.6
     return (frame.x(days[number].start) - 8 if late else x + 8, y, text, "end" if late else "start")
 

@@ -13,11 +13,10 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from mm2slo_core.catalogue.prometheus_series import WINDOW_SECONDS
-from mm2slo_core.quantity_text import share_text
+from mm2slo_core.quantity_text import share_text, spent_share_text
 from mm2slo_core.reporting.report_entry import Entry
 from mm2slo_core.reporting.slo_report import Cost, Report
 from mm2slo_report.rendering import report_text
-from mm2slo_report.rendering.report_charts import used_text
 from mm2slo_report.rendering.report_models import ObjectiveEntry, ObjectiveIncident
 from mm2slo_report.rendering.report_text import (
     DEFINITIONS,
@@ -99,7 +98,7 @@ def _incidents(costs: Iterable[Cost], zone: tzinfo) -> str:
             moment_text(each.start, zone),
             duration_text((each.end - each.start) / 1000),
             count_text(each.bad),
-            used_text(each.consumed),
+            spent_share_text(each.consumed),
             f"{each.equivalent_minutes:.3g}",
         )
         for entry, each in costs

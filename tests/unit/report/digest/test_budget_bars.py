@@ -8,7 +8,6 @@ from digest_samples import at
 from mm2slo_report.digest.digest_message import (
     draw_bar,
     format_interval,
-    format_spent,
     format_trend,
 )
 
@@ -48,12 +47,6 @@ def test_format_trend_shows_the_previous_budget(
     now: float | None, before: float | None, expected: str
 ) -> None:
     assert format_trend(now, before) == expected
-
-
-def test_format_spent_small_share_is_not_zero() -> None:
-    assert [format_spent(each) for each in (0.0, 0.0004, 0.001, 0.72, 2.4)] == [
-        *("0 %", "<0.1 %", "0.1 %", "72 %", "240 %")
-    ]
 
 
 def test_format_interval_within_a_day_shows_the_date_once() -> None:

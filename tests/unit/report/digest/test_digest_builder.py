@@ -105,7 +105,7 @@ def test_build_shows_the_counted_events(source: Source) -> None:
     assert "all 1 met" in text
     assert "`███████░░░` availability 99.712 %, objective 99 %; budget 71.2 % (▼ was 100 %)" in text
     assert (
-        "• `us-&gt;eu` 2026-07-14 10:02 to 10:31 CEST (29 min): 1,740 bad, 28.7 % of the error "
+        "• `us-&gt;eu` 2026-07-14 10:02 to 10:31 CEST (29 min): 1,740 bad, 28.8 % of the error "
         "budget of availability"
     ) in text
 
