@@ -119,7 +119,9 @@ def _hidden_flows_text(rest: Sequence[FlowSection], url: str | None, *, some: bo
 def _report_remarks(report: Report) -> list[str]:
     """What qualifies the figures: warnings of the source, errors, and missing history."""
     partial = sum(
-        each.coverage.known_since is not None and each.coverage.known_since > each.window.start
+        each.coverage.known_since is not None
+        # An objective whose data starts after the period has none of it.
+        and each.window.start < each.coverage.known_since < each.window.end
         for each in report.entries
     )
     found = list(report.warnings)

@@ -221,3 +221,9 @@ def test_low_coverage_and_partial_history_are_shown() -> None:
     )
     assert "budget 100 %; 60 % coverage" in text
     assert "1 of 1 objectives have data for only part of the period" in text
+
+
+def test_period_before_the_first_data_has_no_data_for_part_of_it() -> None:
+    later = entry(US_EU, good=0, since=NOW + 1)
+    text = message_text(build_message(report([later, entry(US_EU)]), [], LINKS))
+    assert "only part of the period" not in text
