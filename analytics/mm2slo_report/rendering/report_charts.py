@@ -14,6 +14,7 @@ from mm2slo_core.audit.unit_outcome import percentile_name
 from mm2slo_core.objectives.error_budget import Status
 from mm2slo_core.quantity_text import signed_share_text, spent_share_text
 from mm2slo_core.reporting.report_entry import BudgetPart
+from mm2slo_core.reporting.slo_report import are_days
 from mm2slo_core.topology import Flow
 from mm2slo_report.flow_audit_figures import LatencyEstimate
 from mm2slo_report.rendering.page_views import LatencyView
@@ -55,8 +56,10 @@ class BurnDown:
     columns: tuple[Tick, ...]
     worst: tuple[float, float, str, str] | None
     """Label of the costliest part: x, y, text, text anchor."""
+    names: tuple[str, ...]
+    """Of the parts: `14 Jul`, `10:30`, or `14 Jul 10:30`."""
     steps: str
-    """`by day`, or the length of the parts."""
+    """`by day`, or `in steps of 5 min`."""
     summary: str
 
 
@@ -73,12 +76,15 @@ def burn_down(days: Sequence[BudgetPart], zone: tzinfo, *, whole_end: int) -> Bu
     frame = _Frame(days[0].start, max(whole_end, days[-1].end), min(0.0, *levels))
     times = [days[0].start, *(each.end for each in days)]
     points = _with_crossing(list(zip(times, levels, strict=True)))
+    daily = are_days(days[0].start, whole_end)
+    names = _part_names(days, zone, daily=daily)
     summary = f"{signed_share_text(levels[-1])} remaining."
-    costly = max(days, key=lambda each: each.consumed or 0.0)
-    if costly.consumed:
-        name = part_name(costly.start, days, zone)
-        part = "day" if by_days(days) else "step"
-        summary += f" Costliest {part}: {name} ({spent_share_text(costly.consumed)} of the budget)."
+    costly = max(range(len(days)), key=lambda number: days[number].consumed or 0.0)
+    if spent := days[costly].consumed:
+        part = f"{'day' if daily else 'step'}: {names[costly]}"
+        summary += f" Costliest {part} ({spent_share_text(spent)} of the budget)."
+    longest = max(each.end - each.start for each in days)
+    every = max(1, -(-len(days) // _MAX_LABELS))
     return BurnDown(
         line=frame.path(points),
         left=frame.area([(at, max(level, 0.0)) for at, level in points]),
@@ -89,9 +95,13 @@ def burn_down(days: Sequence[BudgetPart], zone: tzinfo, *, whole_end: int) -> Bu
         zero=frame.y(0.0),
         end=(frame.x(times[-1]), frame.y(levels[-1])),
         rows=tuple(Tick(frame.y(each), f"{each * 100:.0f} %") for each in _rows(frame.low)),
-        columns=_columns(days, frame, zone),
-        worst=_worst(days, levels, frame, zone),
-        steps=step_size(days),
+        columns=tuple(
+            Tick(frame.x(each.start), name)
+            for each, name in zip(days[::every], names[::every], strict=True)
+        ),
+        worst=_costliest_label(days[costly], levels[costly], names[costly], frame),
+        names=names,
+        steps="by day" if daily else f"in steps of {duration_text(longest / 1000)}",
         summary=summary,
     )
 
@@ -141,59 +151,34 @@ def _rows(low: float) -> list[float]:
     ]
 
 
-def _columns(days: Sequence[BudgetPart], frame: _Frame, zone: tzinfo) -> tuple[Tick, ...]:
-    every = max(1, -(-len(days) // _MAX_LABELS))
-    return tuple(
-        Tick(frame.x(each.start), part_name(each.start, days, zone)) for each in days[::every]
-    )
-
-
-def _worst(
-    days: Sequence[BudgetPart], levels: Sequence[float], frame: _Frame, zone: tzinfo
+def _costliest_label(
+    day: BudgetPart, level: float, name: str, frame: _Frame
 ) -> tuple[float, float, str, str] | None:
-    number = max(range(len(days)), key=lambda each: days[each].consumed or 0.0)
-    consumed = days[number].consumed or 0.0
+    """At *day*, in the middle between the *level* at its start and that at its end."""
+    consumed = day.consumed or 0.0
     if consumed < _MIN_LABELED_SHARE:
         return None
-    x, y = frame.x(days[number].end), frame.y((levels[number] + levels[number + 1]) / 2)
-    text = f"{part_name(days[number].start, days, zone)}: {spent_share_text(consumed)} spent"
+    x, y = frame.x(day.end), frame.y(level - consumed / 2)
+    text = f"{name}: {spent_share_text(consumed)} spent"
     late = x > LEFT + (WIDTH - LEFT - RIGHT) * 0.6
-    return (frame.x(days[number].start) - 8 if late else x + 8, y, text, "end" if late else "start")
+    return (frame.x(day.start) - 8 if late else x + 8, y, text, "end" if late else "start")
 
 
-_HALF_DAY_MS: Final = 43_200_000
-"""In ms. Days cut by the window are short, but never all of them."""
-
-
-def by_days(parts: Sequence[BudgetPart]) -> bool:
-    """Whether *parts* are days, possibly cut by the window."""
-    return _longest(parts) > _HALF_DAY_MS
-
-
-def step_size(parts: Sequence[BudgetPart]) -> str:
-    """`by day`, or `in steps of 5 min`."""
-    return "by day" if by_days(parts) else f"in steps of {duration_text(_longest(parts) / 1000)}"
-
-
-def part_name(start: int, parts: Sequence[BudgetPart], zone: tzinfo) -> str:
-    """Label of the part at *start*: `14 Jul`, `10:30`, or `14 Jul 10:30`."""
-    if by_days(parts):
-        return day_text(start, zone)
-    first, last = (
-        datetime.fromtimestamp(at / 1000, zone).date() for at in (parts[0].start, parts[-1].start)
+def _part_names(days: Sequence[BudgetPart], zone: tzinfo, *, daily: bool) -> tuple[str, ...]:
+    if daily:
+        return tuple(day_text(each.start, zone) for each in days)
+    starts = [datetime.fromtimestamp(each.start / 1000, zone) for each in days]
+    is_one_day = starts[0].date() == starts[-1].date()
+    return tuple(
+        f"{start:%H:%M}" if is_one_day else f"{day_text(each.start, zone)} {start:%H:%M}"
+        for each, start in zip(days, starts, strict=True)
     )
-    clock = f"{datetime.fromtimestamp(start / 1000, zone):%H:%M}"
-    return clock if first == last else f"{day_text(start, zone)} {clock}"
 
 
 def end_text(start: int, end: int, zone: tzinfo) -> str:
     """`10:42`, with the date if it differs from that of *start*."""
     first, last = (datetime.fromtimestamp(at / 1000, zone) for at in (start, end))
     return f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
-
-
-def _longest(parts: Sequence[BudgetPart]) -> int:
-    return max(each.end - each.start for each in parts)
 
 
 LATENCY_WIDTH: Final = 640.0

@@ -174,9 +174,7 @@ def _readiness_order(group: GroupView) -> tuple[int, str, str]:
 
 
 def _chart(detail: EntryDetail, zone: tzinfo) -> Any:
-    window = detail.entry.window
-    whole_end = max(window.end, window.start + round(window.seconds * 1000))
-    return burn_down(detail.days, zone, whole_end=whole_end)
+    return burn_down(detail.days, zone, whole_end=detail.entry.window.whole.end)
 
 
 def _latency_chart(view: LatencyView, entries: Iterable[Entry]) -> Any:
@@ -215,7 +213,6 @@ def _environment() -> Environment:
         "utc": utc_text,
         "moment": report_text.moment_text,
         "end_text": report_charts.end_text,
-        "part_name": report_charts.part_name,
         "status_text": report_text.status_text,
         "indicator": report_text.sli_name,
         "sli_description": report_text.sli_description,

@@ -200,8 +200,9 @@ class SpecFormat(StrEnum):
 def one(request: Request, slo: ObjectiveId, at: At = None, period: Period = None) -> Response:
     """The entry as in the list, and the error budget spent by each day and incident.
 
-    With less than two days of data, `days` holds shorter steps. An incident is a run of steps of
-    five minutes with bad events, with gaps of up to 5 minutes. Browsers get a page (by `Accept`).
+    If its data starts less than two days before the end of the period, `days` holds shorter steps.
+    An incident is a run of steps of five minutes with bad events, with gaps of up to 5 minutes.
+    Browsers get a page (by `Accept`).
     """
     service = service_of(request)
     service.reporter.objective(slo)

@@ -218,7 +218,7 @@ class Confirmation:
 @json_part
 @dataclass(frozen=True, slots=True)
 class BudgetPart:
-    """A part of the window; shorter than a day with less than two days of data."""
+    """A day of the window, or a step if its data starts less than two days before its end."""
 
     start: Instant
     end: Instant

@@ -145,6 +145,11 @@ def budget_steps(
     return tuple(steps)
 
 
+def are_days(start: int, whole_end: int) -> bool:
+    """Whether `budget_parts` from *start* on are days, in a period until *whole_end* (epoch ms)."""
+    return whole_end - start >= _DAYS_FROM
+
+
 def budget_parts(
     window: ReportWindow,
     zone: tzinfo,
@@ -162,8 +167,7 @@ def budget_parts(
     if known_since is not None and window.start < known_since < window.end:
         start = whole_minute(min([known_since, *first]))
     known = replace(window, start=max(start, window.start))
-    end = max(window.end, window.start + round(window.seconds * 1000))
-    if end - known.start >= _DAYS_FROM:
+    if are_days(known.start, window.whole.end):
         return day_spans(known, zone)
     observed = Span(known.start, window.end)
     return step_spans(observed, chart_step(observed, _MAX_PARTS))

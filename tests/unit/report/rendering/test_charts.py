@@ -8,7 +8,7 @@ from datetime import UTC
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_report import DAY_MS, LATENCIES, NOW
+from sample_report import DAY_MS, HOUR_MS, LATENCIES, NOW
 
 from mm2slo_core.audit.unit_outcome import PERCENTILES
 from mm2slo_core.objectives.error_budget import Status
@@ -92,6 +92,19 @@ def test_burn_down_of_minutes_has_full_width_and_clock_labels() -> None:
     assert chart.summary == ("-300 % remaining. Costliest step: 10:27 (300 % of the budget).")
     assert chart.worst is not None
     assert chart.worst[2] == "10:27: 300 % spent"
+
+
+@pytest.mark.parametrize("hours", [(1,), (4, 3)])
+def test_burn_down_of_a_month_that_has_just_started_is_by_day(hours: tuple[int, ...]) -> None:
+    midnight = NOW - NOW % DAY_MS
+    spans = [(midnight - each * HOUR_MS, midnight) for each in hours[:-1]]
+    spans.append((midnight, midnight + hours[-1] * HOUR_MS))
+    parts = [BudgetPart(start, end, 1.0, 0.1) for start, end in spans]
+    chart = burn_down(parts, UTC, whole_end=NOW + 14 * DAY_MS)
+    assert chart is not None
+    assert chart.steps == "by day"
+    assert [each.text for each in chart.columns] == ["13 Jul", "14 Jul"][-len(hours) :]
+    assert "Costliest day" in chart.summary
 
 
 def test_burn_down_steps_over_midnight_have_dates() -> None:
