@@ -27,7 +27,7 @@ import requests
 import typer
 from rich.console import Console
 
-from mm2slo_audit.report.report_file import check_report_path, replace_text
+from mm2slo_audit.report.report_file import check_report_path, write_formatted
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.flow_topic_reader import read_to_end
 from mm2slo_cli.config_files import read_config
@@ -303,10 +303,9 @@ def _write(report: DrillReport, files: Sequence[Path]) -> None:
     """A report that cannot be written does not end a drill: it is printed at the end."""
     for file in files:
         try:
-            replace_text(file, _FORMATS[file.suffix.lower()](report))
-        except OSError as error:
-            note = f"{file} could not be written: {error.strerror}"
-            if note not in report.notes:
+            write_formatted(file, report, _FORMATS)
+        except UserError as error:
+            if (note := str(error)) not in report.notes:
                 report.notes.append(note)
 
 

@@ -22,7 +22,7 @@ import typer
 from rich.console import Console
 
 from mm2slo_audit.audit_options import AuditOptions, TimeSpan
-from mm2slo_audit.report.report_file import check_report_path, replace_text
+from mm2slo_audit.report.report_file import check_report_path, write_formatted
 from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_cli.audit import AuditOutput, ResultLocations, run_audit
 from mm2slo_cli.config_files import read_config
@@ -519,10 +519,7 @@ def _run_one(bench: PerfBench, result: PerfCellResult, prepare: Callable[[PerfCe
 
 def _write(report: PerfReport, files: Sequence[Path]) -> None:
     for file in files:
-        try:
-            replace_text(file, _FORMATS[file.suffix.lower()](report))
-        except OSError as error:
-            raise UserError(f"{file} cannot be written: {error.strerror}") from None
+        write_formatted(file, report, _FORMATS)
 
 
 def _auditor(bench: PerfBench) -> Callable[[str], None]:

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from mm2slo_audit.audit_ports import RunReport
 from mm2slo_audit.report.audit_html import render_html
@@ -85,22 +85,28 @@ def check_report_path(path: Path, suffixes: Collection[str] = _FORMATS) -> Path:
 
 
 def write_report(path: Path, report: RunReport) -> None:
-    """Write *report* atomically in the format of the suffix. Raises UserError if that fails."""
-    try:
-        replace_text(path, _FORMATS[path.suffix.lower()](report))
-    except OSError as error:
-        raise UserError(f"--report {str(path)!r} cannot be written: {error.strerror}") from None
+    """See `write_formatted`."""
+    write_formatted(path, report, _FORMATS)
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write *path* atomically: readers see the old text or the new one. Raises OSError."""
+_Report = TypeVar("_Report")
+
+
+def write_formatted(
+    path: Path, report: _Report, formats: Mapping[str, Callable[[_Report], str]]
+) -> None:
+    """Write *report* in the one of *formats* that the suffix selects.
+
+    Atomically: readers see the old text or the new one. Raises UserError if that fails.
+    """
     part = path.with_name(f".{path.name}.part")
+    text = formats[path.suffix.lower()](report)
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
-    except OSError:
+    except OSError as error:
         part.unlink(missing_ok=True)
-        raise
+        raise UserError(f"--report {str(path)!r} cannot be written: {error.strerror}") from None
 
 
 _MAX_EVIDENCE = 20
