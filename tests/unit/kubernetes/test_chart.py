@@ -243,6 +243,7 @@ def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) 
             "audit.enabled=true,image.repository=r.example/slo",
             f"image: r.example/slo-audit:{PROJECT['version']}",
         ),
+        ("audit.enabled=true,image.tag=2026-11", "image: mm2slo-audit:2026-11"),
         ("livenessProbe.initialDelaySeconds=7", "initialDelaySeconds: 7"),
         ("grafanaDashboards.enabled=true,grafanaDashboards.labels.team=storage", "team: storage"),
     ],

@@ -40,7 +40,7 @@ metadata:
 {{- end }}
 
 {{- define "mm2slo.image" -}}
-{{- $tag := printf ":%s" (.image.tag | default .root.Chart.AppVersion) -}}
+{{- $tag := printf ":%s" (.image.tag | default .root.Values.image.tag | default .root.Chart.AppVersion) -}}
 {{- .image.repository | default (printf "%s-audit" .root.Values.image.repository) }}{{ empty .image.digest | ternary $tag (printf "@%s" .image.digest) -}}
 {{- end }}
 
