@@ -66,7 +66,6 @@ from mm2slo_core.mm2_config.provider_references import (
 )
 
 _SERVERS: Final = "bootstrap.servers"
-_NOTHING: Final = re.compile(r"(?!)")
 
 # Settings of connectors and workers that do not matter to flows and may refer to secrets.
 _NOT_OF_FLOWS: Final = re.compile(
@@ -122,15 +121,18 @@ class _Builder:
             label = flow.flow.label
             if not self._is_first(flow):
                 continue
-            resolved = self._resolve_flow(flow, setup)
+            resolved, unresolved = self._resolve_flow(flow, setup)
             reverse = flows.get(flow.flow.reverse)
-            self.flows[label], findings = flow_section(
+            self.flows[label], found = flow_section(
                 resolved, kafka_version, reverse=reverse, providers=setup.providers
             )
             replaced = self.own["flows", label] | self.own["defaults", ""]
-            # References that cannot be resolved have been reported.
-            ignored = {"unknown-value", *(f"custom-{name}" for name in replaced)}
-            self.findings += (each for each in findings if each.check not in ignored)
+            ignored = {f"{kind}-{name}" for kind in ("custom", "unknown") for name in replaced}
+            findings = [each for each in found if each.check not in ignored]
+            # Of references that cannot be resolved, those matter that the flow's entry needs.
+            needed = {each.origin for each in findings if each.is_error}
+            self.findings += (e for e in unresolved if e.origin in needed or not e.is_error)
+            self.findings += (e for e in findings if not e.check.startswith("unknown-"))
 
     def report_principals(self) -> None:
         """Recommend an own principal, once for all clusters."""
@@ -154,7 +156,8 @@ class _Builder:
             for key, each in cluster.client.items()
             if ("bootstrap_servers" if key == _SERVERS else "security") not in replaced
         }
-        client = self._resolve(chosen, setup)
+        client, findings = resolve_settings(chosen, setup.providers, self.files)
+        self.findings += findings
         section = self.clusters.setdefault(alias, {})
         self.origins.setdefault(("clusters", alias), astuple(cluster.origin))
         if _SERVERS in client:
@@ -193,21 +196,23 @@ class _Builder:
             ))  # fmt: skip
         return flow.flow.label not in self.flows
 
-    def _resolve_flow(self, flow: MirrorFlow, setup: MirrorSetup) -> MirrorFlow:
+    def _resolve_flow(
+        self, flow: MirrorFlow, setup: MirrorSetup
+    ) -> tuple[MirrorFlow, list[Finding]]:
+        unresolved: list[Finding] = []
+
+        def resolve(settings: Settings) -> Settings:
+            chosen = {k: each for k, each in settings.items() if not _NOT_OF_FLOWS.search(k)}
+            resolved, findings = resolve_settings(chosen, setup.providers, self.files)
+            unresolved.extend(findings)
+            return {**settings, **resolved}
+
         connectors = {
-            kind: replace(each, settings=self._resolve(each.settings, setup, _NOT_OF_FLOWS))
+            kind: replace(each, settings=resolve(each.settings))
             for kind, each in flow.connectors.items()
         }
-        settings = self._resolve(flow.worker.settings, setup, _NOT_OF_FLOWS)
-        return replace(flow, connectors=connectors, worker=replace(flow.worker, settings=settings))
-
-    def _resolve(
-        self, settings: Settings, setup: MirrorSetup, ignored: re.Pattern[str] = _NOTHING
-    ) -> Settings:
-        chosen = {key: each for key, each in settings.items() if not ignored.search(key)}
-        resolved, findings = resolve_settings(chosen, setup.providers, self.files)
-        self.findings += findings
-        return {**settings, **resolved}
+        worker = replace(flow.worker, settings=resolve(flow.worker.settings))
+        return replace(flow, connectors=connectors, worker=worker), unresolved
 
 
 _WHY: Final = "mm2slo connects to the clusters as MirrorMaker 2 does"

@@ -29,7 +29,7 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Settings,
     Worker,
 )
-from mm2slo_core.mm2_config.provider_references import read_providers
+from mm2slo_core.mm2_config.provider_references import REFERENCE, read_providers
 from mm2slo_core.topology import Flow
 
 Connectors = dict[ConnectorKind, Connector]
@@ -82,7 +82,10 @@ def read_connect_json(
         origin = Origin(worker[0] if worker else files[0][0])
         what = f"the worker's {', '.join(missing)} is unknown"
         findings.append(_finding("missing-worker", origin, what))
-    providers, unknown_providers = read_providers(settings)
+    providers, unknown_providers = read_providers(settings, *(each.settings for each in connectors))
+    if worker is None:  # it may declare any
+        values = [each.value for part in connectors for each in part.settings.values()]
+        providers |= {match[1]: None for each in values for match in REFERENCE.finditer(each)}
     flows = tuple(
         _mirror_flow(flow, by_kind, settings, findings)
         for flow, by_kind in _by_flow(connectors, findings).items()

@@ -67,10 +67,10 @@ def flow_section(
 ) -> tuple[dict[str, object], tuple[Finding, ...]]:
     """Return what `FlowConfig` accepts, as far as it differs from its defaults, and findings.
 
-    Values of *flow* that still refer to one of the config *providers* are not known: errors with
-    the check `unknown-value`. *kafka_version* is MirrorMaker 2's; None means the newest, but with
-    old keys. *reverse* writes the heartbeats that *flow* replicates. An error with the check
-    `custom-KEY` does not matter if mm2slo.yaml sets KEY for the flow.
+    *kafka_version* is MirrorMaker 2's; None means the newest, but with old keys. *reverse* writes
+    the heartbeats that *flow* replicates. Values of *flow* that still refer to one of the config
+    *providers* are not known: errors with the check `unknown-KEY`. These and `custom-KEY` do not
+    matter if mm2slo.yaml sets KEY for the flow.
     """
     version = kafka_release(kafka_version or "")
     section = _Section(flow, reverse or flow, version, providers, {"flow": flow.flow.label})
@@ -101,25 +101,24 @@ class _Section:
     # Of values that FlowConfig may refuse, by their fields.
     settings: dict[str, Setting] = field(default_factory=dict)
 
-    def setting(self, kind: ConnectorKind | None, key: str) -> Setting | None:
-        if kind is None:
-            return self._known(self.flow.worker.settings.get(key))
-        connector = (self.writer if kind is _HEARTBEAT else self.flow).connectors.get(kind)
-        return self._known(find_setting(connector.settings, key)) if connector else None
-
-    def _known(self, setting: Setting | None) -> Setting | None:
+    def setting(self, name: str, kind: ConnectorKind | None, key: str) -> Setting | None:
+        """The setting *key*, which decides about the field *name*; None if it is not known."""
+        flow = self.writer if kind is _HEARTBEAT else self.flow
+        owner = flow.connectors.get(kind) if kind else flow.worker
+        setting = find_setting(owner.settings, key) if owner else None
         references = REFERENCE.finditer(setting.value) if setting else ()
         if setting is None or not any(each[1] in self.providers for each in references):
             return setting
         what, why = f"{setting.key} has a reference", "only MirrorMaker 2 knows its value"
-        self._error("unknown-value", setting, what, why, "write the value itself")
+        action = f"write the value itself, or set {name} of the flow in mm2slo.yaml"
+        self._error(f"unknown-{name}", setting, what, why, action)
         return None
 
     def add_fields(self) -> None:
         if self.version:
             self._put("topics_exclude", default_topics_exclude(self.version))
         for name, (kind, key, convert) in FIELDS.items():
-            setting = self.setting(kind, key)
+            setting = self.setting(name, kind, key)
             if setting is None or self._is_ignored(setting, key):
                 continue
             self.settings[name] = setting
@@ -151,15 +150,16 @@ class _Section:
         return self.version is not None
 
     def check_class(self, name: str, kind: ConnectorKind, key: str, usual: str) -> None:
-        setting = self.setting(kind, key)
+        setting = self.setting(name, kind, key)
         if setting and setting.value.strip() != MIRROR_PACKAGE + usual:
             self._custom(name, setting, "is a class that mm2slo does not know")
 
     def add_policy(self) -> None:
         policy: dict[str, object] = {}
-        class_name = self.setting(_SOURCE, "replication.policy.class")
-        separator = self.setting(_SOURCE, "replication.policy.separator")
-        dots = self.setting(_SOURCE, "replication.policy.internal.topic.separator.enabled")
+        class_name, separator, dots = (
+            self.setting("policy", _SOURCE, f"replication.policy.{key}")
+            for key in ("class", "separator", "internal.topic.separator.enabled")
+        )
         if class_name and class_name.value.strip() not in _POLICIES:
             self._custom("policy", class_name, "is a class that mm2slo does not know")
         elif class_name and _POLICIES[class_name.value.strip()] == "identity":
@@ -175,7 +175,7 @@ class _Section:
             ):
                 policy["internal_separator"] = False
         for side in ("source", "target"):
-            setting = self.setting(_SOURCE, f"{side}.cluster.alias")
+            setting = self.setting("policy", _SOURCE, f"{side}.cluster.alias")
             alias = getattr(self.flow.flow, side)
             if setting and trim(setting.value) != alias:
                 self._custom("policy", setting, f"is not {alias}, the alias of the cluster")
@@ -184,8 +184,8 @@ class _Section:
 
     def add_canary(self) -> None:
         """Switch off canaries where heartbeats topics do not get their usual name."""
-        policy = self.setting(_SOURCE, "replication.policy.class")
-        replicated = self.setting(_SOURCE, "heartbeats.replication.enabled")
+        policy = self.setting("policy", _SOURCE, "replication.policy.class")
+        replicated = self.setting("canary", _SOURCE, "heartbeats.replication.enabled")
         name = policy.value.strip() if policy else ""
         is_foreign = name in _POLICIES and not name.startswith(MIRROR_PACKAGE)
         cause = policy if is_foreign else replicated if replicated and replicated.is_false else None
@@ -200,8 +200,9 @@ class _Section:
         for kind in ("offsets", "status", "configs"):
             name = f"{kind}_topic"
             # A source connector may keep its offsets in a topic of its own (KIP-618).
-            own = self.setting(_SOURCE, "offsets.storage.topic") if kind == "offsets" else None
-            setting = own or self.setting(None, WORKER_NAMES[name])
+            key, is_own = "offsets.storage.topic", kind == "offsets"
+            own = self.setting("connect", _SOURCE, key) if is_own else None
+            setting = own or self.setting("connect", None, WORKER_NAMES[name])
             topic = trim(setting.value) if setting else getattr(worker, name)
             is_unknown = setting is None and WORKER_NAMES[name] in worker.settings
             if not is_unknown and topic not in {None, connect_topic(kind, self.flow.flow.source)}:

@@ -15,6 +15,7 @@ from mm2slo_core.mm2_config import lint_checks
 from mm2slo_core.mm2_config.connector_settings import NEWEST_VERSION, kafka_release
 from mm2slo_core.mm2_config.lint_checks import ClusterFacts, LintFlow, LintInput
 from mm2slo_core.mm2_config.mirror_setup import Finding, FindingSeverity, MirrorSetup
+from mm2slo_core.mm2_config.provider_references import UNDECLARED
 
 _E, _W, _I = FindingSeverity
 
@@ -38,6 +39,7 @@ CHECKS: Final = {check.name: check for check in (
               "refer to it by a config provider, as in ${file:/run/keys.properties:password}"),
     LintCheck("empty-password", _E, "the login fails", "set it"),
     LintCheck("placeholder", _E, "MirrorMaker 2 takes it literally", "fill it in"),
+    LintCheck(*UNDECLARED),
     LintCheck("host-names-not-verified", _W, "any trusted certificate can impersonate a broker",
               "remove it, and connect by names that are in the brokers' certificates"),
     LintCheck("certificate-expired", _E, "connections fail", "renew the certificate"),
@@ -135,6 +137,7 @@ CHECKS: Final = {check.name: check for check in (
 # fmt: on
 _OF_FILES: Final = (
     lint_checks.check_plain_secrets,
+    lint_checks.check_providers,
     lint_checks.check_certificates,
     lint_checks.check_topology,
     lint_checks.check_aliases,

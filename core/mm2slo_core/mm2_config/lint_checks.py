@@ -26,7 +26,13 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Origin,
     Setting,
 )
-from mm2slo_core.mm2_config.provider_references import JaasError, parse_jaas
+from mm2slo_core.mm2_config.provider_references import (
+    REFERENCE,
+    UNDECLARED,
+    JaasError,
+    parse_jaas,
+    undeclared_providers,
+)
 from mm2slo_core.replication_policy import KafkaVersion, OffsetSyncsLocation
 from mm2slo_core.topic_filters import RecordTransforms, TopicFilter
 from mm2slo_core.topic_selection import (
@@ -513,8 +519,8 @@ def _limit(value: str) -> float:
 SECRET: Final = re.compile(
     r"(?:password|passphrase|secret|keystore\.key|(?:access|refresh)\.?token)$", re.IGNORECASE
 )
-_REFERENCE: Final = re.compile(r"\$\{[^}:]+:[^}]*\}")
-
+# Expressions, in which ${a:b} may be meant.
+_FREE_TEXTS: Final = ("transforms.", "predicates.", "topics", "groups", "config.properties")
 _PLACEHOLDER: Final = re.compile(
     r"\{\{.*?\}\}|(?<![?k])<[A-Za-z][\w .-]*>|\$\{?(?!ConnectionString)[A-Za-z_]\w*\}?"
     r"|\A(?:x{3,}|\*{3,}|change[_-]?me|replace[_-]?me|todo|tbd|fixme|your[_-][\w-]+)\Z",
@@ -529,7 +535,7 @@ def check_plain_secrets(lint: LintInput) -> Iterator[LintHit]:
         if key.endswith("endpoint.identification.algorithm") and not setting.value.strip():
             yield LintHit("host-names-not-verified", setting.origin, f"{setting.key} is empty")
         for name, value in _texts(setting, key).items():
-            is_secret, rest = bool(SECRET.search(name)), _REFERENCE.sub("", value.strip())
+            is_secret, rest = bool(SECRET.search(name)), REFERENCE.sub("", value.strip())
             # A password may contain such characters.
             search = _PLACEHOLDER.fullmatch if is_secret else _PLACEHOLDER.search
             if is_secret and not value.strip():
@@ -538,6 +544,14 @@ def check_plain_secrets(lint: LintInput) -> Iterator[LintHit]:
                 yield LintHit("placeholder", setting.origin, f"{name} has a placeholder")
             elif is_secret and rest:
                 yield LintHit("plain-text-password", setting.origin, f"{name} is in plain text")
+
+
+def check_providers(lint: LintInput) -> Iterator[LintHit]:
+    for setup in lint.setups:
+        for key, each in _settings(setup):
+            if SECRET.search(key) or not key.startswith(_FREE_TEXTS):
+                for what in undeclared_providers(each, setup.providers):
+                    yield LintHit(UNDECLARED[0], each.origin, what)
 
 
 def check_certificates(lint: LintInput) -> Iterator[LintHit]:

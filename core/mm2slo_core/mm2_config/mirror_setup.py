@@ -161,7 +161,8 @@ class MirrorFlow:
 class MirrorSetup:
     """Clusters and flows of one or several files.
 
-    *providers* maps the names of config providers, as used in references, to what they read.
+    *providers* maps the names of config providers, as used in references, to what they read; None:
+    what mm2slo cannot read.
     *kafka_version* is the version that the form states (Strimzi's `spec.version`), if any.
     *api_version* is that of a Kubernetes resource.
     *process* has what dedicated mode's process reads for all flows: `dedicated.mode.*`.
@@ -171,7 +172,7 @@ class MirrorSetup:
     clusters: Mapping[str, MirrorCluster]
     flows: tuple[MirrorFlow, ...]
     findings: tuple[Finding, ...] = ()
-    providers: Mapping[str, ProviderKind] = field(default_factory=dict)
+    providers: Mapping[str, ProviderKind | None] = field(default_factory=dict)
     kafka_version: str | None = None
     process: Settings = field(default_factory=dict)
     api_version: str | None = None

@@ -2,7 +2,7 @@
 
 Syntax and resolution as Kafka's `ConfigTransformer`, `EnvVarConfigProvider`, `FileConfigProvider`
 and `DirectoryConfigProvider`, and Strimzi's `KubernetesSecretConfigProvider`: one pass, values are
-not resolved again, and text with an unknown provider stays as written.
+not resolved again. Text with a provider that is not declared stays as written, which is an error.
 
 `SecretReferences` replaces plain secrets by references: when in doubt, a value is a secret: a
 needless reference is harmless.
@@ -15,6 +15,7 @@ text.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Final
 
 from mm2slo_core.config.client_security import jaas_quote
@@ -40,6 +41,7 @@ PROVIDER_CLASSES: Final = {kind: name for name, kind in reversed(_KINDS.items())
 
 # Matches what ConfigTransformer's \$\{([^}]*?):(([^}]*?):)?([^}]*?)\} matches, in linear time.
 REFERENCE: Final = re.compile(r"\$\{([^}:]*):(?:([^}:]*):)?([^}]*)\}")
+_PROVIDER_LIST: Final = re.compile(r"(?:^|\.)config\.providers$")
 _SECRET_PATH: Final = re.compile(r"(?:[a-z0-9.-]+/)?([a-z0-9][a-z0-9.-]*)")
 _PEM: Final = "-----BEGIN "
 
@@ -57,17 +59,23 @@ class MirrorFiles:
     secret: Callable[[str, str], bytes]
 
 
-def read_providers(settings: Settings) -> tuple[dict[str, ProviderKind], tuple[Finding, ...]]:
-    """Return what the providers of `config.providers` read, and findings of unknown classes."""
-    providers: dict[str, ProviderKind] = {}
+def read_providers(
+    *parts: Settings,
+) -> tuple[dict[str, ProviderKind | None], tuple[Finding, ...]]:
+    """Return what all declared providers read, None if that is not known, and findings of these.
+
+    `config.providers` may have a prefix: clients, workers and connectors read their own
+    (`AbstractConfig.resolveConfigVariables`).
+    """
+    settings = {key: each for part in parts for key, each in part.items()}
+    providers: dict[str, ProviderKind | None] = {}
     findings = []
-    names = settings.get("config.providers")
-    if names is None:
-        return providers, ()
-    for name in filter(None, split_list(names.value)):
-        setting = settings.get(f"config.providers.{name}.class")
-        if setting and setting.value.strip() in _KINDS:
-            providers[name] = _KINDS[setting.value.strip()]
+    lists = {key: each for key, each in settings.items() if _PROVIDER_LIST.search(key)}
+    declared = [(key, name) for key, each in lists.items() for name in split_list(each.value)]
+    for key, name in filter(itemgetter(1), declared):
+        setting, names = settings.get(f"{key}.{name}.class"), lists[key]
+        kind = providers[name] = _KINDS.get(setting.value.strip()) if setting else None
+        if kind:
             continue
         what = f"the class {setting.value!r}, which mm2slo cannot read" if setting else "no class"
         findings.append(Finding(
@@ -79,18 +87,39 @@ def read_providers(settings: Settings) -> tuple[dict[str, ProviderKind], tuple[F
     return providers, tuple(findings)
 
 
+UNDECLARED: Final = (
+    "undeclared-provider", FindingSeverity.ERROR, "Kafka takes the text itself as the value",
+    "add the name to config.providers, and config.providers.NAME.class, where workers read them",
+)  # fmt: skip
+"""The check of references to undeclared config providers: name, severity, why and action."""
+
+
+def undeclared_providers(setting: Setting, providers: Collection[str]) -> Iterator[str]:
+    """What is wrong with the references in *setting* to others than the declared *providers*."""
+    for match in REFERENCE.finditer(setting.value):
+        if match[1] not in providers:
+            # What looks like a reference may be a part of a password.
+            is_name = re.fullmatch(r"[\w-]{1,50}", match[1])
+            which = f"the config provider {match[1]!r}" if is_name else "a config provider"
+            yield f"{setting.key} refers to {which}, which config.providers does not list"
+
+
 def resolve_settings(
-    settings: Settings, providers: Mapping[str, ProviderKind], files: MirrorFiles
+    settings: Settings, providers: Mapping[str, ProviderKind | None], files: MirrorFiles
 ) -> tuple[Settings, tuple[Finding, ...]]:
     """Return *settings* with resolved values; unresolvable references stay as written."""
     findings: list[Finding] = []
 
     def resolve(setting: Setting) -> Setting:
+        for what in undeclared_providers(setting, providers):
+            check, severity, why, action = UNDECLARED
+            findings.append(Finding(check, severity, setting.origin, what, why, action))
+
         def substitute(match: re.Match[str]) -> str:
             provider, path, key = match[1], match[2] or "", match[3]
-            kind = providers.get(provider)
-            if kind is None:
+            if provider not in providers:
                 return match[0]
+            kind = providers[provider]
             try:
                 value = _look_up(kind, path, key, files)
             except UnresolvedError as error:
@@ -105,7 +134,9 @@ def resolve_settings(
     return {name: resolve(setting) for name, setting in settings.items()}, tuple(findings)
 
 
-def _look_up(kind: ProviderKind, path: str, key: str, files: MirrorFiles) -> str:
+def _look_up(kind: ProviderKind | None, path: str, key: str, files: MirrorFiles) -> str:
+    if kind is None:
+        raise UnresolvedError("mm2slo cannot read its config provider")
     if kind is ProviderKind.ENV:
         if path:
             raise UnresolvedError("an environment variable has no path")
@@ -140,9 +171,13 @@ def _text(content: bytes) -> str:
     return content.decode("utf-8", "replace")  # as Java decodes it
 
 
-def _unresolved(setting: Setting, match: re.Match[str], kind: ProviderKind, reason: str) -> Finding:
+def _unresolved(
+    setting: Setting, match: re.Match[str], kind: ProviderKind | None, reason: str
+) -> Finding:
     reference, path, key = match[0], match[2], match[3]
-    if kind is ProviderKind.ENV:
+    if kind is None:
+        action = "set in mm2slo.yaml what it is for, such as clusters.<alias>.security"
+    elif kind is ProviderKind.ENV:
         action = f"export {key}=... before starting mm2slo"
     elif kind is ProviderKind.SECRET:
         action = f"add --secrets DIR, with this value in DIR/<secret>/{key}"

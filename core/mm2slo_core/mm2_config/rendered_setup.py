@@ -139,10 +139,9 @@ def portable_setup(
     settings = [flow.worker.settings for flow in flows]
     settings += [each.settings for flow in flows for each in flow.connectors.values()]
     providers = {k: s for each in settings for k, s in each.items() if k.startswith(_PROVIDERS)}
-    listed = providers[_PROVIDERS].value.split(",") if _PROVIDERS in providers else []
-    kinds = {name: kind for setup in setups for name, kind in setup.providers.items()}
-    kinds[PROVIDER] = ProviderKind.SECRET
-    references = SecretReferences({*map(str.strip, listed), *kinds}, kinds, folder, every)
+    read = {name: kind for setup in setups for name, kind in setup.providers.items()}
+    kinds = {name: kind for name, kind in read.items() if kind} | {PROVIDER: ProviderKind.SECRET}
+    references = SecretReferences({*read, PROVIDER}, kinds, folder, every)
     version = next((setup.kafka_version for setup in setups if setup.kafka_version), None)
     hidden = _hidden(references, "config-providers", providers.items())
     portable = PortableSetup(references, hidden, version)

@@ -335,7 +335,8 @@ def strimzi_setup(text: ResourceText, spec: StrimziSpec, version: str) -> Mirror
     reader.add_clusters()
     worker = reader.worker()
     flows = tuple(reader.flows(worker)) if worker else ()
-    providers, unknown = read_providers(worker.settings) if worker else ({}, ())
+    own = (each.settings for flow in flows for each in flow.connectors.values())
+    providers, unknown = read_providers(worker.settings if worker else {}, *own)
     findings = {*text.findings, *unknown}
     return MirrorSetup(
         Form.STRIMZI,

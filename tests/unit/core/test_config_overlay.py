@@ -187,6 +187,12 @@ ERRORS = {
         "a.properties:13: ${env:EU_PASSWORD} in eu.sasl.jaas.config cannot be resolved: the "
         "variable EU_PASSWORD is not set; MirrorMaker 2 gets this value from its environment, "
         "a file or a secret\n  next step: export EU_PASSWORD=... before starting mm2slo"),
+    "a provider that is not declared": ("{clusters: {eu: {" + OWN + "}}}", (SECURED.replace(
+        "config.providers = env", "config.providers = vault"), ),
+        "a.properties:12: us.sasl.jaas.config refers to the config provider 'env', which "
+        "config.providers does not list; Kafka takes the text itself as the value\n"
+        "  next step: add the name to config.providers, and config.providers.NAME.class, where "
+        "workers read them"),
     "a flow in two files": ("{}", (PLAIN, PLAIN.replace("eu->us.enabled = true", "")),
         "b.properties:4: the flow 'us->eu' is already enabled in a.properties:4; two of the "
         "same flow replicate each record twice\n"
@@ -206,6 +212,20 @@ def test_load_error_is_reported_where_it_was_written(
     text: str, files: tuple[str, ...], expected: str
 ) -> None:
     assert problems(text, *files, environment={}) == [expected]
+
+
+@pytest.mark.parametrize(
+    "provider", ["", "config.providers = vault\n", "us.config.providers = vault"]
+)
+def test_load_unread_provider_matters_to_flows_only_where_mm2slo_needs_its_value(
+    provider: str,
+) -> None:
+    file = PLAIN + "us->eu.tasks.max = ${vault:tasks}\nus->eu.offset.lag.max = ${vault:lag}\n"
+    found = problems("{}", file + provider)
+    assert [each for each in found if not each.startswith("a.properties:9: ")] == []
+    assert found[0].startswith("a.properties:9: ")
+    if provider:  # otherwise Kafka refuses the text
+        load("flows: [{flow: us->eu, offset_lag_max: 7}]", file + provider)
 
 
 def test_load_same_cluster_in_two_files_is_merged() -> None:

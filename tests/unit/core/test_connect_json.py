@@ -164,7 +164,7 @@ def test_read_connect_json_with_worker_returns_its_names_providers_and_lines() -
     assert lines["offset.flush.interval.ms"] == ("10000", 9)
     assert lines["exactly.once.source.support"] == ("enabled", 10)
     assert lines["plugin.path"] == ("/opt/plug\u00edns,/opt/\u00e9", 11)
-    assert setup.providers == {"file": ProviderKind.FILE}
+    assert setup.providers == {"file": ProviderKind.FILE, "vault": None}
     (finding,) = setup.findings
     assert (finding.check, finding.origin.line) == ("unknown-config-provider", 14)
 

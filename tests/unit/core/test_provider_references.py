@@ -21,11 +21,12 @@ from mm2slo_core.mm2_config.provider_references import MirrorFiles, read_provide
 
 KAFKA_PATTERN: Final = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 ORIGIN: Final = Origin("mm2.properties", 7)
-PROVIDERS: Final = {
+PROVIDERS: Final[Mapping[str, ProviderKind | None]] = {
     "env": ProviderKind.ENV,
     "file": ProviderKind.FILE,
     "dir": ProviderKind.DIRECTORY,
     "secrets": ProviderKind.SECRET,
+    "own": None,
 }
 CREDENTIALS: Final = """\
 # accounts of the mirror
@@ -81,9 +82,7 @@ def resolve(value: str) -> tuple[str, tuple[Finding, ...]]:
         ("${env:NESTED}", "${env:US_PW}"),
         ("$${env:US_PW}", "$sesame"),
         ("${US_PW} ${env:US_PW}", "${US_PW} sesame"),
-        ("${vault:kv/us:pw}", "${vault:kv/us:pw}"),
         ("${env:US_PW", "${env:US_PW"),
-        ("${x${env:US_PW}", "${x${env:US_PW}"),
         ("${file:/opt/mm2/accounts.properties:mirror.password}", "gr\u00fcn=\u20ac:tail"),
         ("${file:/opt/mm2/accounts.properties:empty}", ""),
         ("${file:/opt/mm2/accounts.properties:latest}", "2"),
@@ -158,6 +157,11 @@ def test_resolve_settings_with_trailing_newline_keeps_it_and_warns(
             "add --secrets DIR, with this value in DIR/<secret>/user.p12",
         ),
         (
+            "${own:eu:password}",
+            "mm2slo cannot read its config provider",
+            "set in mm2slo.yaml what it is for, such as clusters.<alias>.security",
+        ),
+        (
             "${secrets:a/b/eu-user:password}",
             "its path is not [NAMESPACE/]SECRET",
             "add --secrets DIR, with this value in DIR/<secret>/password",
@@ -174,6 +178,26 @@ def test_resolve_settings_with_missing_value_keeps_reference_and_names_next_step
         "unresolved-reference", FindingSeverity.ERROR, ORIGIN, action,
     )  # fmt: skip
     assert finding.what == f"{value} in us.sasl.jaas.config cannot be resolved: {reason}"
+    assert "hunter2" not in str(finding) + repr(finding)
+
+
+@pytest.mark.parametrize(
+    ("value", "which"),
+    [
+        ("a${vault:kv/us:hunter2}b", "the config provider 'vault'"),
+        ("${PASSWORD:-hunter2}", "the config provider 'PASSWORD'"),
+        ("hunter2${hunter2 ${env:x}", "a config provider"),
+    ],
+)
+def test_resolve_settings_with_undeclared_provider_keeps_text_and_names_config_providers(
+    value: str, which: str
+) -> None:
+    found, (finding,) = resolve(value)
+
+    assert found == value
+    assert (finding.check, finding.severity) == ("undeclared-provider", FindingSeverity.ERROR)
+    refers = f"us.sasl.jaas.config refers to {which}, which"
+    assert finding.what == f"{refers} config.providers does not list"
     assert "hunter2" not in str(finding) + repr(finding)
 
 
@@ -204,7 +228,9 @@ def test_resolve_settings_any_text_finds_the_references_of_kafkas_pattern(text: 
 
     expected = [m for m in KAFKA_PATTERN.finditer(text) if m[1] in providers]
     assert looked_up == [m[3] for m in expected if m[3]]
-    assert [f.what.partition(" in topics")[0] for f in findings] == [m[0] for m in expected]
+    unresolved = [f for f in findings if f.check == "unresolved-reference"]
+    assert [f.what.partition(" in topics")[0] for f in unresolved] == [m[0] for m in expected]
+    assert len(findings) == len([*KAFKA_PATTERN.finditer(text)])
 
 
 @pytest.mark.parametrize(
@@ -245,7 +271,7 @@ def test_read_providers_with_unknown_classes_returns_known_ones_and_warnings() -
 
     providers, findings = read_providers(settings)
 
-    assert providers == {"env": ProviderKind.ENV}
+    assert providers == {"env": ProviderKind.ENV, "vault": None, "bare": None}
     assert [(f.check, f.severity, f.origin.line, f.what) for f in findings] == [
         ("unknown-config-provider", FindingSeverity.WARNING, 3,
          "config provider 'vault' has the class 'com.example.VaultConfigProvider',"
@@ -254,3 +280,10 @@ def test_read_providers_with_unknown_classes_returns_known_ones_and_warnings() -
          "config provider 'bare' has no class"),
     ]  # fmt: skip
     assert read_providers({}) == ({}, ())
+
+
+def test_read_providers_of_a_cluster_and_a_connector_are_declared() -> None:
+    parts = ({"eu.config.providers": "env"}, {"config.providers": "vault"})
+    parts[0]["eu.config.providers.env.class"] = "io.strimzi.kafka.EnvVarConfigProvider"
+    settings = ({key: Setting(key, each[key], ORIGIN) for key in each} for each in parts)
+    assert read_providers(*settings)[0] == {"env": ProviderKind.ENV, "vault": None}

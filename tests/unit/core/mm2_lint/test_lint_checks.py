@@ -160,6 +160,19 @@ CASES: Final = (
     Case("placeholder", 5, "eu.sasl.jaas.config: password has a placeholder",
          BASE + f'eu.sasl.jaas.config = {MODULE} username="a" password="changeme";\n',
          BASE + f'eu.sasl.jaas.config = {MODULE} username="$ConnectionString" password="a$b";\n'),
+    Case("undeclared-provider", 5,
+         "us.ssl.key.password refers to the config provider 'vault', which config.providers does "
+         "not list", BASE + "us.ssl.key.password = ${vault:kv:pw}\n",
+         BASE + "us.ssl.key.password = ${vault:kv:pw}\nconfig.providers = vault\n"),
+    Case("undeclared-provider", 5,
+         "us->eu.transforms.m.secret refers to the config provider 'env', which config.providers "
+         "does not list", BASE + "us->eu.transforms.m.secret = ${env:SALT}\n",
+         BASE + "us->eu.transforms.m.format = ${env:SALT}\ntopics = [${a:b}]\n"),
+    Case("undeclared-provider", 6,
+         "producer.override.ssl.key.password refers to the config provider 'env', which "
+         "config.providers does not list",
+         CONNECTOR.format(f'{BYTES},\n"producer.override.ssl.key.password": "${{env:PW}}"'),
+         STRIMZI.format("{producer.override.ssl.key.password: '${strimzienv:PW}'}", "{}")),
     Case("host-names-not-verified", 5, "us.ssl.endpoint.identification.algorithm is empty",
          BASE + "us.ssl.endpoint.identification.algorithm =\n",
          BASE + "us.ssl.endpoint.identification.algorithm = https\n"),
@@ -413,6 +426,12 @@ def test_lint_check_fires_at_its_line_only_in_the_file_with_the_mistake(
     ]
     assert fired[0] == (severity, case.line, case.what)
     assert found(case, case.silent, files) == []
+
+
+def test_lint_connectors_without_their_worker_may_use_any_provider(files: MirrorFiles) -> None:
+    text = CONNECTOR.format(f'{BYTES}, "source.cluster.ssl.key.password": "${{env:PW}}"')
+    findings = lint((read_connect_json([("mm2", text)], None),), files)
+    assert [each.check for each in findings if "provider" in each.check] == []
 
 
 def test_lint_check_list_has_a_case_for_each_check() -> None:
