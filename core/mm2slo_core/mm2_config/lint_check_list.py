@@ -141,6 +141,7 @@ _OF_FILES: Final = (
     lint_checks.check_certificates,
     lint_checks.check_topology,
     lint_checks.check_aliases,
+    lint_checks.check_storage,
 )  # fmt: skip
 
 _OF_FLOWS: Final = (

@@ -1,10 +1,11 @@
 """Checks of a MirrorMaker 2 configuration: keys and values, secrets, filters, clusters."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import datetime, timedelta
-from itertools import chain, combinations, product
+from itertools import chain, combinations, permutations, product
 from typing import Final, NamedTuple
 
 from cryptography import x509
@@ -14,7 +15,7 @@ from mm2slo_core.config.config_checks import check_offset_syncs
 from mm2slo_core.config.config_document import suggest_typo
 from mm2slo_core.config.exporter_settings import PolicyKind
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.java_values import share_servers
+from mm2slo_core.java_values import read_servers, share_servers
 from mm2slo_core.mm2_config import connector_settings
 from mm2slo_core.mm2_config.connector_settings import WORKER_PREFIXES, default_value
 from mm2slo_core.mm2_config.mirror_setup import (
@@ -76,12 +77,6 @@ class LintFlow:
     def flow(self) -> Flow:
         return self.mirror.flow
 
-    @property
-    def storage(self) -> set[str]:
-        """The topics of the workers, on the target."""
-        worker = self.mirror.worker
-        return {*filter(None, (worker.configs_topic, worker.offsets_topic, worker.status_topic))}
-
     def servers(self, alias: str) -> str | None:
         cluster = self.setup.clusters.get(alias)
         return cluster.servers if cluster else None
@@ -129,6 +124,11 @@ class LintInput:
     security: Mapping[str, Security]
     facts: Mapping[str, ClusterFacts]
     now: datetime
+
+    @property
+    def mirrors(self) -> Iterator[tuple[MirrorSetup, MirrorFlow]]:
+        """All flows, also disabled ones: their herders have workers, and emit heartbeats."""
+        return ((setup, flow) for setup in self.setups for flow in setup.flows)
 
 
 _SOURCE, _CHECKPOINT, _HEARTBEAT = ConnectorKind
@@ -303,8 +303,7 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     # that have its source as target.
     switches = (
         each.connectors[_HEARTBEAT].settings.get(EMIT[_HEARTBEAT][0])
-        for setup in lint.setups
-        for each in setup.flows
+        for _, each in lint.mirrors
         if each.flow.target == flow.flow.source and _HEARTBEAT in each.connectors
     )
     if all(switch and switch.is_false for switch in switches):
@@ -364,9 +363,9 @@ def check_filters(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
             yield flow.hit("glob", kind, key)
     if flow.value(_SOURCE, "topics") == ".*":
         yield flow.hit("all-topics", _SOURCE, "topics")
-    for other in lint.flows:
+    for _, other in lint.mirrors:
         if flow.config and other.flow.target == flow.flow.source:
-            for pair in replicated_topics(flow.config, other.storage)[:1]:
+            for pair in replicated_topics(flow.config, other.worker.topics)[:1]:
                 what = f"{flow.flow} replicates {pair.source}, of the workers of {other.flow}"
                 yield LintHit("internal-topics", flow.mirror.origin, what)
 
@@ -450,15 +449,34 @@ def check_workers(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
         where = " or ".join(others) or servers.value
         what = f"records of {flow.flow} are written to {where}, not to {target}"
         yield LintHit("wrong-target" if others else "other-target", servers.origin, what)
-    for other in lint.flows:
-        # Each resource of Strimzi has workers of its own.
-        group, theirs = (each.mirror.worker.group_id for each in (flow, other))
-        shared = sorted(flow.storage & other.storage)
-        is_same = flow.setup is other.setup and group == theirs
-        there = other.servers(other.flow.target)
-        if shared and not is_same and share_servers(there or "", target or ""):
-            what = f"the workers of {flow.flow} and {other.flow} both use {shared[0]}"
-            yield LintHit("shared-storage", flow.mirror.origin, what)
+
+
+def check_storage(lint: LintInput) -> Iterator[LintHit]:
+    """Topics of workers: not compacted, or of two groups, by a server of their cluster."""
+    users: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    mirrors = list(lint.mirrors)
+    for index, (setup, each) in enumerate(mirrors):
+        alias = each.flow.target
+        settings = lint.facts[alias].settings if alias in lint.facts else {}
+        for topic in sorted(each.worker.topics & settings.keys()):
+            if (policy := settings[topic].get("cleanup.policy", "compact")) != "compact":
+                what = f"{topic} on {alias} has cleanup.policy = {policy}"
+                yield LintHit("storage-not-compacted", each.origin, what)
+        target = setup.clusters.get(alias)
+        servers = (target.servers if target else None) or ""
+        for key in product(each.worker.topics, {*(read_servers(servers) or [servers])} - {""}):
+            users[key].append(index)
+    shared: dict[tuple[int, int], str] = {}
+    for (topic, _), found in sorted(users.items()):
+        for pair in permutations(found, 2):
+            shared.setdefault(pair, topic)
+    for (one, other), topic in sorted(shared.items()):
+        (setup, here), (there, its) = mirrors[one], mirrors[other]
+        # Dedicated mode has workers for each flow, and other forms for a resource or a cluster.
+        is_one = setup is there and here.worker.group_id == its.worker.group_id
+        if not is_one or setup.form is Form.PROPERTIES:
+            what = f"the workers of {here.flow} and {its.flow} both use {topic}"
+            yield LintHit("shared-storage", here.origin, what)
 
 
 def check_clusters(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
@@ -490,11 +508,6 @@ def check_clusters(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
             topic = pair.target if _OLDEST in there else pair.source
             what = f"{topic}: {_OLDEST} = {there.get(_OLDEST) or here[_OLDEST]}"
             yield LintHit("timestamp-limit", flow.mirror.origin, what)
-    for topic in sorted(flow.storage & target.settings.keys()):
-        policy = target.settings[topic].get("cleanup.policy", "compact")
-        if policy != "compact":
-            what = f"{topic} on {label.target} has cleanup.policy = {policy}"
-            yield LintHit("storage-not-compacted", flow.mirror.origin, what)
 
 
 def _is_identity(config: FlowConfig) -> bool:

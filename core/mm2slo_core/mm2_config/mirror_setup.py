@@ -125,6 +125,11 @@ class Worker:
         return cls(**names, settings=settings)
 
     @property
+    def topics(self) -> set[str]:
+        """The topics of the group, as far as they are known."""
+        return {*filter(None, (self.configs_topic, self.offsets_topic, self.status_topic))}
+
+    @property
     def names(self) -> dict[str, str | None]:
         """The names of the group and of the topics, by their keys."""
         return {key: getattr(self, name) for name, key in WORKER_NAMES.items()}

@@ -267,6 +267,10 @@ CASES: Final = (
          BASE.replace("us->eu", "eu->us") + "us->eu.enabled = true\n"
          "us.config.storage.topic = copycat-configs\n",
          BASE.replace("us->eu", "eu->us") + "us->eu.enabled = true\n"),
+    Case("internal-topics", 4, "us->eu replicates copycat-configs, of the workers of eu->us",
+         BASE + "us.config.storage.topic = copycat-configs\n",
+         BASE + "us.config.storage.topic = copycat-configs\n"
+         "eu->us.emit.heartbeats.enabled = false\n"),
     Case("no-topic", 5, "no topic of us matches invoices",
          BASE + "us->eu.topics = orders, invoices\n", BASE + "us->eu.topics = or.*\n", ON),
     Case("replication-cycle", 4, "us->eu is a part of a cycle of flows",
@@ -344,6 +348,19 @@ CASES: Final = (
          STRIMZI.format("{}", "{}") + "---\n" + STRIMZI.format("{}", "{}").replace("us", "ap"),
          STRIMZI.format("{}", "{}") + "---\n"
          + STRIMZI.format("{}", "{}").replace("us", "ap").replace("mirror-", "other-")),
+    Case("shared-storage", 1, "the workers of ap->eu and us->eu both use mm2-configs",
+         THREE + "us->eu.enabled = true\nconfig.storage.topic = mm2-configs\n"
+         "emit.heartbeats.enabled = false\nap->eu.emit.heartbeats.enabled = true\n",
+         THREE + "us->eu.enabled = true\nconfig.storage.topic = mm2-configs\n"
+         "emit.heartbeats.enabled = false\n"),
+    Case("shared-storage", 5, "the workers of us->eu and ap->eu both use mm2-configs",
+         THREE + "us->eu.enabled = true\nap->eu.enabled = true\neu.group.id = mm2\n"
+         "eu.config.storage.topic = mm2-configs\n",
+         THREE + "us->eu.enabled = true\nap->eu.enabled = true\neu.group.id = mm2\n"),
+    Case("storage-not-compacted", 1, "mm2-status.eu.internal on us has cleanup.policy = delete",
+         BASE + "us->eu.topics = us-.*\neu->us.emit.heartbeats.enabled = true\n",
+         BASE + "eu->us.emit.heartbeats.enabled = false\n",
+         ON | {"us": facts({}, {"mm2-status.eu.internal": {"cleanup.policy": "delete"}})}),
     Case("storage-not-compacted", 4, "mm2-offsets.us.internal on eu has cleanup.policy = delete",
          BASE, BASE + "offset.storage.topic = offsets\n",
          ON | {"eu": facts({}, {"mm2-offsets.us.internal": {"cleanup.policy": "delete"}})}),
