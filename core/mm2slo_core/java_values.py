@@ -3,9 +3,9 @@
 Functions for values return None for a value with which Kafka does not start.
 
 Regular expressions are translated to Python: quoting, POSIX classes, named groups, Java's character
-escapes. Rejected with a ValueError: whatever Java rejects or defines differently (class
-intersections, nested classes, Unicode classes, flags in the middle). Possessive quantifiers and
-atomic groups are the same in both.
+escapes, flags that apply up to the end of their group. Rejected with a ValueError: whatever Java
+rejects or defines differently (class intersections, nested classes, Unicode classes). Possessive
+quantifiers and atomic groups are the same in both.
 """
 
 import functools
@@ -93,7 +93,7 @@ _CHARACTER = re.compile(
 )
 _BACK_REFERENCE = re.compile(r"\\(?:k<([a-zA-Z][a-zA-Z0-9]*)>|([1-9]))")
 _NAMED_GROUP = re.compile(r"\(\?<([a-zA-Z][a-zA-Z0-9]*)>")
-_LEADING_FLAGS = re.compile(r"\(\?([ism]+)\)")
+_FLAGS = re.compile(r"\(\?(?=[ism-])([ism]*(?:-[ism]+)?)\)")
 _SAME_GROUPS = re.compile(r"\(\?(?:[ism]*(?:-[ism]+)?:|=|!|>|<=|<!)")
 _REPETITION = re.compile(r"\{\d+(?:,\d*)?\}")
 _SET_OPERATORS = re.compile(r"--|\|\||~~")
@@ -122,27 +122,25 @@ class _Translation:
         self._pattern = pattern
         self._at = 0
         self._class_start: int | None = None
-        self._flags = ""
+        # For each open group, the groups with flags that were opened in it.
+        self._flags: list[list[str]] = [[]]
 
     def text(self) -> str:
-        flags = _LEADING_FLAGS.match(self._pattern)
-        if flags is not None:
-            self._at, self._flags = flags.end(), flags[0]
-        parts = [self._flags]
+        parts = []
         while self._at < len(self._pattern):
             parts.append(self._next())
-        return "".join(parts)
+        return "".join([*parts, ")" * len(self._flags[0])])
 
     def _next(self) -> str:
         character = self._pattern[self._at]
         if character == "\\":
             return self._escape()
-        if self._class_start is not None:
+        if self._class_start is not None or character == "[":
             return self._in_class(character)
-        if character == "[":
-            return self._open_class()
         if character == "(":
             return self._group()
+        if character in "|)":
+            return self._end_alternative(character)
         if character == "{":
             return self._take(_REPETITION) or self._reject("a repetition without a number")
         return self._keep(1)
@@ -202,6 +200,8 @@ class _Translation:
         return opening
 
     def _in_class(self, character: str) -> str:
+        if self._class_start is None:
+            return self._open_class()
         if character == "]":
             self._class_start = None
         elif character == "[":
@@ -215,15 +215,26 @@ class _Translation:
         return self._keep(1)
 
     def _group(self) -> str:
+        if flags := self._match(_FLAGS):
+            self._flags[-1].append(f"(?{flags[1]}:")
+            return self._flags[-1][-1]
+        self._flags.append([])
         named = self._match(_NAMED_GROUP)
         if named is not None:
             return f"(?P<{named[1]}>"
         if not self._pattern.startswith("(?", self._at):
             return self._keep(1)
         return self._take(_SAME_GROUPS) or self._reject(
-            f"{self._pattern[self._at : self._at + 4]!r} (put flags at the start of the pattern,"
-            " or in a group as in (?i:abc))"
+            f"{self._pattern[self._at : self._at + 4]!r} (of all flags, only i, m and s)"
         )
+
+    def _end_alternative(self, character: str) -> str:
+        flags = self._flags[-1]
+        if character == "|":  # they apply to later alternatives of the group as well
+            return ")" * len(flags) + self._keep(1) + "".join(flags)
+        if len(self._flags) > 1:
+            self._flags.pop()
+        return ")" * len(flags) + self._keep(1)
 
     def _keep(self, length: int) -> str:
         self._at += length

@@ -68,7 +68,7 @@ class GroupFilter(NameFilter):
 
 def _compile(entries: Iterable[str]) -> re.Pattern[str] | None:
     patterns = [pattern for entry in entries for pattern in split_list(entry)]
-    # Kafka joins the list before compiling it, so groups and flags span entries.
+    # MirrorUtils.compilePatternList joins the list, so that groups and flags span entries.
     return compile_java("|".join(patterns)) if patterns else None
 
 

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mm2slo_core.config.exporter_settings import FlowSettings, PolicyKind
-from mm2slo_core.java_values import compile_java
 from mm2slo_core.replication_policy import (
     DEFAULT_VERSION,
     DefaultPolicy,
@@ -126,10 +125,10 @@ class SyncedSettings:
     """
 
     def __init__(self, exclude: Sequence[str]) -> None:
-        self._exclude = tuple(compile_java(pattern) for pattern in exclude)
+        self._excluded = NameFilter(tuple(exclude), ())
 
     def is_synced(self, name: str) -> bool:
-        return not any(pattern.fullmatch(name) for pattern in self._exclude)
+        return not self._excluded.matches(name)
 
     def drift(
         self, source: Mapping[str, str], target: Mapping[str, str]

@@ -117,6 +117,7 @@ def test_topic_selection_equals_kafka(
         (r"A\..*, foo", ""),
         (r"\QA.foo\E,  x", "x"),
         ("(?i)a.*,foo.*", "(?i:FOO)"),
+        ("foo,x(?i)y|a.*,B.*", "c|(?i)X.*"),
         (r"\p{Alpha}+", r"\p{Upper}.*"),
         ("[^.]++", "[A-C]"),
         (r".*\bheartbeats\Z", "x.y.*"),

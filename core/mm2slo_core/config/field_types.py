@@ -53,15 +53,20 @@ def _pattern(value: str) -> str:
             expected="one regular expression per list entry",
             next_step="write two entries, or the same expression without a comma",
         )
+    return _alternatives((value,))[0]
+
+
+def _alternatives(values: tuple[str, ...]) -> tuple[str, ...]:
+    pattern = "|".join(values)  # as MirrorMaker 2 uses them
     try:
-        compile_java(value)
+        compile_java(pattern)
     except ValueError as error:
-        reason = str(error).replace(f" {value!r}: ", ": ", 1)
+        reason = str(error).replace(f" {pattern!r}: ", ": ", 1)
         raise InvalidValueError(
             f"cannot be used: {reason}",
             expected="a regular expression for whole names, such as orders.*",
         ) from None
-    return value
+    return values
 
 
 def _property(value: object) -> object:
@@ -86,7 +91,9 @@ KafkaVersionText = Annotated[str, Field(pattern=r"^\d+\.\d+(\.\d+)?$")]
 TopicName = Annotated[str, AfterValidator(_topic_name)]
 Alias = Annotated[str, AfterValidator(_alias)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
-Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(split_list)]
+Patterns = Annotated[
+    tuple[Pattern, ...], BeforeValidator(split_list), AfterValidator(_alternatives)
+]
 
 # Positive: an interval of 0 would be a busy loop, and no canary could meet a deadline of 0.
 Duration = Annotated[float, BeforeValidator(DurationBound(0.001))]

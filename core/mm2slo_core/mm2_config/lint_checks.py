@@ -489,7 +489,8 @@ def check_clusters(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     partitions = max(1, sum(source.partitions[pair.source] for pair in pairs))
     if flow.number(_SOURCE, "tasks.max") > partitions:
         yield flow.hit("idle-tasks", _SOURCE, "tasks.max", action=f"set it to {partitions}")
-    for pattern in config.topics:
+    # Flags such as (?i) would apply to later entries as well.
+    for pattern in config.topics if "(?" not in str(config.topics) else ():
         if not any(map(TopicFilter((pattern,), ()).matches, source.partitions)):
             what = f"no topic of {label.source} matches {pattern}"
             yield flow.hit("no-topic", _SOURCE, "topics", what=what)

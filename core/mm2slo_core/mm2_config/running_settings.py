@@ -110,9 +110,14 @@ _TOO_LONG: Final = 10**12
 
 
 def _patterns(text: str) -> tuple[str, ...]:
+    # MirrorUtils.compilePatternList joins them, so that a group may span several: `(a,b)`.
     patterns = split_list(text)
-    for pattern in patterns:
-        compile_java(pattern)
+    compile_java("|".join(patterns))
+    try:
+        for each in patterns:
+            compile_java(each)
+    except ValueError:
+        return ("|".join(patterns),)
     return patterns
 
 

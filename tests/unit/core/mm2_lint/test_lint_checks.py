@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import pytest
 import trustme
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mm2slo_core.config.config_document import UnresolvedError
@@ -589,6 +589,8 @@ def test_lint_says_of_no_key_that_kafka_reads_that_nothing_reads_it(
 
 
 @pytest.mark.property
+@example({"topics": "a, (?i)b"})
+@example({"groups": "(?<x>a), (?<x>b)"})
 @given(
     st.dictionaries(
         st.sampled_from([
