@@ -83,8 +83,8 @@ class PolicyConfig(Section, PolicySettings):
 
     kind: PolicyKind = PolicyKind.DEFAULT
     """`default` adds the source alias, `identity` does not."""
-    separator: Text = "."
-    """`replication.policy.separator`, between alias and topic."""
+    separator: str = "."
+    """`replication.policy.separator`, between alias and topic; may be empty for `identity`."""
     internal_separator: Flag = True
     """`replication.policy.internal.topic.separator.enabled` (KIP-949)."""
 
@@ -319,10 +319,14 @@ class FlowConfig(Section, FlowSettings):
         return data
 
     def check(self) -> Iterator[SectionFinding]:
-        if not self.by_mirrormaker and self.canary.carrier is CanaryCarrier.HEARTBEATS:
+        # Without a separator, no name is that of heartbeats (DefaultReplicationPolicy).
+        has_names = self.policy.separator or self.policy.kind is PolicyKind.DEFAULT
+        how = "with an empty separator" if self.by_mirrormaker else f"by the engine {self.engine}"
+        is_replicated = self.by_mirrormaker and has_names
+        if not is_replicated and self.canary.carrier is CanaryCarrier.HEARTBEATS:
             yield SectionFinding(
                 ("canary", "carrier"),
-                f"'heartbeats' is not replicated by the engine {self.engine}",
+                f"'heartbeats' is not replicated {how}",
                 "topic or off",
                 "set carrier to topic if the engine replicates that topic, otherwise to off",
             )  # fmt: skip
@@ -351,9 +355,13 @@ class FlowConfig(Section, FlowSettings):
 
     def _check_policy(self) -> Iterator[SectionFinding]:
         separator = self.policy.separator
-        is_used = self.policy.kind is PolicyKind.DEFAULT and self.by_mirrormaker
+        if self.policy.kind is not PolicyKind.DEFAULT or not self.by_mirrormaker:
+            return
+        if not separator.strip():
+            yield SectionFinding(("policy", "separator"), "is empty", "text, or kind: identity")
+            return
         for alias in (self.flow.source, self.flow.target):
-            if is_used and separator in alias:
+            if separator in alias:
                 yield SectionFinding(
                     ("policy", "separator"), f"{separator!r} is part of the alias {alias!r}",
                     "a separator that no alias contains: MirrorMaker 2 splits topic names at it",

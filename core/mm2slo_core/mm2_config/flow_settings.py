@@ -164,7 +164,7 @@ class _Section:
             self._custom("policy", class_name, "is a class that mm2slo does not know")
         elif class_name and _POLICIES[class_name.value.strip()] == "identity":
             policy["kind"] = "identity"
-        if separator and not separator.value.strip():
+        if separator and not separator.value.strip() and not policy:
             self._custom("policy", separator, "is empty")
         elif separator and separator.value != ".":
             # ReplicationPolicy reads the switch of KIP-949 only beside a separator of its own;
@@ -185,10 +185,14 @@ class _Section:
     def add_canary(self) -> None:
         """Switch off canaries where heartbeats topics do not get their usual name."""
         policy = self.setting("policy", _SOURCE, "replication.policy.class")
+        separator = self.setting("policy", _SOURCE, "replication.policy.separator")
         replicated = self.setting("canary", _SOURCE, "heartbeats.replication.enabled")
         name = policy.value.strip() if policy else ""
         is_foreign = name in _POLICIES and not name.startswith(MIRROR_PACKAGE)
         cause = policy if is_foreign else replicated if replicated and replicated.is_false else None
+        # Without a separator, no name is that of heartbeats (DefaultReplicationPolicy).
+        if separator and not separator.value and "policy" in self.values:
+            cause = separator
         if cause:
             self.values["canary"] = {"carrier": "off"}
             what = f"with {cause.key} = {cause.value.strip()} <alias>.heartbeats may not exist"

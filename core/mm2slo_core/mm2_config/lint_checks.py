@@ -277,8 +277,8 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     # reads other topics than the source connector writes, and translates nothing, without an error.
     for key in _SAME_IN_BOTH if has_checkpoints else ():
         here, there = flow.value(_SOURCE, key), flow.value(_CHECKPOINT, key)
-        # Classes may have their package.
-        if here.rpartition(".")[2] != there.rpartition(".")[2]:
+        if not connector_settings.means_the_same(key, here, there):
+            here, there = here or "empty", there or "empty"
             what = f"{key} is {here} for the source connector, {there} for the other"
             yield flow.hit("connectors-differ", _CHECKPOINT, key, what=what)
     for side in ("source", "target"):

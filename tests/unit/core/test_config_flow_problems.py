@@ -91,6 +91,13 @@ FLOW_MISTAKES = {
         "flows[0].slice (line 6): 2s is shorter than exporter.poll_interval\n"
         "  expected: at least 5s, so that each slice has a sample\n"
         "  next step: increase slice or decrease poll_interval"),
+    "a default policy without a separator": ("    policy: {separator: ''}",
+        "flows[0].policy.separator (line 6): is empty\n  expected: text, or kind: identity"),
+    "heartbeats without a separator": ("    policy: {kind: identity, separator: ''}",
+        "flows[0].canary.carrier (line 5): 'heartbeats' is not replicated with an empty "
+        "separator\n  expected: topic or off\n"
+        "  next step: set carrier to topic if the engine replicates that topic, otherwise to "
+        "off"),
     "a separator that is part of an alias": ("    policy: {separator: s}",
         "flows[0].policy.separator (line 6): 's' is part of the alias 'us'\n"
         "  expected: a separator that no alias contains: MirrorMaker 2 splits topic names at "

@@ -188,6 +188,16 @@ def test_flow_section_unusable_setting_is_error_with_its_line(
     assert section == {}
 
 
+def test_flow_section_identity_with_an_empty_separator_has_no_heartbeats() -> None:
+    lines = f"replication.policy.class = {APACHE}.IdentityReplicationPolicy\n"
+    section, (finding,) = _section(lines + "replication.policy.separator =")
+    assert section == {
+        "policy": {"kind": "identity", "separator": ""},
+        "canary": {"carrier": "off"},
+    }
+    assert (finding.check, finding.origin.line) == ("no-heartbeats", 5)
+
+
 def test_flow_section_identity_imitated_by_empty_texts_needs_a_policy() -> None:
     flow = read_properties("x", (FILES / "empty_separator.properties").read_bytes()).flows[0]
     section, findings = flow_section(flow, None)
