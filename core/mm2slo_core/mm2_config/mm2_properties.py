@@ -88,7 +88,7 @@ def read_properties(name: str, content: bytes) -> MirrorSetup:
     settings = DedicatedSettings(file.properties, file.read_aliases())
     flows = tuple(file.flows(settings))
     if settings.clusters:
-        file.check_keys([*settings.clusters])
+        file.check_keys([*settings.clusters], [each.flow for each in flows if each.enabled])
         if not any(flow.enabled for flow in flows):
             pair = "->".join([*settings.clusters, "TARGET"][:2])
             file.report("no-flow", "clusters", "no flow is enabled", f"set {pair}.enabled = true")
@@ -190,9 +190,10 @@ class _File:
                     flow, connectors, settings.worker(flow), origin, enabled=bool(is_enabled)
                 )
 
-    def check_keys(self, aliases: list[str]) -> None:
+    def check_keys(self, aliases: list[str], enabled: list[Flow]) -> None:
         """Find keys that nothing reads, and keys that are read for two purposes."""
-        labels = [f"{source}->{target}" for source, target in permutations(aliases, 2)]
+        pairs = [Flow(*pair) for pair in permutations(aliases, 2)]
+        labels = [pair.label for pair in pairs]
         prefixes = (*_READ_PREFIXES, *(f"{label}." for label in labels))
         unread = []
         for key, setting in self.properties.items():
@@ -206,12 +207,14 @@ class _File:
             if not owners and key not in _TOP_LEVEL and not key.startswith(prefixes):
                 unread.append(setting)
         for setting in unread[:_MOST_UNREAD]:
-            self._report_unread(setting, aliases, labels)
+            self._report_unread(setting, aliases, labels, enabled or pairs)
         if len(unread) > _MOST_UNREAD:
             what = f"{len(unread) - _MOST_UNREAD} further lines are not read by MirrorMaker 2"
             self.report("ignored-key", unread[_MOST_UNREAD].origin, what)
 
-    def _report_unread(self, setting: Setting, aliases: list[str], labels: list[str]) -> None:
+    def _report_unread(
+        self, setting: Setting, aliases: list[str], labels: list[str], flows: list[Flow]
+    ) -> None:
         key = setting.key
         scope, rest = _scope(key) if _SHOWN_KEY.fullmatch(key) else ("", key)
         if scope:
@@ -223,9 +226,13 @@ class _File:
         meant = connector_settings.suggest_connector_key(key)
         action = f"did you mean {meant}?" if meant and meant not in self.properties else ""
         if _is_cluster_key(key):
-            action = f"write {aliases[-1]}.{key}, with the alias of the cluster"
-        elif labels and connector_settings.connector_key(key):
-            action = f"write {labels[0]}.{key}, with the flow"
+            # Consumers of connectors read from the source; producers and workers use the target.
+            roles = {"consumer.": ["source"], "admin.": ["source", "target"]}
+            sides = next((s for start, s in roles.items() if key.startswith(start)), ["target"])
+            owners = [getattr(flow, side) for flow in flows for side in sides]
+            action = f"write {_joined(owners, key)}, with the {' or '.join(sides)} of the flow"
+        elif flows and connector_settings.connector_key(key):
+            action = f"write {_joined([flow.label for flow in flows], key)}, with the flow"
         what = f"{key if action else _shown(key)} is not a setting that MirrorMaker 2 reads"
         self.report("ignored-key", setting.origin, what, action)
 
@@ -234,8 +241,13 @@ def _shown(key: str) -> str:
     return key if _SHOWN_KEY.fullmatch(key) or key in _TOP_LEVEL else "the key of this line"
 
 
+def _joined(prefixes: list[str], key: str) -> str:
+    keys = [f"{each}.{key}" for each in dict.fromkeys(prefixes)]
+    return " and ".join(keys) if len(keys) <= 3 else f"{keys[0]}, {keys[1]} and so on"
+
+
 def _is_cluster_key(key: str) -> bool:
-    of_clients = key.startswith(("producer.", "consumer.", "admin."))
+    of_clients = key.startswith(("producer.", "consumer.", "admin.")) and ".override." not in key
     return key in _OF_CLUSTERS or (of_clients and not connector_settings.unknown_client_key(key))
 
 

@@ -156,7 +156,7 @@ def test_read_properties_old_file_has_settings_under_new_names() -> None:
     assert settings["topics.exclude"].value == r"dc1\..*,dc2\..*"
     assert _findings(setup) == [
         ("ignored-key", 14, "remove the line, or end the line before it with a backslash"),
-        ("ignored-key", 15, "write dc2.consumer.max.poll.records, with the alias of the cluster"),
+        ("ignored-key", 15, "write dc1.consumer.max.poll.records, with the source of the flow"),
     ]
 
 
@@ -167,12 +167,31 @@ def test_read_properties_chain_with_mistakes_reports_each_with_a_suggestion() ->
     assert _findings(setup) == [
         ("unknown-alias", 9, "did you mean region->core.groups?"),
         ("unknown-alias", 10, "did you mean edge.security.protocol?"),
-        ("ignored-key", 12, "write core.offset.flush.interval.ms, with the alias of the cluster"),
+        ("ignored-key", 12, "write region.offset.flush.interval.ms and "
+         "core.offset.flush.interval.ms, with the target of the flow"),
         ("spaces-in-flow", 13, "write flows without spaces, as in us->eu.enabled = true"),
-        ("ignored-key", 14, "write edge->region.transforms.route.type, with the flow"),
+        ("ignored-key", 14, "write edge->region.transforms.route.type and "
+         "region->core.transforms.route.type, with the flow"),
         ("ignored-key", 15, "did you mean tasks.max?"),
         ("lost-backslash", 16, "write two backslashes"),
-    ]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "action"),
+    [
+        ("consumer.max.poll.records", "write eu.consumer.max.poll.records, with the source of"),
+        ("producer.linger.ms", "write us.producer.linger.ms, with the target of"),
+        ("admin.retries", "write eu.admin.retries and us.admin.retries, with the source or target"),
+        ("producer.override.linger.ms", "write eu->us.producer.override.linger.ms, with the flow"),
+    ],
+)
+def test_read_properties_misplaced_key_is_advised_for_the_enabled_flow(
+    key: str, action: str
+) -> None:
+    text = TWO.replace("us->eu.enabled", "eu->us.enabled") + f"{key} = 1\n"
+    (finding,) = [each for each in read_properties("x", text.encode()).findings if key in each.what]
+    assert finding.action.startswith(action)
 
 
 def test_read_properties_template_reports_what_cannot_be_used() -> None:
