@@ -392,26 +392,22 @@ def check_topology(lint: LintInput) -> Iterator[LintHit]:
     configs = {each.flow: each.config for each in lint.flows if each.config}
     samples = {flow: _samples(config) for flow, config in configs.items()}
     identity = sorted(flow for flow in configs if _is_identity(configs[flow]))
-
-    def overlap(one: Flow, other: Flow) -> bool:
-        return any(
-            _selects(configs[one], name) and _selects(configs[other], name)
-            for name in samples[one] | samples[other]
-        )
+    # Topics, and expressions with their exclusions, since no topic is known for some.
+    shared: set[str | tuple[str, ...]] = {each for flow in identity for each in samples[flow]}
+    for config in (configs[flow] for flow in identity):
+        shared |= {(each, *config.topics_exclude) for each in config.topics}
+    groups = {tuple(f for f in identity if _selects(configs[f], each)) for each in shared}
 
     for each in check_offset_syncs(dict(enumerate(configs.values()))):
         flow = [*configs][int(each.path[1])]
         yield LintHit("shared-offset-syncs", origins[flow], each.what)
-    for flow in identity:
-        back = hops(identity, flow.target, flow.source)
-        if back and (back > 1 or overlap(flow, flow.reverse)):
-            yield LintHit(
-                "replication-cycle", origins[flow], f"{flow} is a part of a cycle of flows"
-            )
-        for other in (each for each in identity if each.target == flow.target):
-            if other != flow and overlap(flow, other):
-                what = f"{flow} and {other} write the same topics"
-                yield LintHit("two-writers", origins[flow], what)
+    cycles = {flow for group in groups for flow in group if hops(group, flow.target, flow.source)}
+    for flow in sorted(cycles):
+        yield LintHit("replication-cycle", origins[flow], f"{flow} is a part of a cycle of flows")
+    pairs = {pair for group in groups for pair in permutations(group, 2)}
+    for flow, other in sorted(pair for pair in pairs if pair[0].target == pair[1].target):
+        what = f"{flow} and {other} write the same topics"
+        yield LintHit("two-writers", origins[flow], what)
     for one, two in product(sorted(configs.keys() - {*identity}), repeat=2):
         direct = configs.get(Flow(one.source, two.target)) if one.target == two.source else None
         for topic in sorted(samples[one]) if direct else ():
@@ -515,7 +511,10 @@ def _is_identity(config: FlowConfig) -> bool:
     return config.policy.kind is PolicyKind.IDENTITY
 
 
-def _selects(config: FlowConfig, topic: str) -> bool:
+def _selects(config: FlowConfig, topic: str | tuple[str, ...]) -> bool:
+    """Whether *config* replicates a topic, or has an expression with the same exclusions."""
+    if isinstance(topic, tuple):
+        return topic[0] in config.topics and topic[1:] == config.topics_exclude
     return bool(replicated_topics(config, [topic]))
 
 

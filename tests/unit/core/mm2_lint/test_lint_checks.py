@@ -41,6 +41,7 @@ IDENTITY: Final = (
     "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
 )
 OLDEST: Final = "message.timestamp.before.max.ms"
+CIRCLE: Final = "us->eu.enabled = true\neu->ap.enabled = true\nap->us.enabled = true\n"
 LONG_NAME: Final = "a" * 247
 THREE: Final = """\
 clusters = us, eu, ap
@@ -280,6 +281,13 @@ CASES: Final = (
     Case("replication-cycle", 4, "us->eu is a part of a cycle of flows",
          BASE + "eu->us.enabled = true\n" + IDENTITY,
          BASE + "eu->us.enabled = true\nus->eu.topics = us-.*\neu->us.topics = eu-.*\n" + IDENTITY),
+    Case("replication-cycle", 5, "us->eu is a part of a cycle of flows",
+         BASE.replace("us->", "topics = (a|b)[0-9]+\nus->") + "eu->us.enabled = true\n" + IDENTITY,
+         BASE.replace("us->", "topics = (a|b)[0-9]+\nus->") + "eu->us.enabled = true\n"),
+    Case("replication-cycle", 6, "us->eu is a part of a cycle of flows",
+         THREE + IDENTITY + CIRCLE,
+         THREE + IDENTITY + CIRCLE
+         + "us->eu.topics = a.*\neu->ap.topics = b.*\nap->us.topics = c.*\n"),
     Case("two-writers", 6, "us->ap and eu->ap write the same topics",
          THREE + IDENTITY + "us->ap.enabled = true\neu->ap.enabled = true\ntopics = orders\n",
          THREE + "us->ap.enabled = true\neu->ap.enabled = true\n"),
