@@ -15,11 +15,10 @@ from mm2slo_core.config.config_checks import check_offset_syncs
 from mm2slo_core.config.config_document import suggest_typo
 from mm2slo_core.config.exporter_settings import PolicyKind
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.java_values import read_servers, share_servers
+from mm2slo_core.java_values import read_boolean, read_integer, read_servers, share_servers
 from mm2slo_core.mm2_config import connector_settings
 from mm2slo_core.mm2_config.connector_settings import WORKER_PREFIXES, default_value
 from mm2slo_core.mm2_config.mirror_setup import (
-    EMIT,
     ConnectorKind,
     Form,
     MirrorFlow,
@@ -34,6 +33,7 @@ from mm2slo_core.mm2_config.provider_references import (
     parse_jaas,
     undeclared_providers,
 )
+from mm2slo_core.mm2_config.running_settings import find_setting
 from mm2slo_core.replication_policy import KafkaVersion, OffsetSyncsLocation
 from mm2slo_core.topic_filters import RecordTransforms, TopicFilter
 from mm2slo_core.topic_selection import (
@@ -90,7 +90,7 @@ class LintFlow:
     def setting(self, kind: ConnectorKind | None, key: str) -> Setting | None:
         """A setting of a connector, or of the workers."""
         connector = self.mirror.connectors.get(kind) if kind else self.mirror.worker
-        return connector.settings.get(key) if connector else None
+        return find_setting(connector.settings, key) if connector else None
 
     def value(self, kind: ConnectorKind | None, key: str) -> str:
         """The value that a connector or worker uses; "" if it is not known."""
@@ -98,10 +98,17 @@ class LintFlow:
             return found.value.strip()
         return default_value(key) if kind in self.mirror.connectors else ""
 
-    def number(self, kind: ConnectorKind | None, key: str) -> float:
+    def number(self, kind: ConnectorKind | None, key: str) -> int:
         """The value as a number, 0 if it is none."""
-        value = self.value(kind, key)
-        return float(value) if value.isdecimal() else 0
+        return read_integer(self.value(kind, key)) or 0
+
+    def off_key(self, kind: ConnectorKind, name: str) -> str | None:
+        """The key that switches off *name* of a connector; None if it is on."""
+        if read_boolean(self.value(kind, f"{name}.enabled")) is False:
+            return f"{name}.enabled"
+        # Scheduler and the connectors do nothing at an interval below 0.
+        pace = f"{name}.interval.seconds"
+        return pace if self.number(kind, pace) < 0 else None
 
     def hit(
         self, check: str, kind: ConnectorKind | None, key: str,
@@ -133,17 +140,19 @@ class LintInput:
 
 _SOURCE, _CHECKPOINT, _HEARTBEAT = ConnectorKind
 
-# Checks of one value, also of a default: check, connector, key, and the values it reports.
+# Checks of switches, also of a default: check, connector, and key without `.enabled`.
+_SWITCHES: Final = (
+    ("checkpoints-off", _CHECKPOINT, "emit.checkpoints"),
+    ("offset-syncs-off", _SOURCE, "emit.offset-syncs"),
+    ("group-sync-off", _CHECKPOINT, "sync.group.offsets"),
+    ("no-refresh", _SOURCE, "refresh.topics"),
+    ("no-refresh", _CHECKPOINT, "refresh.groups"),
+)
+# Of one value: check, connector, key, and the values it reports.
 _VALUES: Final = (
-    ("checkpoints-off", _CHECKPOINT, "emit.checkpoints.enabled", {"false"}),
-    ("offset-syncs-off", _SOURCE, "emit.offset-syncs.enabled", {"false"}),
-    ("group-sync-off", _CHECKPOINT, "sync.group.offsets.enabled", {"false"}),
     ("errors-tolerated", _SOURCE, "errors.tolerance", {"all"}),
     ("single-task", _SOURCE, "tasks.max", {"1"}),
     ("records-skipped", _SOURCE, "source.consumer.auto.offset.reset", {"latest", "none"}),
-    ("records-skipped", _SOURCE, "consumer.auto.offset.reset", {"latest", "none"}),
-    ("no-refresh", _SOURCE, "refresh.topics.enabled", {"false"}),
-    ("no-refresh", _CHECKPOINT, "refresh.groups.enabled", {"false"}),
 )
 
 _SAME_IN_BOTH: Final = (
@@ -236,6 +245,9 @@ def check_texts(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:
 
 
 def check_setting_values(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:
+    for check, kind, name in _SWITCHES:
+        if off := flow.off_key(kind, name):
+            yield flow.hit(check, kind, off)
     for check, kind, key, bad in _VALUES:
         if flow.value(kind, key).lower() in bad:
             yield flow.hit(check, kind, key)
@@ -248,7 +260,7 @@ def check_setting_values(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:
     for name in ("sync.group.offsets", "emit.checkpoints"):
         key = f"{name}.interval.seconds"
         is_slow = flow.number(_CHECKPOINT, key) > flow.config.freshness[-1].threshold
-        if is_slow and flow.value(_CHECKPOINT, f"{name}.enabled") == "true":
+        if is_slow and not flow.off_key(_CHECKPOINT, name):
             yield flow.hit("slow-group-sync", _CHECKPOINT, key)
 
 
@@ -293,7 +305,7 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
     source = flow.setup.clusters.get(flow.flow.source)
     protocol = source.client.get("security.protocol") if source else None
     has_users = protocol and protocol.value.strip().upper() != "PLAINTEXT"
-    if not has_users and flow.value(_SOURCE, "sync.topic.acls.enabled") == "true":
+    if not has_users and not flow.off_key(_SOURCE, "sync.topic.acls"):
         yield flow.hit("acl-sync-without-users", _SOURCE, "sync.topic.acls.enabled")
     # Without it, a worker that is not the leader cannot pass on new task settings (KIP-710).
     rest = flow.setup.process.get("dedicated.mode.enable.internal.rest")
@@ -301,12 +313,8 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
         yield LintHit("no-internal-rest", Origin(origin.file), "the internal REST server is off")
     # MirrorHeartbeatConnector writes to its target: a flow replicates the heartbeats of herders
     # that have its source as target.
-    switches = (
-        each.connectors[_HEARTBEAT].settings.get(EMIT[_HEARTBEAT][0])
-        for _, each in lint.mirrors
-        if each.flow.target == flow.flow.source and _HEARTBEAT in each.connectors
-    )
-    if all(switch and switch.is_false for switch in switches):
+    writers = (each for _, each in lint.mirrors if each.flow.target == flow.flow.source)
+    if not any(_HEARTBEAT in each.working_connectors for each in writers):
         yield LintHit(
             "heartbeats-missing", origin, f"no flow emits heartbeats to {flow.flow.source}"
         )
@@ -490,7 +498,7 @@ def check_clusters(flow: LintFlow, lint: LintInput) -> Iterator[LintHit]:
         if not any(map(TopicFilter((pattern,), ()).matches, source.partitions)):
             what = f"no topic of {label.source} matches {pattern}"
             yield flow.hit("no-topic", _SOURCE, "topics", what=what)
-    syncs = flow.value(_SOURCE, "sync.topic.configs.enabled") == "true"
+    syncs = not flow.off_key(_SOURCE, "sync.topic.configs")
     is_copied = syncs and SyncedSettings(config.config_properties_exclude).is_synced(_OLDEST)
     for pair in pairs:
         if len(pair.target) > _LONGEST_NAME:
