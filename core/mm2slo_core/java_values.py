@@ -4,8 +4,8 @@ Functions for values return None for a value with which Kafka does not start.
 
 Regular expressions are translated to Python: quoting, POSIX classes, named groups, Java's character
 escapes, flags that apply up to the end of their group. Rejected with a ValueError: whatever Java
-rejects or defines differently (class intersections, nested classes, Unicode classes). Possessive
-quantifiers and atomic groups are the same in both.
+rejects, and as an UnreadablePatternError what it defines differently (class intersections, nested
+classes, Unicode classes). Possessive quantifiers and atomic groups are the same in both.
 """
 
 import functools
@@ -98,17 +98,34 @@ _SAME_GROUPS = re.compile(r"\(\?(?:[ism]*(?:-[ism]+)?:|=|!|>|<=|<!)")
 _REPETITION = re.compile(r"\{\d+(?:,\d*)?\}")
 _SET_OPERATORS = re.compile(r"--|\|\||~~")
 
+# What Java accepts beyond the translation: letters after a backslash, groups with flags,
+# and Python's messages about what it restricts further.
+_JAVA_ESCAPES = frozenset("GhHNpPRvVX")
+_JAVA_FLAGS = re.compile(r"\(\?[dimsuxU-]*[:)]")
+_PYTHON_LIMITS = re.compile(r"look-behind|inline flags|group reference|open group|multiple repeat")
+
+
+class UnreadablePatternError(ValueError):
+    """A pattern that Java may accept, but that cannot be matched here; *problem* says why."""
+
+    def __init__(self, pattern: str, problem: str) -> None:
+        super().__init__(f"unsupported Java regular expression {pattern!r}: {problem}")
+        self.problem = problem
+
 
 @functools.lru_cache(maxsize=1024)
 def compile_java(pattern: str) -> re.Pattern[str]:
     """Compile a Java *pattern*; use `fullmatch` where Java uses `matches`.
 
-    Raises ValueError with the pattern, the unsupported part and an alternative.
+    Raises ValueError with the pattern and the part that Java rejects, or UnreadablePatternError
+    with the part that is not supported and an alternative.
     """
     try:
         # Java's \d, \s and \w are those of ASCII unless UNICODE_CHARACTER_CLASS is set.
         return re.compile(_Translation(pattern).text(), re.ASCII)
     except (re.error, OverflowError) as problem:
+        if _PYTHON_LIMITS.search(str(problem)):
+            raise UnreadablePatternError(pattern, str(problem)) from None
         raise ValueError(
             f"invalid regular expression {pattern!r}: {problem}. A comma separates entries of the"
             " list, also inside {..}"
@@ -142,7 +159,9 @@ class _Translation:
         if character in "|)":
             return self._end_alternative(character)
         if character == "{":
-            return self._take(_REPETITION) or self._reject("a repetition without a number")
+            return self._take(_REPETITION) or self._reject(
+                "a repetition without a number", is_java=False
+            )
         return self._keep(1)
 
     def _escape(self) -> str:
@@ -176,7 +195,7 @@ class _Translation:
         if following in _SAME_ESCAPES:
             return self._keep(2)
         if not following or (following.isascii() and following.isalnum()):
-            self._reject(f"\\{following}")
+            self._reject(f"\\{following}", is_java=following in _JAVA_ESCAPES)
         self._at += 2
         return re.escape(following)
 
@@ -225,7 +244,8 @@ class _Translation:
         if not self._pattern.startswith("(?", self._at):
             return self._keep(1)
         return self._take(_SAME_GROUPS) or self._reject(
-            f"{self._pattern[self._at : self._at + 4]!r} (of all flags, only i, m and s)"
+            f"{self._pattern[self._at : self._at + 4]!r}",
+            is_java=_JAVA_FLAGS.match(self._pattern, self._at) is not None,
         )
 
     def _end_alternative(self, character: str) -> str:
@@ -250,11 +270,12 @@ class _Translation:
             self._at = found.end()
         return found
 
-    def _reject(self, what: str) -> NoReturn:
-        raise ValueError(
-            f"unsupported Java regular expression {self._pattern!r}: {what} near position"
-            f" {self._at}. Use plain characters, [classes], groups and quantifiers"
-        )
+    def _reject(self, what: str, *, is_java: bool = True) -> NoReturn:
+        problem = f"{what} near position {self._at}"
+        if not is_java:
+            raise ValueError(f"invalid regular expression {self._pattern!r}: {problem}")
+        advice = "Use plain characters, [classes], groups and quantifiers"
+        raise UnreadablePatternError(self._pattern, f"{problem}. {advice}")
 
 
 def _character(found: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.java_values import trim
+from mm2slo_core.java_values import UnreadablePatternError, trim
 from mm2slo_core.mm2_config.connector_settings import kafka_release
 from mm2slo_core.mm2_config.mirror_setup import (
     MIRROR_PACKAGE,
@@ -128,6 +128,8 @@ class _Section:
                     self._put(name, value)
                 elif key == HEARTBEAT_INTERVAL:
                     self.values["emit_heartbeats"] = False
+            except UnreadablePatternError as error:
+                self._custom(name, setting, f"cannot be evaluated by mm2slo: {error.problem}")
             except ValueError as error:
                 what, why = f"{setting.key} cannot be used: {error}", "Kafka Connect rejects it"
                 self._error("invalid-value", setting, what, why, f"correct {setting.key}")
@@ -281,7 +283,9 @@ def setting_differences(
     observed = MirrorFlow(flow.flow, connectors, Worker.of({}), origin)
     section, findings = flow_section(observed, None)
     actual = FlowConfig.model_validate(section)
-    unknown = set(_POLICY) if any(each.check == "custom-policy" for each in findings) else set()
+    unknown = {each.check.removeprefix("custom-") for each in findings}
+    if "policy" in unknown:
+        unknown |= {*_POLICY}
     if "topics_exclude" not in section:
         unknown.add("topics_exclude")  # the default depends on MirrorMaker 2's version
     for kind in connectors:

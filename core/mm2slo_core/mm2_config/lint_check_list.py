@@ -1,6 +1,7 @@
 """All checks of `mm2slo lint`: why each matters and what to do; docs/lint.md is made from it."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -14,7 +15,13 @@ from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.mm2_config import lint_checks
 from mm2slo_core.mm2_config.connector_settings import NEWEST_VERSION, kafka_release
 from mm2slo_core.mm2_config.lint_checks import ClusterFacts, LintFlow, LintInput
-from mm2slo_core.mm2_config.mirror_setup import Finding, FindingSeverity, MirrorSetup
+from mm2slo_core.mm2_config.mirror_setup import (
+    Finding,
+    FindingSeverity,
+    MirrorFlow,
+    MirrorSetup,
+    Origin,
+)
 from mm2slo_core.mm2_config.provider_references import UNDECLARED
 
 _E, _W, _I = FindingSeverity
@@ -170,8 +177,9 @@ def lint(
     `--connect`.
     """
     base, read = combined
+    unclear = {each.origin for each in read if each.is_error}
     flows = tuple(
-        LintFlow(setup, flow, version, _config(base.flows[flow.flow.label]))
+        LintFlow(setup, flow, version, _config(flow, base.flows[flow.flow.label], unclear))
         for setup in setups
         for version in [kafka_release(kafka_version or setup.kafka_version or "") or NEWEST_VERSION]
         for flow in setup.enabled_flows
@@ -195,7 +203,18 @@ def lint(
     return tuple(sorted(unique, key=lambda each: (each.origin.file, each.origin.line or 0)))
 
 
-def _config(section: Mapping[str, object]) -> FlowConfig | None:
+# What decides which names a flow selects and writes.
+_NAMES: Final = re.compile(
+    r"(?:topic|group)(?:s|\.filter)\b|replication\.policy|(?:source|target)\.cluster\.alias"
+)
+
+
+def _config(
+    flow: MirrorFlow, section: Mapping[str, object], unclear: Container[Origin]
+) -> FlowConfig | None:
+    settings = chain(*(each.settings.items() for each in flow.connectors.values()))
+    if any(_NAMES.match(key) and each.origin in unclear for key, each in settings):
+        return None
     try:
         return FlowConfig.model_validate(section)
     except ValidationError:

@@ -167,6 +167,8 @@ def test_flow_section_heartbeats_that_are_not_replicated_switch_off_canaries() -
         ("topic.filter.class = org.example.Some", "custom-topics", "set topics of"),
         ("group.filter.class = org.example.Some", "custom-groups", "set groups of"),
         ("topics = a[", "invalid-value", "correct topics"),
+        (r"topics = \\p{L}+", "custom-topics", "set topics of"),
+        ("groups.exclude = [a-z&&[^b]]", "custom-groups_exclude", "set groups_exclude of"),
         ("topics.exclude = a{1,3}", "invalid-value", "correct topics.exclude"),
         ("groups = (?<x>a), (?<x>b)", "invalid-value", "correct groups"),
         ("offset-syncs.topic.location = remote", "invalid-value", "correct offset-syncs"),

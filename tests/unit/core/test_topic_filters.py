@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.java_values import compile_java, split_list
+from mm2slo_core.java_values import UnreadablePatternError, compile_java, split_list
 from mm2slo_core.replication_policy import KafkaVersion
 from mm2slo_core.topic_filters import (
     CopyEffect,
@@ -129,24 +129,41 @@ def test_java_expressions_match_as_java_does(java: str, text: str, *, matches: b
         ("[a[b]]", "a class inside a class"),
         (r"\p{L}", r"\p{L}"),
         (r"\p{IsAlphabetic}", r"\p{IsAlphabetic}"),
-        ("(?x)a", "of all flags, only i, m and s"),
-        ("a|(?i)*", "invalid regular expression"),
-        ("(?i)a)|(b", "invalid regular expression"),
-        ("(?<x>a)|(?<x>b)", "invalid regular expression"),
-        ("(?P<n>a)", "(?P<"),
+        ("(?x)a", "'(?x)'"),
         (r"\h", r"\h"),
         (r"\R", r"\R"),
+        ("(?<=a|bc)d", "look-behind"),
+        ("(?i-i)a", "inline flags"),
+        ("(a)|(?<=b{1,2})c", "look-behind"),
+    ],
+)
+def test_java_expression_that_cannot_be_translated_is_not_called_invalid(
+    java: str, reason: str
+) -> None:
+    with pytest.raises(UnreadablePatternError, match=r"^unsupported Java regular") as caught:
+        compile_java(java)
+    assert reason in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    ("java", "reason"),
+    [
+        ("a|(?i)*", "nothing to repeat"),
+        ("(?i)a)|(b", "unbalanced parenthesis"),
+        ("(?<x>a)|(?<x>b)", "redefinition of group name"),
+        ("(?P<n>a)", "'(?P<'"),
+        (r"\y", r"\y"),
         (r"[\b]", r"\b"),
         ("a{", "a repetition without a number"),
         ("a{,3}", "a repetition without a number"),
-        ("(a", "invalid regular expression"),
-        ("*a", "invalid regular expression"),
+        ("(a", "missing )"),
+        ("*a", "nothing to repeat"),
         ("a\\", "near position 1"),
         (r"\x{110000}", "is not a character"),
     ],
 )
-def test_unsupported_java_expression_raises_value_error(java: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=r".") as caught:
+def test_expression_that_java_rejects_is_invalid(java: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=r"^invalid|is not a character") as caught:
         compile_java(java)
     assert reason in str(caught.value)
 

@@ -512,6 +512,7 @@ def test_lint_findings_are_unique_and_in_the_order_of_lines(files: MirrorFiles) 
          BASE + TLS.format("/ca-late.pem") + "us.ssl.keystore.location = /root.pem\n"),
         # Neither is wrong for MirrorMaker 2.
         ("store-missing", 7, "info", BASE + TLS.format("/elsewhere.pem")),
+        ("custom-topics", 5, "info", BASE + "topics = [a-z&&[^b]]+\n"),
         ("custom-policy", 5, "info", BASE + "replication.policy.class = com.example.Policy\n"),
         ("unsupported-class", 8, "info",
          BASE + "us.security.protocol = SASL_SSL\nus.sasl.mechanism = OAUTHBEARER\n"
@@ -528,6 +529,13 @@ def test_lint_output_has_findings_of_readers(
     findings = lint(read(text), files)
     found = [(each.severity, each.origin.line) for each in findings if each.check == check]
     assert found == [(severity, line)]
+
+
+def test_lint_flows_with_names_that_are_not_known_are_in_no_cycle(files: MirrorFiles) -> None:
+    topics = "us->eu.topics = us-[a-z&&[^b]]+\neu->us.topics = eu-.*\n"
+    findings = lint(read(BASE + "eu->us.enabled = true\n" + IDENTITY + topics), files)
+    checks = {each.check for each in findings}
+    assert checks & {"custom-topics", "replication-cycle"} == {"custom-topics"}
 
 
 def test_lint_stated_version_takes_precedence_over_that_of_the_file(files: MirrorFiles) -> None:
