@@ -38,7 +38,7 @@ from mm2slo_core.topology import Flow
 _KEYS_BY_KINDS: Final = {
     "SCH": """
 admin.timeout.ms=60000 auto.include.jmx.reporter=true@3.4-4.0 config.action.reload=restart
-config.providers@4.2 connector.class connector.plugin.version@4.1 errors.log.enable=false
+config.providers connector.class connector.plugin.version@4.1 errors.log.enable=false
 errors.log.include.messages=false errors.retry.delay.max.ms=60000 errors.retry.timeout=0
 errors.tolerance=none forwarding.admin.class=ForwardingAdmin@3.4 header.converter
 header.converter.plugin.version@4.1 key.converter key.converter.plugin.version@4.1
@@ -199,6 +199,7 @@ CLIENT_KEYS: Final = frozenset(
 WORKER_KEYS: Final = frozenset(_WORKER.split())
 """Keys of a Connect worker, beyond CLIENT_KEYS and those it has in common with connectors."""
 _FIRST_VERSION: Final = KafkaVersion(2, 4)
+_WORKER_SINCE: Final = {"exactly.once.source.support": KafkaVersion(3, 3)}  # KIP-618
 
 NEWEST_VERSION: Final = KafkaVersion(4, 4)
 """The newest release that the tables here know."""
@@ -287,6 +288,16 @@ def connector_key(name: str) -> ConnectorSettingKey | None:
             return ConnectorSettingKey(name, kinds)
     families = [prefix for prefix in _FAMILIES if name.startswith(prefix)]
     return _FAMILIES[max(families, key=len)] if families else None
+
+
+def is_read(setting: Setting, name: str, version: KafkaVersion | None) -> bool:
+    """Whether MirrorMaker 2 of *version*, None if not known, reads *setting* as its key *name*."""
+    if version is None:
+        return True
+    if name in _WORKER_SINCE:
+        return version >= _WORKER_SINCE[name]
+    entry = connector_key(next((old for old in RENAMED if setting.key.endswith(old)), name))
+    return entry is None or entry.exists_in(version)
 
 
 def unknown_client_key(name: str) -> tuple[str, str | None] | None:
@@ -545,8 +556,7 @@ def _acts(key: str, setting: Setting, kind: ConnectorKind, version: KafkaVersion
     entry = connector_key(key)
     if entry is None or _ELSEWHERE.search(key):
         return entry is None and kind is ConnectorKind.SOURCE
-    is_old = setting.key.endswith(tuple(RENAMED))
-    if version and (not entry.exists_in(version) or (is_old and version >= _KAFKA_4)):
+    if not is_read(setting, key, version):
         return False
     return kind is next((each for each in ConnectorKind if each in entry.kinds), None)
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.java_values import UnreadablePatternError, trim
-from mm2slo_core.mm2_config.connector_settings import kafka_release
+from mm2slo_core.mm2_config.connector_settings import is_read, kafka_release
 from mm2slo_core.mm2_config.mirror_setup import (
     MIRROR_PACKAGE,
     WORKER_NAMES,
@@ -102,12 +102,20 @@ class _Section:
     settings: dict[str, Setting] = field(default_factory=dict)
 
     def setting(self, name: str, kind: ConnectorKind | None, key: str) -> Setting | None:
-        """The setting *key*, which decides about the field *name*; None if it is not known."""
+        """The setting *key*, which decides about the field *name*, if it is read and known."""
         flow = self.writer if kind is _HEARTBEAT else self.flow
         owner = flow.connectors.get(kind) if kind else flow.worker
         setting = find_setting(owner.settings, key) if owner else None
-        references = REFERENCE.finditer(setting.value) if setting else ()
-        if setting is None or not any(each[1] in self.providers for each in references):
+        if setting is None:
+            return None
+        # Kafka 2.7 to 3.9 read both names (KIP-629), 4.0 and later only the new ones.
+        is_new = self.version is None or self.version >= _OLD_KEYS_REMOVED
+        if is_new and setting.key.endswith(tuple(RENAMED)):
+            what, why = f"{setting.key} is the old name of {key}", "Kafka 4 ignores it"
+            self._warn("old-key", setting, what, why, f"write {key}")
+        if not is_read(setting, key, self.version):
+            return None
+        if not any(each[1] in self.providers for each in REFERENCE.finditer(setting.value)):
             return setting
         what, why = f"{setting.key} has a reference", "only MirrorMaker 2 knows its value"
         action = f"write the value itself, or set {name} of the flow in mm2slo.yaml"
@@ -119,7 +127,7 @@ class _Section:
             self._put("topics_exclude", default_topics_exclude(self.version))
         for name, (kind, key, convert) in FIELDS.items():
             setting = self.setting(name, kind, key)
-            if setting is None or self._is_ignored(setting, key):
+            if setting is None:
                 continue
             self.settings[name] = setting
             try:
@@ -141,15 +149,6 @@ class _Section:
             self.values[name] = format_duration(value)
         else:
             self.values[name] = list(value) if isinstance(value, tuple) else value
-
-    def _is_ignored(self, setting: Setting, key: str) -> bool:
-        # Kafka 2.7 to 3.9 read both names (KIP-629), 4.0 and later only the new ones.
-        is_old = setting.key.endswith(tuple(RENAMED))
-        if not is_old or (self.version and self.version < _OLD_KEYS_REMOVED):
-            return False
-        what, why = f"{setting.key} is the old name of {key}", "Kafka 4 ignores it"
-        self._warn("old-key", setting, what, why, f"write {key}")
-        return self.version is not None
 
     def check_class(self, name: str, kind: ConnectorKind, key: str, usual: str) -> None:
         setting = self.setting(name, kind, key)

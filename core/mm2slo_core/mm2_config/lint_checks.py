@@ -17,7 +17,7 @@ from mm2slo_core.config.exporter_settings import PolicyKind
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.java_values import read_boolean, read_integer, read_servers, share_servers
 from mm2slo_core.mm2_config import connector_settings
-from mm2slo_core.mm2_config.connector_settings import WORKER_PREFIXES, default_value
+from mm2slo_core.mm2_config.connector_settings import WORKER_PREFIXES, default_value, is_read
 from mm2slo_core.mm2_config.mirror_setup import (
     ConnectorKind,
     Form,
@@ -90,7 +90,8 @@ class LintFlow:
     def setting(self, kind: ConnectorKind | None, key: str) -> Setting | None:
         """A setting of a connector, or of the workers."""
         connector = self.mirror.connectors.get(kind) if kind else self.mirror.worker
-        return find_setting(connector.settings, key) if connector else None
+        found = find_setting(connector.settings, key) if connector else None
+        return found if found and is_read(found, key, self.version) else None
 
     def value(self, kind: ConnectorKind | None, key: str) -> str:
         """The value that a connector or worker uses; "" if it is not known."""
@@ -335,11 +336,12 @@ def _logins(flow: LintFlow, side: str) -> Iterator[LintHit]:
 def _keys(flow: LintFlow) -> Iterator[tuple[str, Setting, str | None]]:
     """Keys of connectors, and those of clusters with the alias; others are the reader's."""
     is_dedicated = flow.setup.form is Form.PROPERTIES
+    prefix = f"{flow.flow}." if is_dedicated else ""
     for connector in flow.mirror.connectors.values():
         for key, setting in connector.settings.items():
-            # Strimzi's operator derives other keys.
-            own = setting.key.startswith(f"{flow.flow}.") if is_dedicated else setting.key == key
-            if own:
+            # Strimzi's operator derives other keys. Without a prefix, clients have theirs as well.
+            is_shared = is_dedicated and setting.key == key and key not in _CLUSTER_KEYS
+            if is_shared or setting.key == prefix + key:
                 yield key, setting, None
             for alias in (flow.flow.source, flow.flow.target) if is_dedicated else ():
                 if setting.key in connector_settings.TOP_LEVEL_KEYS:

@@ -109,6 +109,12 @@ def test_flow_section_setting_gives_key(lines: str, section: dict[str, object]) 
         ("2.6.0", "groups.blacklist = x",
          {"kafka_version": "2.6.0", "topics_exclude": OLD_EXCLUDE, "groups_exclude": ["x"]}),
         ("3.7.1", "", {"topics_exclude": OLD_EXCLUDE}),
+        # Keys that the version does not know.
+        ("3.9.1", "heartbeats.replication.enabled = false", {"topics_exclude": OLD_EXCLUDE}),
+        ("2.8.2", "offset-syncs.topic.location = target\neu.exactly.once.source.support = enabled",
+         {"kafka_version": "2.8.2", "topics_exclude": OLD_EXCLUDE}),
+        ("2.6.0", "topics.exclude = x",
+         {"kafka_version": "2.6.0", "topics_exclude": OLD_EXCLUDE}),
     ],
 )  # fmt: skip
 def test_flow_section_version_decides_defaults(

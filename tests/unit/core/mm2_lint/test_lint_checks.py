@@ -538,6 +538,13 @@ def test_lint_flows_with_names_that_are_not_known_are_in_no_cycle(files: MirrorF
     assert checks & {"custom-topics", "replication-cycle"} == {"custom-topics"}
 
 
+def test_lint_key_that_the_version_does_not_know_has_no_effect(files: MirrorFiles) -> None:
+    text = BASE + "emit.offset-syncs.enabled = false\noffset-syncs.topic.location = target\n"
+    findings = lint(read(text + "eu->us.enabled = true\n"), files, version="2.8")
+    names = {each.check for each in findings}
+    assert names & {"offset-syncs-off", "key-of-other-version"} == {"key-of-other-version"}
+
+
 def test_lint_stated_version_takes_precedence_over_that_of_the_file(files: MirrorFiles) -> None:
     text = STRIMZI.format("{metric.names.formats: new}", "{}")
     names = [each.check for each in lint(read(text), files, version="4.3")]
