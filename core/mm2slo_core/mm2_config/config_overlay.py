@@ -49,8 +49,10 @@ from mm2slo_core.config.secret import Secret
 from mm2slo_core.java_values import share_servers
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import (
+    ConnectorKind,
     Finding,
     FindingSeverity,
+    Form,
     MirrorCluster,
     MirrorFlow,
     MirrorSetup,
@@ -91,6 +93,9 @@ def combine_setups(
     """
     builder = _Builder(files, own_keys(own))
     for setup in setups:
+        for flow in setup.flows:
+            builder.herders[flow.flow.target].append((flow, setup))
+    for setup in setups:
         builder.add(setup, kafka_version or setup.kafka_version)
     builder.report_principals()
     findings = tuple(dict.fromkeys(builder.findings))
@@ -104,6 +109,10 @@ def combine_setups(
 class _Builder:
     files: MirrorFiles
     own: defaultdict[tuple[str, str], set[str]]
+    # By the target of a flow, on which its herder is.
+    herders: defaultdict[str, list[tuple[MirrorFlow, MirrorSetup]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     clusters: dict[str, dict[str, object]] = field(default_factory=dict)
     flows: dict[str, dict[str, object]] = field(default_factory=dict)
     origins: dict[Path, tuple[str, int | None]] = field(default_factory=dict)
@@ -112,7 +121,6 @@ class _Builder:
 
     def add(self, setup: MirrorSetup, kafka_version: str | None) -> None:
         self.findings += setup.findings
-        flows = {each.flow: each for each in setup.flows}
         used = {alias for each in setup.enabled_flows for alias in astuple(each.flow)}
         for alias, cluster in setup.clusters.items():
             if alias in used or self.own["clusters", alias]:
@@ -122,15 +130,21 @@ class _Builder:
             if not self._is_first(flow):
                 continue
             resolved, unresolved = self._resolve_flow(flow, setup)
-            reverse = flows.get(flow.flow.reverse)
+            writer, more = self._writer(flow)
             self.flows[label], found = flow_section(
-                resolved, kafka_version, reverse=reverse, providers=setup.providers
+                resolved, kafka_version, writer=writer, providers=setup.providers
             )
+            # Dedicated mode has all herders; other forms may have that of the way back elsewhere.
+            back = {each.flow for each, _ in self.herders[flow.flow.source]}
+            is_known = setup.form is Form.PROPERTIES or flow.flow.reverse in back
+            if writer is None and is_known:
+                self.flows[label]["emit_heartbeats"] = False
             replaced = self.own["flows", label] | self.own["defaults", ""]
             ignored = {f"{kind}-{name}" for kind in ("custom", "unknown") for name in replaced}
             findings = [each for each in found if each.check not in ignored]
             # Of references that cannot be resolved, those matter that the flow's entry needs.
             needed = {each.origin for each in findings if each.is_error}
+            unresolved += more
             self.findings += (e for e in unresolved if e.origin in needed or not e.is_error)
             self.findings += (e for e in findings if not e.check.startswith("unknown-"))
 
@@ -195,6 +209,17 @@ class _Builder:
                 "leave out one of the files, or disable the flow in one of them",
             ))  # fmt: skip
         return flow.flow.label not in self.flows
+
+    def _writer(self, flow: MirrorFlow) -> tuple[MirrorFlow | None, list[Finding]]:
+        """The flow that writes the heartbeats of *flow*: the way back, or another to its source."""
+        found = [
+            (each, setup)
+            for each, setup in self.herders[flow.flow.source]
+            if ConnectorKind.HEARTBEAT in each.working_connectors
+        ]
+        # MirrorHeartbeatConnector writes to the target of its own flow.
+        chosen = max(found, key=lambda each: each[0].flow == flow.flow.reverse, default=None)
+        return self._resolve_flow(*chosen) if chosen else (None, [])
 
     def _resolve_flow(
         self, flow: MirrorFlow, setup: MirrorSetup

@@ -30,7 +30,6 @@ from mm2slo_core.mm2_config.mirror_setup import (
 from mm2slo_core.mm2_config.provider_references import REFERENCE
 from mm2slo_core.mm2_config.running_settings import (
     FIELDS,
-    HEARTBEAT_INTERVAL,
     RENAMED,
     SettingDifference,
     find_setting,
@@ -62,18 +61,18 @@ def flow_section(
     flow: MirrorFlow,
     kafka_version: str | None,
     *,
-    reverse: MirrorFlow | None = None,
+    writer: MirrorFlow | None = None,
     providers: Collection[str] = (),
 ) -> tuple[dict[str, object], tuple[Finding, ...]]:
     """Return what `FlowConfig` accepts, as far as it differs from its defaults, and findings.
 
-    *kafka_version* is MirrorMaker 2's; None means the newest, but with old keys. *reverse* writes
-    the heartbeats that *flow* replicates. Values of *flow* that still refer to one of the config
-    *providers* are not known: errors with the check `unknown-KEY`. These and `custom-KEY` do not
-    matter if mm2slo.yaml sets KEY for the flow.
+    *kafka_version* is MirrorMaker 2's; None means the newest, but with old keys. *writer* writes
+    the heartbeats that *flow* replicates, if that is known. Values of *flow* that still refer to
+    one of the config *providers* are not known: errors with the check `unknown-KEY`. These and
+    `custom-KEY` do not matter if mm2slo.yaml sets KEY for the flow.
     """
     version = kafka_release(kafka_version or "")
-    section = _Section(flow, reverse or flow, version, providers, {"flow": flow.flow.label})
+    section = _Section(flow, writer, version, providers, {"flow": flow.flow.label})
     if (stated := _VERSION.match(kafka_version or "")) and not keeps_offset_syncs(stated[0]):
         section.values["kafka_version"] = stated[0]
     section.add_fields()
@@ -93,7 +92,7 @@ def flow_section(
 @dataclass(slots=True)
 class _Section:
     flow: MirrorFlow
-    writer: MirrorFlow
+    writer: MirrorFlow | None
     version: KafkaVersion | None
     providers: Collection[str]
     values: dict[str, object]
@@ -104,6 +103,8 @@ class _Section:
     def setting(self, name: str, kind: ConnectorKind | None, key: str) -> Setting | None:
         """The setting *key*, which decides about the field *name*, if it is read and known."""
         flow = self.writer if kind is _HEARTBEAT else self.flow
+        if flow is None:
+            return None
         owner = flow.connectors.get(kind) if kind else flow.worker
         setting = find_setting(owner.settings, key) if owner else None
         if setting is None:
@@ -134,8 +135,6 @@ class _Section:
                 value = convert(setting.value)
                 if value is not None:
                     self._put(name, value)
-                elif key == HEARTBEAT_INTERVAL:
-                    self.values["emit_heartbeats"] = False
             except UnreadablePatternError as error:
                 self._custom(name, setting, f"cannot be evaluated by mm2slo: {error.problem}")
             except ValueError as error:

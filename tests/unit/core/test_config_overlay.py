@@ -147,6 +147,30 @@ def test_load_cluster_without_an_enabled_flow_is_not_read() -> None:
     assert sorted(load("{}", unused)[0].clusters) == ["eu", "us"]
 
 
+ONE_WAY = PLAIN.replace("eu->us.enabled = true\n", "")
+HEARTBEATS = {
+    "a herder for heartbeats": (ONE_WAY, True, 1.0),
+    "no herder of the way back": (ONE_WAY + "eu->us.emit.heartbeats.enabled = false", False, 1.0),
+    "a negative interval": (PLAIN + "emit.heartbeats.interval.seconds = -1", False, 1.0),
+    "an interval of the flow itself": (
+        ONE_WAY + "us->eu.emit.heartbeats.interval.seconds = 9", True, 1.0),
+    "an interval from a variable": (
+        SECURED + "eu->us.emit.heartbeats.interval.seconds = ${env:SECONDS}", True, 7.0),
+    "another herder to the source": (
+        ONE_WAY.replace("= us, eu", "= us, eu, ap") + "ap.bootstrap.servers = ap:1\n"
+        "emit.heartbeats.enabled = false\nap->us.emit.heartbeats.enabled = true\n"
+        "ap->us.emit.heartbeats.interval.seconds = 3", True, 3.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "emitted", "interval"), HEARTBEATS.values(), ids=[*HEARTBEATS])
+def test_load_heartbeats_are_those_of_herders_to_the_source(
+    file: str, interval: float, *, emitted: bool
+) -> None:
+    flow = load("{}", file, environment={**PASSWORDS, "SECONDS": "7"})[0].flows[0]
+    assert (flow.emit_heartbeats, flow.heartbeat_interval) == (emitted, interval)
+
+
 def test_load_flow_of_another_engine_needs_no_entry_in_the_file() -> None:
     text = """\
 clusters: {ap: {bootstrap_servers: "ap:1"}}

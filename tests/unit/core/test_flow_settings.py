@@ -18,15 +18,20 @@ APACHE = "org.apache.kafka.connect.mirror"
 OLD_EXCLUDE = [r".*[\-\.]internal", r".*\.replica", "__.*"]
 
 
-def _flow(lines: str) -> MirrorFlow:
+def _flows(lines: str) -> tuple[MirrorFlow, ...]:
     text = "clusters = us, eu\nbootstrap.servers = x\nus->eu.enabled = true\n" + lines
-    return read_properties("mm2.properties", text.encode()).flows[0]
+    return read_properties("mm2.properties", text.encode()).flows
+
+
+def _flow(lines: str) -> MirrorFlow:
+    return _flows(lines)[0]
 
 
 def _section(
     lines: str, version: str | None = None
 ) -> tuple[dict[str, object], tuple[Finding, ...]]:
-    section, findings = flow_section(_flow(lines), version)
+    flow, *back = _flows(lines)
+    section, findings = flow_section(flow, version, writer=back[0] if back else None)
     FlowConfig.model_validate(section)
     assert section.pop("flow") == "us->eu"
     return section, findings
@@ -65,9 +70,7 @@ def _section(
         ("emit.heartbeats.interval.seconds = 3", {"heartbeat_interval": "3s"}),
         ("emit.heartbeats.interval.seconds = 1", {}),
         ("emit.heartbeats.interval.seconds = 0", {}),
-        ("emit.heartbeats.interval.seconds = -1", {"emit_heartbeats": False}),
-        ("emit.heartbeats.interval.seconds = -1\nemit.heartbeats.enabled = true",
-         {"emit_heartbeats": False}),
+        ("us->eu.emit.heartbeats.interval.seconds = 3", {}),
         ("emit.checkpoints.interval.seconds = -5", {}),
         ("offset.storage.topic = mm2-offsets.us.internal ", {}),
         ("topic.filter.class = " + APACHE + ".DefaultTopicFilter", {}),
@@ -217,12 +220,12 @@ def test_flow_section_identity_imitated_by_empty_texts_needs_a_policy() -> None:
     ]
 
 
-def test_flow_section_heartbeat_interval_is_that_of_the_reverse_flow() -> None:
+def test_flow_section_heartbeat_interval_is_that_of_their_writer() -> None:
     setup = read_properties("x", (FILES / "bidirectional.properties").read_bytes())
     there, back = setup.flows
     sections = [
-        flow_section(there, None, reverse=back)[0],
-        flow_section(back, None, reverse=there)[0],
+        flow_section(there, None, writer=back)[0],
+        flow_section(back, None, writer=there)[0],
     ]
     assert [section.get("heartbeat_interval") for section in sections] == ["5s", None]
     assert sections[0] == {
