@@ -136,7 +136,7 @@ keystore.type protocol provider secure.random.implementation trustmanager.algori
 truststore.certificates truststore.location truststore.password truststore.type"""
 
 _WORKER: Final = """
-access.control.allow.methods access.control.allow.origin admin.listeners
+access.control.allow.methods access.control.allow.origin admin.listeners auto.include.jmx.reporter
 bootstrap.resolve.timeout.ms client.dns.lookup client.id config.providers
 config.storage.replication.factor config.storage.topic connect.protocol connections.max.idle.ms
 connector.client.config.override.policy exactly.once.source.support group.id heartbeat.interval.ms
@@ -144,7 +144,8 @@ inter.worker.key.generation.algorithm inter.worker.key.size inter.worker.key.ttl
 inter.worker.signature.algorithm inter.worker.verification.algorithms
 internal.topics.automatic.creation.enable listeners metadata.cluster.check.enable
 metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
-metrics.num.samples metrics.recording.level metrics.sample.window.ms offset.flush.interval.ms
+metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+offset.flush.interval.ms
 offset.flush.timeout.ms offset.storage.partitions offset.storage.replication.factor
 offset.storage.topic plugin.discovery plugin.path rebalance.timeout.ms receive.buffer.bytes
 reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms response.http.headers.config
@@ -197,7 +198,7 @@ CLIENT_KEYS: Final = frozenset(
 """`MirrorClientConfig`: how a client reaches a cluster; valid as `source.cluster.<key>`."""
 
 WORKER_KEYS: Final = frozenset(_WORKER.split())
-"""Keys of a Connect worker, beyond CLIENT_KEYS and those it has in common with connectors."""
+"""Keys of a Connect worker (`DistributedConfig`), beyond CLIENT_KEYS and converters."""
 _FIRST_VERSION: Final = KafkaVersion(2, 4)
 _WORKER_SINCE: Final = {"exactly.once.source.support": KafkaVersion(3, 3)}  # KIP-618
 

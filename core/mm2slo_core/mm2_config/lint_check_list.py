@@ -146,6 +146,7 @@ _OF_FILES: Final = (
     lint_checks.check_plain_secrets,
     lint_checks.check_providers,
     lint_checks.check_certificates,
+    lint_checks.check_client_keys,
     lint_checks.check_topology,
     lint_checks.check_aliases,
     lint_checks.check_storage,

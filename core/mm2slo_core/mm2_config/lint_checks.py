@@ -170,10 +170,16 @@ _FACTORS: Final = {
     **{f"{name}.storage.replication.factor": None for name in ("config", "offset", "status")},
 }
 _CLUSTER_KEYS: Final = connector_settings.CLIENT_KEYS | connector_settings.WORKER_KEYS
-_CLUSTER_PREFIXES: Final = (*WORKER_PREFIXES, "admin.", "consumer.", "producer.", "sasl.", "ssl.")
+_CLUSTER_PREFIXES: Final = (
+    *(*WORKER_PREFIXES, "admin.", "consumer.", "producer.", "listeners.", "metrics.context."),
+    *("sasl.", "security.", "ssl."),  # by check_client_keys
+)
 
 # Their classes may read other keys of a client.
-_CLASSES: Final = ("interceptor.classes", "metric.reporters", "partitioner.class", ".handler.class")
+_CLASSES: Final = (
+    *("interceptor.classes", "metric.reporters", "partitioner.class", ".handler.class"),
+    *("ssl.engine.factory.class", "sasl.login.class", "rest.extension.classes"),
+)
 _COMMENT: Final = re.compile(r"\s#")
 _QUOTED: Final = re.compile(r"""(["']).*\1""", re.DOTALL)
 
@@ -195,8 +201,9 @@ def check_keys(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:
             what = f"{key} is not a setting of Kafka's {unknown[0]}"
             yield LintHit("unknown-key", origin, what, action)
         elif alias is not None:
-            if name not in _CLUSTER_KEYS and not name.startswith(_CLUSTER_PREFIXES):
-                close = suggest_typo(name, _CLUSTER_KEYS)
+            is_known = name in _CLUSTER_KEYS or name.startswith(_CLUSTER_PREFIXES)
+            close = None if is_known else suggest_typo(name, _CLUSTER_KEYS)
+            if not is_known and (known or close or not has_classes):
                 action = close and f"did you mean {alias}.{close}?"
                 action = f"write {flow.flow}.{name}" if known else action
                 yield LintHit("unknown-key", origin, f"{key} is not a setting", action)
@@ -216,12 +223,31 @@ def check_keys(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:
                 places = [f"{each[6].lower()}{each[7:]}.config" for each in places]
             if name in connector_settings.CLIENT_KEYS:
                 places = [f"source.cluster.{name}", f"target.cluster.{name}"]
-            action = f"move it to {' or '.join(places)}" if places else None
+            close = None if places else connector_settings.suggest_connector_key(name)
+            action = close and f"did you mean {key.removesuffix(name)}{close}?"
+            action = f"move it to {' or '.join(places)}" if places else action
             yield LintHit("key-without-effect", origin, f"{key} has no effect here", action)
         elif not known.exists_in(flow.version):
             action = known.new_name and f"write {known.new_name}"
             what = f"{key} is not a setting of Kafka {flow.version.major}.{flow.version.minor}"
             yield LintHit("key-of-other-version", origin, what, action)
+
+
+def check_client_keys(lint: LintInput) -> Iterator[LintHit]:
+    """Keys of clusters that no client knows, and that no class of the user may read."""
+    for cluster in (each for setup in lint.setups for each in setup.clusters.values()):
+        has_classes = any(key.endswith(_CLASSES) for key in cluster.client)
+        for name, setting in cluster.client.items():
+            unknown = connector_settings.unknown_client_key(f"admin.{name}")
+            is_own = setting.key in {name, f"{cluster.alias}.{name}"}
+            if not unknown or not is_own or name in connector_settings.WORKER_KEYS:
+                continue
+            if close := unknown[1]:
+                close = setting.key.removesuffix(name) + close.removeprefix("admin.")
+            if close or not has_classes:
+                what = f"{setting.key} is not a setting of Kafka's clients"
+                action = close and f"did you mean {close}?"
+                yield LintHit("unknown-key", setting.origin, what, action)
 
 
 def check_texts(flow: LintFlow, _lint: LintInput) -> Iterator[LintHit]:

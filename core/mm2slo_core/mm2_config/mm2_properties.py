@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import Final
 
-from mm2slo_core.config.config_document import suggest
+from mm2slo_core.config.config_document import suggest, suggest_typo
 from mm2slo_core.file_syntax import PropertiesError, PropertyLine, parse_properties
 from mm2slo_core.java_values import read_boolean, split_list
 from mm2slo_core.mm2_config import connector_settings
@@ -223,7 +223,8 @@ class _File:
             action = f"did you mean {meant}.{rest}?" if meant else ""
             self.report("unknown-alias", setting.origin, what, action)
             return
-        meant = connector_settings.suggest_connector_key(key)
+        clients = connector_settings.CLIENT_KEYS
+        meant = connector_settings.suggest_connector_key(key) or suggest_typo(key, clients)
         action = f"did you mean {meant}?" if meant and meant not in self.properties else ""
         if _is_cluster_key(key):
             # Consumers of connectors read from the source; producers and workers use the target.

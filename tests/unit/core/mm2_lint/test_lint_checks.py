@@ -191,6 +191,16 @@ CASES: Final = (
          BASE + "us.configs.storage.topic = c\n", BASE + "us.config.storage.topic = c\n"),
     Case("unknown-key", 5, "eu.replication.factor is not a setting",
          BASE + "eu.replication.factor = 3\n", BASE + "eu.producer.linger.ms = 3\n"),
+    Case("unknown-key", 5, "us.ssl.trustore.location is not a setting of Kafka's clients",
+         BASE + "us.ssl.trustore.location = /ca.pem\n",
+         BASE + "us.sasl.login.callback.handler.class = com.example.Own\nus.sasl.own.key = x\n"),
+    Case("unknown-key", 14, "ssl.trustore.type is not a setting of Kafka's clients",
+         STRIMZI.replace('us-1:9092"', 'us-1:9092", config: {{ssl.trustore.type: PEM}}').format(
+             "{}", "{}"), STRIMZI.format("{}", "{}")),
+    Case("unknown-key", 5, "eu.metric.reporter is not a setting",
+         BASE + "eu.metric.reporter = com.example.Own\n",
+         BASE + "eu.metric.reporters = com.example.Own\neu.example.own.port = 1\n"
+         "eu.metrics.context.cluster = eu\neu.listeners.https.ssl.key.password = x\n"),
     Case("key-without-effect", 5, "us->eu.offset.flush.interval.ms has no effect here",
          BASE + "us->eu.offset.flush.interval.ms = 1\n",
          BASE + "eu.offset.flush.interval.ms = 1\n"),
@@ -572,6 +582,9 @@ def test_lint_never_shows_a_secret(files: MirrorFiles) -> None:
     [
         # A typo is a question; other keys have no likeness to what was meant.
         ("us->eu.sync.topic.acl.enabled = x", "did you mean us->eu.sync.topic.acls.enabled?"),
+        ("us.ssl.trustore.location = x", "did you mean us.ssl.truststore.location?"),
+        ("ssl.trustore.location = x", "did you mean ssl.truststore.location?"),
+        ("us->eu.source.cluster.ssl.protokol = x", "did you mean us->eu.source.cluster.ssl.protoc"),
         ("eu.producer.linger.msec = 1", "did you mean eu.producer.linger.ms?"),
         ("topcis = x", "did you mean topics?"),
         ("heartbeats.topic.retention.ms = 1", "remove"),
