@@ -92,7 +92,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 # YAML 1.2 reads these as numbers, PyYAML's YAML 1.1 does not, and so would not quote them.
-_NUMBER: Final = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+", re.ASCII)
+# Also y and n: booleans of YAML 1.1 for kubectl, unlike for PyYAML.
+_QUOTED: Final = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+|[yYnN]", re.ASCII)
 
 
 def dump_yaml(document: object, header: str = "") -> str:
@@ -114,7 +115,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else "'" if _NUMBER.fullmatch(text) else None
+    style = "|" if "\n" in text else "'" if _QUOTED.fullmatch(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

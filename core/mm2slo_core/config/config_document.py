@@ -1,15 +1,16 @@
 """The text of a configuration: YAML with line numbers, references to secrets, and problems.
 
 Stricter than PyYAML's safe loader: duplicate keys are errors, and as in the core schema of YAML
-1.2, `off`, `no`, `1:30` and dates are text. Huge and deeply nested text is refused, also if it
-becomes so by its aliases. `${env:NAME}` and `${file:/path}` are resolved by `Resolvers`.
+1.2, `off`, `no`, `1:30` and dates are text; of these, `off` and `no` are false in resources of
+Kubernetes. Huge and deeply nested text is refused, also if it becomes so by its aliases.
+`${env:NAME}` and `${file:/path}` are resolved by `Resolvers`.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
@@ -29,6 +30,13 @@ _CONSTANTS: Final = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
+# kubectl reads YAML by sigs.k8s.io/yaml, which has the booleans of YAML 1.1.
+_OF_KUBERNETES: Final = _CONSTANTS | {
+    each: value
+    for value, names in ((True, ("y", "yes", "on")), (False, ("n", "no", "off")))
+    for name in names
+    for each in (name, name.capitalize(), name.upper())
+}
 _KNOWN_TAG: Final = "tag:yaml.org,2002:"
 _QUOTED: Final = re.compile(r"'([^']*)'")
 _TOKEN: Final = re.compile(r"[^\w\s]|<[a-z ]+>")
@@ -53,15 +61,17 @@ class Document:
 
 def parse_document(text: str) -> Document:
     """Parse *text*. A syntax error or an exceeded limit is the only problem of a document."""
-    return _parse(text, lambda: [yaml.compose(text, Loader=_LimitedLoader)])[0]
+    return _parse(text, lambda: [yaml.compose(text, Loader=_LimitedLoader)], _CONSTANTS)[0]
 
 
-def parse_documents(text: str) -> list[Document]:
-    """Parse *text* with any number of YAML documents; one with the problem if it is not YAML."""
-    return _parse(text, lambda: yaml.compose_all(text, Loader=_LimitedLoader))
+def parse_resources(text: str) -> list[Document]:
+    """Parse YAML documents as kubectl does; one with the problem if *text* is not YAML."""
+    return _parse(text, lambda: yaml.compose_all(text, Loader=_LimitedLoader), _OF_KUBERNETES)
 
 
-def _parse(text: str, compose: Callable[[], Iterable[yaml.Node | None]]) -> list[Document]:
+def _parse(
+    text: str, compose: Callable[[], Iterable[yaml.Node | None]], constants: Mapping[str, object]
+) -> list[Document]:
     try:
         if len(text) > MAX_CHARACTERS:
             raise _LimitError(MAX_CHARACTERS, "characters")
@@ -69,7 +79,7 @@ def _parse(text: str, compose: Callable[[], Iterable[yaml.Node | None]]) -> list
         for node in list(compose()):
             documents.append(document := Document())
             if node is not None:
-                document.value = _Converter(document, budget).convert(node, (), ())
+                document.value = _Converter(document, budget, constants).convert(node, (), ())
         return documents
     except _LimitError as error:
         problem = error.problem
@@ -141,9 +151,12 @@ def _mask(quoted: re.Match[str]) -> str:
 class _Converter:
     """Converts the nodes of one document and collects lines and problems."""
 
-    def __init__(self, document: Document, budget: _Budget) -> None:
+    def __init__(
+        self, document: Document, budget: _Budget, constants: Mapping[str, object]
+    ) -> None:
         self._document = document
         self._budget = budget
+        self._constants = constants
 
     def convert(self, node: yaml.Node, path: Path, ancestors: tuple[yaml.Node, ...]) -> object:
         if path:
@@ -161,7 +174,7 @@ class _Converter:
         if not node.tag.startswith(_KNOWN_TAG):
             self._problem(node, path, "has a YAML tag", "a plain value without !tag")
             return None
-        return _scalar(node)
+        return self._scalar(node)
 
     def _mapping(
         self, node: yaml.MappingNode, path: Path, ancestors: tuple[yaml.Node, ...]
@@ -187,23 +200,22 @@ class _Converter:
             own[name] = self.convert(value, here, ancestors)
         return merged | own
 
+    def _scalar(self, node: yaml.Node) -> object:
+        text = str(node.value)
+        if getattr(node, "style", None) is not None:
+            return text
+        if text in self._constants:
+            return self._constants[text]
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        return float(text) if _FLOAT.fullmatch(text) else text
+
     def _problem(
         self, node: yaml.Node, path: Path, what: str, expected: str, next_step: str | None = None
     ) -> None:
         self._document.problems.append(
             Problem(render_path(path), what, expected, next_step, node.start_mark.line + 1)
         )
-
-
-def _scalar(node: yaml.Node) -> object:
-    text = str(node.value)
-    if getattr(node, "style", None) is not None:
-        return text
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
 
 
 # `$${` is a literal `${`; a kind is followed by a colon, so `a${b}` is plain text.

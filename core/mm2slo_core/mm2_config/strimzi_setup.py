@@ -23,7 +23,7 @@ from pydantic.alias_generators import to_camel
 from mm2slo_core.config.config_document import (
     Document,
     Path,
-    parse_documents,
+    parse_resources,
     render_path,
     suggest_typo,
     value_at,
@@ -85,7 +85,7 @@ def read_strimzi(name: str, text: str) -> tuple[MirrorSetup, ...]:
 
 def _documents(file: ResourceText, text: str) -> list[Document]:
     """The documents of *text*; templates are seldom YAML before they are rendered."""
-    documents = parse_documents(text)
+    documents = parse_resources(text)
     problems = [problem for document in documents for problem in document.problems]
     lines = (line.partition("#")[0] for line in text.split("\n"))
     templates = [

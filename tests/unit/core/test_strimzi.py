@@ -310,8 +310,8 @@ MISTAKES: Final = {
     "unknown aliases": (OLD.replace("connectCluster: b", "connectCluster: x"),
         ["4: error: no cluster x "
         "(use one of a, b, or add the cluster to spec.clusters) [unknown-cluster]"]),
-    "unknown source": (OLD.replace("sourceCluster: a", "sourceCluster: y"),
-        ["9: error: no cluster y "
+    "unknown source": (OLD.replace("sourceCluster: a", "sourceCluster: z"),
+        ["9: error: no cluster z "
         "(use one of a, b, or add the cluster to spec.clusters) [unknown-cluster]"]),
     "an alias twice": (NEW.replace("alias: a", "alias: b"),
         ["7: error: a second cluster has the alias b (give each cluster its own alias, and "

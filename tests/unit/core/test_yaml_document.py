@@ -11,7 +11,7 @@ from mm2slo_core.config.config_document import (
     MAX_NODES,
     ConfigError,
     parse_document,
-    parse_documents,
+    parse_resources,
 )
 from mm2slo_core.config.config_loader import load_config
 
@@ -64,7 +64,7 @@ def test_parse_document_of_too_large_text_has_that_only_problem(
     assert (problem.what, problem.line) == (what, line)
     assert problem.expected == what.replace("has more than", "at most")
     assert document.value is None
-    assert [each.problems for each in parse_documents(text)] == [[problem]]
+    assert [each.problems for each in parse_resources(text)] == [[problem]]
 
 
 def test_load_config_of_billion_laughs_reports_the_limit() -> None:
@@ -79,18 +79,28 @@ def test_parse_document_at_the_limits_has_no_problem() -> None:
     assert parse_document(laughs(4)).problems == []
 
 
-def test_parse_documents_of_several_documents_has_the_lines_of_each() -> None:
-    first, second, empty = parse_documents("a: 1\nb: 2\n---\na: {b: 3}\na: 4\n---\n# none\n")
+def test_parse_resources_of_several_documents_has_the_lines_of_each() -> None:
+    first, second, empty = parse_resources("a: 1\nb: 2\n---\na: {b: 3}\na: 4\n---\n# none\n")
     assert (first.value, second.value, empty.value) == ({"a": 1, "b": 2}, {"a": {"b": 3}}, None)
     assert (first.line_of(("b",)), second.line_of(("a", "b"))) == (2, 4)
     assert [(problem.what, problem.line) for problem in second.problems] == [
         ("is a duplicate key", 5)
     ]
-    assert parse_documents("") == []
+    assert parse_resources("") == []
 
 
-def test_parse_documents_with_a_syntax_error_has_one_document_with_it() -> None:
-    (document,) = parse_documents("a: 1\n---\nb: [\n")
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("yes", True), ("Off", False), ("N", False), ("'no'", "no"), ("yEs", "yEs"), ("true", True)],
+)
+def test_parse_resources_reads_booleans_as_kubectl(written: str, value: object) -> None:
+    assert [each.value for each in parse_resources(f"a: {written}\n")] == [{"a": value}]
+    other = parse_document(f"a: {written}\n").value
+    assert other == {"a": True if written == "true" else written.strip("'")}
+
+
+def test_parse_resources_with_a_syntax_error_has_one_document_with_it() -> None:
+    (document,) = parse_resources("a: 1\n---\nb: [\n")
     assert [problem.line for problem in document.problems] == [4]
 
 
@@ -100,6 +110,6 @@ def test_parse_document_of_several_documents_has_a_problem() -> None:
 
 
 @given(st.text(alphabet="{}[]:,&*-ab \n<?!#|"))
-def test_parse_documents_of_any_text_returns_documents(text: str) -> None:
-    for document in parse_documents(text):
+def test_parse_resources_of_any_text_returns_documents(text: str) -> None:
+    for document in parse_resources(text):
         assert all(problem.line is None or problem.line > 0 for problem in document.problems)
