@@ -9,7 +9,7 @@
 # against short gaps, of which a restart is one.
 #
 # What happens: rules whose `for` is below `--rules.alert.for-grace-period`, by default 10m, are left
-# out: their firing alerts are pending again for the whole of `for`. Nothing tells Alertmanager, which
+# out: their firing alerts are pending again for the whole of `for`. Alertmanager is not notified, and
 # ends an alert that is not sent again after four minutes: a page with `for: 5m` is called resolved in
 # the middle of the outage, and is new a minute later. With a grace period that is shorter than `for`
 # the alert fires from the first evaluation after the restoration on. That an alert is kept is stored

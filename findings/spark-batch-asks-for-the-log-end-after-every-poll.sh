@@ -8,10 +8,10 @@
 # consumer. Requests are Fetches, and a poll that returns records from its buffer costs none, so
 # that `max.poll.records`, 500 by default, says nothing about requests.
 #
-# What happens: after each poll the connector learns which offsets are available, by seekToBeginning,
-# seekToEnd and a position for each: two ListOffsets, whether a Fetch was needed or not. Buffered
-# records cost requests, one for 250 records. Each waits for its answer before the next record is
-# handed on, and as it goes over the connection of the Fetch that was sent ahead, it is also answered
+# What happens: after each poll the connector learns which offsets are available: it seeks both ends of
+# the log and asks for the position at each. That is two ListOffsets, whether a Fetch was needed or not:
+# buffered records cost requests, one for 250 records. Each waits for its answer before the next record
+# is handed on, and as it goes over the connection of the Fetch that was sent ahead, it is also answered
 # after that one. On links with a long round trip this time is the job's. `kafka.max.poll.records`,
 # which the documentation does not name, bounds it: a poll then returns all that a Fetch brought.
 #

@@ -177,10 +177,13 @@ class _File:
         for flow in (Flow(*pair) for pair in permutations(settings.clusters, 2)):
             enabled = settings.of_flow(flow, "enabled")
             is_enabled = read_boolean(enabled.value) if enabled else False
-            if enabled and is_enabled is None:
+            has_herder = settings.has_herder(flow)
+            # MirrorMakerConfig.clusterPairs does not trim: `true ` starts no herder by itself.
+            is_blank = is_enabled and not has_herder and enabled and enabled.value[-1:].isspace()
+            if enabled and (is_enabled is None or is_blank):
                 what = f"{enabled.key} is {enabled.value[:50]!r}; expected true or false"
                 self.report("not-boolean", enabled.origin, what)
-            if settings.has_herder(flow):
+            if has_herder:
                 origin = (enabled or self.properties["clusters"]).origin
                 shared = settings.connector(flow)
                 connectors = {

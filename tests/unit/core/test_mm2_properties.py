@@ -234,6 +234,8 @@ def test_read_properties_template_reports_what_cannot_be_used() -> None:
         ("sasl.jaas.config = x", []),
         ("task.shutdown.graceful.timeout.ms = 1", []),
         ("config.providers = vault", ["unknown-config-provider"]),
+        ("us->eu.enabled = true \nemit.heartbeats.enabled = false",
+         ["no-flow", "duplicate-key", "not-boolean"]),
         ("us->eu.enabled = yes", ["no-flow", "duplicate-key", "not-boolean"]),
         ("us->eu.enabled = true # for now", ["no-flow", "duplicate-key", "not-boolean"]),
         ("us->eu.enabled = ${env:X}", ["no-flow", "duplicate-key", "not-boolean"]),
