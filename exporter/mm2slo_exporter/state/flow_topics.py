@@ -8,10 +8,11 @@ which has deleted topics as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from operator import add, attrgetter, sub
+from typing import NamedTuple
 
 from mm2slo_core.records.timeline_record import WatermarkRecord
 from mm2slo_core.state_record import TopicLosses
@@ -19,7 +20,7 @@ from mm2slo_core.topic_selection import SyncedSettings
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_observation import Observation, OffsetsRead
 from mm2slo_exporter.flow_plan import FlowPlan
-from mm2slo_exporter.state.flow_report import FlowTotals, TopicState
+from mm2slo_exporter.state.flow_report import FlowTotals, PartitionState, TopicState
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
@@ -180,6 +181,61 @@ def _differing(
         return set()
     changed = {key.topic for key, value in new.items() if old.get(key) != value}
     return changed | {key.topic for key in old if key not in new}
+
+
+class LastKnown(NamedTuple):
+    """The last state of a partition with a known lag, and when the source was read for it."""
+
+    state: PartitionState
+    read_at: float
+
+    def at(self, at: float, replicated_at: float | None) -> PartitionState:
+        """The state at the time *at*, with the stall that it had.
+
+        Without a stall if the flow has replicated anything since: it may have ended.
+        """
+        since = self.state.backlog_since
+        if since is not None:
+            is_outdated = replicated_at is not None and replicated_at > self.read_at
+            since = None if is_outdated else since + at - self.read_at
+        return self.state._replace(backlog_since=since)
+
+
+class UnreadPartitions:
+    """Partitions whose lag is unknown and was known before, as without a leader.
+
+    When a cluster fails broker by broker, the others alone would show that nothing is unreplicated.
+    """
+
+    def __init__(self) -> None:
+        self._topics: Sequence[TopicState] = ()
+        self._read_at = 0.0
+        self._unread: Mapping[TopicPartition, LastKnown] = {}
+
+    def all_known(self, topics: Sequence[TopicState], read_at: float) -> None:
+        """Add a round in which each lag is known."""
+        self._topics, self._read_at, self._unread = topics, read_at, {}
+
+    def observe(self, topics: Sequence[TopicState], read_at: float) -> Collection[LastKnown]:
+        """Add a round in which the source was readable."""
+        self._unread = dict(self._find(topics))
+        self._topics, self._read_at = topics, read_at
+        return self._unread.values()
+
+    def _find(self, topics: Iterable[TopicState]) -> Iterator[tuple[TopicPartition, LastKnown]]:
+        states_before = {topic.pair.source: topic.partitions for topic in self._topics}
+        for topic in topics:
+            name = topic.pair.source
+            for now, before in zip(topic.partitions, states_before.get(name, ()), strict=False):
+                if now.lag_records is not None:
+                    continue
+                if before.lag_records is not None:
+                    known = LastKnown(before, self._read_at)
+                    yield TopicPartition(name, now.partition), known
+                elif self._unread:
+                    partition = TopicPartition(name, now.partition)
+                    if partition in self._unread:
+                        yield partition, self._unread[partition]
 
 
 _NAMES = tuple(each.name for each in fields(FlowTotals) if each.name != "lost_records_total")

@@ -5,7 +5,7 @@ Before enough was read to track it, only the source side of its topics is report
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mm2slo_core.config.exporter_settings import CanaryCarrier, FlowSettings, PolicyKind
 from mm2slo_core.indicators.canary_rules import CanaryRules
@@ -33,7 +33,7 @@ from mm2slo_exporter.state.flow_report import (
     TaskState,
     TopicState,
 )
-from mm2slo_exporter.state.flow_topics import FlowTopics
+from mm2slo_exporter.state.flow_topics import FlowTopics, UnreadPartitions
 from mm2slo_exporter.state.group_lag import FlowGroupLags, largest_known, sum_known
 from mm2slo_exporter.state.partition_reading import FlowRules
 
@@ -71,6 +71,7 @@ class FlowTracker:
         self._groups = GroupJudge(flow)
         self._group_lags = FlowGroupLags(flow.flow) if group_lag else None
         self._recovery_point: RecoveryPoint | None = None
+        self._unread = UnreadPartitions()
         self._heartbeats = HeartbeatTracker(flow)
         self._slices: SliceIndicators = SliceIndicators(
             flow,
@@ -107,6 +108,7 @@ class FlowTracker:
         if not is_same:
             self.topics.restart()  # of other copies
             return
+        self._recovery_point, self._unread = previous._recovery_point, previous._unread
         self._lag_rate = previous._lag_rate
         self._judge = previous._judge
         self._judge.flow = self.flow
@@ -159,12 +161,17 @@ class FlowTracker:
         # One partition is enough for all topics at rest: none has a lag.
         resting = next((topic.partitions[:1] for topic in data if topic.at_rest), ())
         partitions = [*resting, *(p for t in data if not t.at_rest for p in t.partitions)]
-        state = self._judge.judge(seen, data, partitions, totals, liveness)
-        lag = sum_known([p.lag_records for p in partitions]) if ready else None
+        records = [p.lag_records for p in partitions]
+        lag = sum_known(records) if ready else None
         lag_seconds = largest_known([p.lag_seconds for p in partitions]) if ready else None
-        if lag is not None and seen.source_readable and seen.source_offsets is not None:
-            read_at = seen.source_offsets.requested_at
-            self._recovery_point = RecoveryPoint(lag, lag_seconds, read_at)
+        if ready and seen.source_readable and seen.source_offsets is not None:
+            if None in records:
+                partitions = self._add_unread(seen.at, seen.source_offsets, data, partitions)
+            else:
+                read_at = seen.source_offsets.requested_at
+                self._unread.all_known(data, read_at)
+                self._recovery_point = RecoveryPoint(lag, lag_seconds, read_at)
+        state = self._judge.judge(seen, data, partitions, totals, liveness)
         groups = self._groups.judge(seen, wanted) if ready else restored_groups(seen)
         restored_point = None if seen.source_readable else seen.internals.saved.recovery_point
         return FlowReport(
@@ -250,6 +257,27 @@ class FlowTracker:
         """All SLI counters of the flow; each exists from the start, at 0."""
         by_canary = {} if self.canaries is None else self.canaries.ledger.counters
         return {**by_canary, **self._slices.counts()}
+
+    def _add_unread(
+        self,
+        at: float,
+        read: OffsetsRead,
+        topics: Sequence[TopicState],
+        partitions: list[PartitionState],
+    ) -> list[PartitionState]:
+        """Update the recovery point; *partitions* and the last known states of unread ones."""
+        unread = self._unread.observe(topics, read.requested_at)
+        states = [each.at(at, self._judge.replicated_at) for each in unread]
+        known = [p for p in partitions if p.lag_records is not None] + states
+        records = sum(p.lag_records or 0 for p in known)
+        # Those that were never known are omitted from a sum, but none is no evidence for 0.
+        if records or len(known) == len(partitions):
+            self._recovery_point = RecoveryPoint(
+                records,
+                largest_known([p.lag_seconds for p in known]),
+                min([read.requested_at, *(each.read_at for each in unread)]),
+            )
+        return partitions + states
 
     def _liveness(self, at: float, heartbeats: HeartbeatState) -> LivenessEvidence:
         if self.canaries is None:

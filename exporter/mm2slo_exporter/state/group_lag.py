@@ -203,20 +203,18 @@ UNKNOWN_LAG: Final = LagSum(None, None)
 
 
 def sum_lags(found: Iterable[tuple[int | None, float | None]]) -> LagSum:
-    """The sum of the records and the greatest age; unknown if known ones are 0 and others not."""
+    """The sum of the records and the greatest age."""
     every = list(found)
-    records = [each for each, _seconds in every]
-    total = sum(each for each in records if each)
     return LagSum(
-        total if total or None not in records else None,
+        sum_known([records for records, _seconds in every]),
         largest_known([seconds for _records, seconds in every]),
     )
 
 
 def sum_known(values: Sequence[int | None]) -> int | None:
-    """Sum of the known values; None when there are values but none is known."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known or not values else None
+    """Sum of the known values; None when it is 0 as far as known, and some are unknown."""
+    total = sum(filter(None, values))
+    return total if total or None not in values else None
 
 
 def largest_known(values: Sequence[float | None]) -> float | None:

@@ -187,3 +187,31 @@ def test_backlog_after_outage_is_unknown_until_evidence_decides(side: str) -> No
     watched.log.live(10, 20)
     assert watched.look(600.0) == (UNKNOWN, StateReason.EVIDENCE_PENDING)
     assert watched.look(630.0) == (STOPPED, StateReason.BACKLOG_STALLED)
+
+
+def test_stopped_flow_stays_stopped_without_leader_of_lagging_partition() -> None:
+    watched = Watched()
+    watched.scene.add("pay").live(10, 10)
+    watched.log.live(10, 20)
+    for at in (0.0, 30.0, 60.0):
+        found = watched.look(at)
+    assert found == (STOPPED, StateReason.BACKLOG_STALLED)
+    watched.log.end = None
+    assert watched.look(65.0) == (STOPPED, StateReason.BACKLOG_STALLED)
+    assert watched.look(365.0) == (STOPPED, StateReason.BACKLOG_STALLED)
+    beat = HeartbeatSeen("us->eu", "us", 369.0, 369.1, replayed=False)
+    watched.look(370.0, beat)
+    assert watched.look(375.0) == (RUNNING, StateReason.HEARTBEATS_ARRIVE)
+
+
+def test_flow_is_not_stopped_by_partition_that_lost_its_leader_before_it_stalled() -> None:
+    watched = Watched()
+    watched.scene.add("pay").live(10, 10)
+    watched.log.live(10, 10)
+    for at in (0.0, 30.0):
+        watched.look(at)
+    watched.log.live(10, 20)
+    watched.look(35.0)
+    watched.log.end = None
+    for at in range(40, 300, 20):
+        assert watched.look(float(at)) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)

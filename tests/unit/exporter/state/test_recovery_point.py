@@ -64,6 +64,50 @@ def test_recovery_point_is_unknown_until_source_was_read(scene: Scene, flow: Flo
     assert flow.update(scene.look(1000.0)).recovery_point is None
 
 
+def test_recovery_point_keeps_partition_whose_leader_is_gone(
+    scene: Scene, flow: FlowTracker
+) -> None:
+    scene.logs[ORDERS].end = 130
+    flow.update(scene.look(1000.0))
+    scene.logs[ORDERS].end = None
+    scene.logs[PAY].end = 107
+    report = flow.update(scene.look(1005.0))
+    assert report.lag_records == 7
+    assert report.recovery_point is not None
+    assert (report.recovery_point.records, report.recovery_point.read_at) == (37, 999.8)
+    scene.logs[PAY].live(107, 107)
+    caught_up = flow.update(scene.look(1010.0))
+    assert (caught_up.lag_records, caught_up.lag_seconds) == (None, None)
+    assert caught_up.recovery_point is not None
+    assert (caught_up.recovery_point.records, caught_up.recovery_point.read_at) == (30, 999.8)
+    scene.source_readable = False
+    assert flow.update(scene.look(1015.0)).recovery_point == caught_up.recovery_point
+    scene.source_readable = True
+    scene.logs[ORDERS].live(130, 130)
+    report = flow.update(scene.look(1020.0))
+    assert (report.lag_records, report.recovery_point) == (0, RecoveryPoint(0, 0.0, 1019.8))
+
+
+def test_recovery_point_of_started_exporter_without_leader_of_partition_is_not_zero(
+    scene: Scene, flow: FlowTracker
+) -> None:
+    scene.logs[ORDERS].end = None
+    assert flow.update(scene.look(1000.0)).recovery_point is None
+    scene.logs[PAY].end = 107
+    point = flow.update(scene.look(1005.0)).recovery_point
+    assert point is not None
+    assert (point.records, point.read_at) == (7, 1004.8)
+
+
+def test_recovery_point_omits_deleted_topic(scene: Scene, flow: FlowTracker) -> None:
+    scene.logs[ORDERS].end = 130
+    flow.update(scene.look(1000.0))
+    scene.logs[ORDERS].end = None
+    flow.update(scene.look(1005.0))
+    scene.drop("orders")
+    assert flow.update(scene.look(1010.0)).recovery_point == RecoveryPoint(0, 0.0, 1009.8)
+
+
 def test_recovery_point_of_group_without_any_reading_of_source_is_unknown(
     scene: Scene, flow: FlowTracker
 ) -> None:
