@@ -68,7 +68,7 @@ class FlowEvidence:
     progress_age: float | None
     """Time since the position of any data partition advanced."""
     stalled_for: float | None
-    """Shortest stall of the partitions with a backlog; 0 if one of them advances."""
+    """Longest stall of the partitions with a backlog."""
     source_moving: bool | None
     """A source end offset advanced within the backlog timeout."""
     canary_silence: float | None = None
@@ -99,7 +99,7 @@ class StateTimeouts:
 
     @property
     def backlog(self) -> float:
-        """Stall of all partitions with a backlog after which a flow is stopped."""
+        """Stall of a partition after which a flow is stopped, if none has advanced within it."""
         # Connect commits source offsets every `offset.flush.interval.ms`, 60 s by default: between
         # two commits, a position that is known by them alone does not advance, whatever is copied.
         return self.stall_after + self.position_period

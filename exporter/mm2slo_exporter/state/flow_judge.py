@@ -153,10 +153,12 @@ class FlowStateJudge:
     def _stuck_for(
         self, at: float, topics: Sequence[TopicState], lagging: Iterable[PartitionState]
     ) -> float | None:
+        # The longest: quiet partitions that get their first records would hide it for long. Where
+        # only some partitions are stuck, the flow has progressed.
         if not self.flow.by_mirrormaker:
-            return min((at - since for since in _stalled_topics(topics)), default=None)
+            return _age(at, min(_stalled_topics(topics), default=None))
         starts = (each.backlog_since for each in lagging if each.backlog_since is not None)
-        return min((at - since for since in starts), default=None)
+        return _age(at, min(starts, default=None))
 
 
 def connector_running(states: Mapping[tuple[str, int | None], str], connector: str) -> bool | None:

@@ -229,7 +229,7 @@ class World:
                 target_readable=self.readable[1],
                 backlog=bool(backlogs) if all(self.readable) else None,
                 progress_age=min(progress, default=None),
-                stalled_for=min(stalled, default=None),
+                stalled_for=max(stalled, default=None),
                 source_moving=self.producing and self.source_up,
                 canary_silence=self.ledger.silence(now),
                 canary_arrival_age=None if arrived is None else now - arrived,

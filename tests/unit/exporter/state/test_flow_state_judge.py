@@ -95,6 +95,20 @@ def test_flow_with_one_advancing_partition_is_running() -> None:
     assert found == (RUNNING, StateReason.POSITION_ADVANCES)
 
 
+def test_flow_is_stopped_although_quiet_partitions_get_their_first_records() -> None:
+    watched = Watched()
+    quiet = [watched.scene.add(f"quiet-{number}") for number in range(20)]
+    watched.log.live(10, 20)
+    for at in (0.0, 20.0):
+        watched.look(at)
+    for number, log in enumerate(quiet):
+        log.end = 1
+        found = watched.look(30.0 + 10.0 * number)
+        stopped = (STOPPED, StateReason.BACKLOG_STALLED)
+        # Nothing of the quiet topics was replicated: their positions are those of commits.
+        assert (found == stopped) is (number >= 6), number
+
+
 def test_flow_without_backlog_is_idle_by_heartbeats() -> None:
     watched = Watched()
     beat = HeartbeatSeen("us->eu", "us", 99.0, 99.1, replayed=False)
