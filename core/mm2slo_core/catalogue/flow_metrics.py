@@ -85,7 +85,7 @@ HEARTBEAT_LAST_TIMESTAMP_SECONDS = HEARTBEATS.gauge(
 
 HEARTBEAT_AGE_SECONDS = HEARTBEATS.gauge(
     "mm2_heartbeat_age_seconds",
-    "Age of the newest heartbeat that arrived on the target; continues to grow when the flow is "
+    "Time since a heartbeat last arrived on the target; continues to grow when the flow is "
     "stopped.",
 )
 

@@ -179,7 +179,7 @@ def heartbeat_availability(
     target_readable: bool,
     source_unreachable_for: float = 0.0,
 ) -> SliCount:
-    """Count availability without canaries: good if the newest heartbeat is recent enough.
+    """Count availability without canaries: good if a heartbeat arrived recently enough.
 
     Unknown if the target is unreadable, if the source has been unreachable long enough
     (*source_unreachable_for* seconds) to explain the missing heartbeats, and if no heartbeat ever

@@ -267,8 +267,7 @@ class _Collector:
             ),
             state=report.state.value,
             state_reason=str(report.state_reason),
-            arrived_at=(report.canary_arrived_at if has_canaries else report.heartbeats.newest_at),
-            # A heartbeat's time is that of its emission.
+            arrived_at=(report.canary_arrived_at if has_canaries else report.heartbeats.arrived_at),
             arrival_within=(
                 flow.canary.deadline
                 if has_canaries

@@ -252,6 +252,7 @@ class HeartbeatTracker:
     def __init__(self, flow: FlowSettings) -> None:
         self.flow = flow
         self._newest: dict[str, float] = {}
+        self._arrived_at: float | None = None
         self._received = 0
         self._missing = 0
         self._latencies = LatencyCounter()
@@ -261,6 +262,10 @@ class HeartbeatTracker:
         before = self._newest.get(beat.emitter)
         # Heartbeats of a restarted task, or of two during a rebalance, may come out of order.
         self._newest[beat.emitter] = max(beat.emitted_at, before or beat.emitted_at)
+        # Not by its emission, which is by the clock of MirrorMaker 2: if that is ahead, a dead flow
+        # would look alive. Nothing else shows when one arrived that existed before.
+        arrived_at = min(beat.emitted_at, beat.at) if beat.replayed else beat.at
+        self._arrived_at = max(arrived_at, self._arrived_at or arrived_at)
         if beat.replayed:
             return
         self._received += 1
@@ -270,14 +275,17 @@ class HeartbeatTracker:
             self._missing += round((beat.emitted_at - before) / interval) - 1
 
     def state(self, at: float) -> HeartbeatState:
-        newest = max(self._newest.values(), default=None)
-        if newest is not None and not self.flow.emit_heartbeats:
-            # Those that still arrive, of whatever emitter, are as good as any.
-            newest = newest if at - newest <= DEFAULT_HEARTBEAT_AGE else None
+        if self._arrived_at is None:
+            return HeartbeatState(present=False)
+        # Events of this round may be younger than its time.
+        age = max(0.0, at - self._arrived_at)
+        # Those that arrive although they are disabled, of whatever emitter, are as good as any.
+        present = self.flow.emit_heartbeats or age <= DEFAULT_HEARTBEAT_AGE
         return HeartbeatState(
-            present=newest is not None,
-            newest_at=newest,
-            age_seconds=None if newest is None else at - newest,
+            present=present,
+            newest_at=max(self._newest.values()) if present else None,
+            arrived_at=self._arrived_at if present else None,
+            age_seconds=age if present else None,
             received_total=self._received,
             missing_total=self._missing,
         )

@@ -128,7 +128,7 @@ class FlowStateJudge:
             self.replicated_at,
             self._progressed_at,
             liveness.canary_arrived_at,
-            liveness.heartbeats.newest_at,
+            liveness.heartbeats.arrived_at,
         )
         self.replicated_at = max((at for at in times if at is not None), default=None)
 

@@ -104,7 +104,11 @@ class HeartbeatState:
 
     present: bool
     newest_at: float | None = None
+    """When the newest one was sent, by the clock of MirrorMaker 2."""
+    arrived_at: float | None = None
+    """When one last arrived, by the exporter's clock."""
     age_seconds: float | None = None
+    """Since then."""
     received_total: int = 0
     missing_total: int = 0
 

@@ -225,7 +225,7 @@ def test_canaries_and_heartbeats_are_counted_separately() -> None:
     assert (found.canary_pending, found.canary_arrived_at) == (1, 101.25)
     assert found.canary_latency is not None
     assert found.canary_latency.total_seconds == 0.25
-    assert found.heartbeats.age_seconds == 1.0
+    assert found.heartbeats.age_seconds == 0.5
     assert found.heartbeat_latency is not None
     assert sum(found.heartbeat_latency.counts) == 1
     # The heartbeats topic has no SLIs for order, affinity and uniqueness.

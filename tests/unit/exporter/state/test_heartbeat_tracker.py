@@ -1,5 +1,6 @@
 """MirrorMaker 2's heartbeats: age, gaps and latency, by emitter."""
 
+import pytest
 from flow_observations import flow_config
 
 from mm2slo_core.catalogue.metric import LATENCY_BUCKETS
@@ -23,11 +24,28 @@ def test_state_without_heartbeats_is_not_present() -> None:
     assert watched().state(100.0) == HeartbeatState(present=False)
 
 
-def test_age_is_that_of_newest_heartbeat() -> None:
+def test_age_is_time_since_last_arrival() -> None:
     found = watched(beat(10.0), beat(11.0), beat(12.0)).state(20.0)
     assert found == HeartbeatState(
-        present=True, newest_at=12.0, age_seconds=8.0, received_total=3, missing_total=0
+        present=True,
+        newest_at=12.0,
+        arrived_at=12.25,
+        age_seconds=7.75,
+        received_total=3,
+        missing_total=0,
     )
+
+
+@pytest.mark.parametrize("skew", [-40.0, 900.0])
+def test_age_does_not_depend_on_clock_of_mirrormaker(skew: float) -> None:
+    arrived = HeartbeatSeen("us->eu", "us", 100.0 + skew, 100.0, replayed=False)
+    found = watched(arrived).state(110.0)
+    assert (found.newest_at, found.arrived_at, found.age_seconds) == (100.0 + skew, 100.0, 10.0)
+
+
+def test_age_of_replayed_heartbeat_from_the_future_counts_from_its_reading() -> None:
+    replayed = HeartbeatSeen("us->eu", "us", 1000.0, 100.0, replayed=True)
+    assert watched(replayed).state(140.0).age_seconds == 40.0
 
 
 def test_disabled_heartbeats_are_not_present_and_do_not_age() -> None:
@@ -38,7 +56,7 @@ def test_disabled_heartbeats_are_not_present_and_do_not_age() -> None:
 def test_heartbeats_that_arrive_although_disabled_are_present() -> None:
     """Another herder's, or the setting belongs to another connector."""
     tracker = watched(beat(10.0), emit_heartbeats=False)
-    assert tracker.state(39.0).age_seconds == 29.0
+    assert tracker.state(40.25).age_seconds == 30.0
     assert tracker.state(41.0).present is False
     assert tracker.state(41.0).received_total == 1
 
@@ -60,7 +78,9 @@ def test_gaps_are_counted_per_emitter() -> None:
 
 def test_replayed_heartbeats_set_age_but_are_not_counted() -> None:
     tracker = watched(beat(5.0, replayed=True), beat(9.0, replayed=True))
-    assert tracker.state(10.0) == HeartbeatState(present=True, newest_at=9.0, age_seconds=1.0)
+    assert tracker.state(10.0) == HeartbeatState(
+        present=True, newest_at=9.0, arrived_at=9.0, age_seconds=1.0
+    )
     assert sum(tracker.latency().counts) == 0
     tracker.observe(beat(13.0))
     assert tracker.state(13.0).missing_total == 3
