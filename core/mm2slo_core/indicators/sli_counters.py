@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint
+from mm2slo_core.offset_translation import SyncLike
 from mm2slo_core.topology import TopicPartition
 
 ALL = "all"
@@ -215,14 +216,21 @@ class _Uncovered(NamedTuple):
     offset: int
 
 
+_SPARSITY = 3
+"""The greatest distance between two offset syncs that MM2 keeps, in that of the newer one from the
+newest. Simulated with a sync each *offset_lag_max* records: invariants B and C of OffsetSyncStore
+alone allow 4."""
+
+
 class CheckpointFreshness:
     """Counts group-slices of groups whose commits changed: good if no commit is overdue.
 
     MM2 writes no checkpoint while the translated offset does not advance
     (MirrorCheckpointTask.checkpointIsMoreRecent), so age alone would count idle groups, and those
     between two offset syncs, as bad. Overdue is a commit that no checkpoint has covered for three
-    checkpoint intervals; one covers it if its upstream offset is at most *offset_lag_max* records
-    behind: so far apart are offset syncs, and the translated offset advances from sync to sync.
+    checkpoint intervals. One covers it if it is no further behind than two offset syncs may be
+    apart, since the translated offset advances from sync to sync: MM2 writes one each
+    *offset_lag_max* records, and keeps fewer of them the older they are.
     """
 
     __slots__ = (
@@ -248,11 +256,13 @@ class CheckpointFreshness:
         slices: DueSlices,
         copies: Mapping[str, str],
         groups: Mapping[str, GroupOffsets] | None,
+        syncs: Mapping[TopicPartition, SyncLike],
     ) -> SliCount:
         """Count one slice of *groups*; *copies* are the target topics by source topic.
 
-        None: commits or checkpoints could not be read, so the groups that changed in the last
-        measured slice are unknown. Removed groups and partitions are dropped.
+        *syncs* are the newest offset syncs by source partition. *groups* is None if commits or
+        checkpoints could not be read: the groups that changed in the last measured slice are
+        unknown. Removed groups and partitions are dropped.
         """
         if not slices.measured:
             return NO_EVENTS
@@ -266,7 +276,7 @@ class CheckpointFreshness:
             before = self._groups.get(group)
             pending = self._uncovered.get(group, {})
             if not (same_copies and offsets == before):
-                pending = self._find_uncovered(now, offsets, copies, pending)
+                pending = self._find_uncovered(now, offsets, copies, pending, syncs)
                 if before is not None and _has_moved(before.commits, offsets.commits, copies):
                     moved.add(group)
                     # One interval passes until the next checkpoint; a lost round is no fault yet.
@@ -285,6 +295,7 @@ class CheckpointFreshness:
         offsets: GroupOffsets,
         copies: Mapping[str, str],
         known: Mapping[TopicPartition, _Uncovered],
+        syncs: Mapping[TopicPartition, SyncLike],
     ) -> dict[TopicPartition, _Uncovered]:
         uncovered: dict[TopicPartition, _Uncovered] = {}
         for partition, commit in offsets.commits.items():
@@ -292,7 +303,11 @@ class CheckpointFreshness:
             if copy is None:
                 continue
             checkpoint = offsets.checkpoints.get(TopicPartition(copy, partition.partition))
-            covered_to = -1 if checkpoint is None else checkpoint.upstream + self.offset_lag_max
+            covered_to = -1
+            if checkpoint is not None:
+                sync = syncs.get(partition)
+                behind = 0 if sync is None else sync.upstream - commit
+                covered_to = checkpoint.upstream + max(self.offset_lag_max, _SPARSITY * behind)
             since, offset = known.get(partition) or (now, commit)
             # A group that was reset to an earlier offset no longer needs the later one covered.
             offset = min(offset, commit)

@@ -273,9 +273,9 @@ class SliceIndicators:
         lags = self._classes.lags(topics, known=seen.target_readable)
         self._counters.add_all(data_freshness(slices, lags))
         copies = {topic.pair.source: topic.pair.target for topic in topics}
-        self._counters.add(
-            _CHECKPOINTS, self._checkpoints.count(seen.at, slices, copies, group_offsets(seen))
-        )
+        groups, syncs = group_offsets(seen), seen.internals.syncs
+        counted = self._checkpoints.count(seen.at, slices, copies, groups, syncs)
+        self._counters.add(_CHECKPOINTS, counted)
         if self._by_heartbeats:
             source_unreachable_for = 0.0
             if not seen.source_readable and seen.source_offsets is not None:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from offset_sync_slots import OffsetSyncStore
 
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint
 from mm2slo_core.indicators.sli_counters import (
@@ -22,6 +23,7 @@ from mm2slo_core.indicators.sli_counters import (
     heartbeat_availability,
     latency_tier,
 )
+from mm2slo_core.records.mirror_records import OffsetSync
 from mm2slo_core.topology import TopicPartition
 
 KEY = SliKey(Sli.LATENCY, "10s")
@@ -162,7 +164,7 @@ def judge(*samples: tuple[float, int, int | None]) -> list[SliCount]:
     """One group with one partition, a checkpoint every 60 s, an offset sync every 100 records."""
     freshness = CheckpointFreshness(60.0, offset_lag_max=100)
     return [
-        freshness.count(at, ONE, COPIES, {"billing": group((commit, upstream))})
+        freshness.count(at, ONE, COPIES, {"billing": group((commit, upstream))}, {})
         for at, commit, upstream in samples
     ]
 
@@ -222,22 +224,56 @@ def test_checkpoint_freshness_without_samples_is_unknown_for_last_groups() -> No
     freshness = CheckpointFreshness(60.0, offset_lag_max=0)
     for at, commit in ((0.0, 1), (60.0, 2)):
         groups = {"moving": group((commit, commit)), "idle": group((7, 7))}
-        freshness.count(at, ONE, COPIES, groups)
-    assert freshness.count(120.0, ONE, COPIES, None) == SliCount(0, 0, 1)
-    assert freshness.count(240.0, DueSlices(1, 2), COPIES, None) == SliCount(0, 0, 3)
+        freshness.count(at, ONE, COPIES, groups, {})
+    assert freshness.count(120.0, ONE, COPIES, None, {}) == SliCount(0, 0, 1)
+    assert freshness.count(240.0, DueSlices(1, 2), COPIES, None, {}) == SliCount(0, 0, 3)
 
 
 def test_checkpoint_freshness_counts_each_group_once() -> None:
     freshness = CheckpointFreshness(60.0, offset_lag_max=0)
     for at, commit in ((0.0, 1), (60.0, 2)):
-        found = freshness.count(at, ONE, COPIES, {"g": group(*[(commit, commit)] * 3)})
+        found = freshness.count(at, ONE, COPIES, {"g": group(*[(commit, commit)] * 3)}, {})
     assert found == FRESH
+
+
+@pytest.mark.parametrize("production", [0, 50, 100])
+def test_checkpoint_freshness_is_good_with_syncs_that_mirrormaker_keeps(production: int) -> None:
+    """A group that is 20,000 records behind gets a checkpoint when it reaches the next sync."""
+    freshness = CheckpointFreshness(60.0, offset_lag_max=100)
+    store, partition = OffsetSyncStore(), TopicPartition("orders", 0)
+    synced, translated, upstream, longest = 0, -1, 0, 0
+    for minute in range(400):
+        commit = 50 * minute
+        while synced + 100 <= 20_000 + production * minute:
+            synced += 100
+            store.add(OffsetSync(partition, synced, synced))
+        offset = store.translate_downstream(partition, commit)
+        if isinstance(offset, int) and offset > translated:
+            translated, upstream = offset, commit
+        longest = max(longest, commit - upstream)
+        syncs = {partition: NewestCheckpoint(synced, synced, 0.0)}
+        groups = {"g": group((commit, upstream))}
+        counted = freshness.count(60.0 * minute, ONE, COPIES, groups, syncs)
+        assert counted in (FRESH, IDLE), minute
+    assert longest > 5_000
+
+
+def test_checkpoint_freshness_of_lagging_group_without_further_checkpoints_turns_bad() -> None:
+    freshness = CheckpointFreshness(60.0, offset_lag_max=100)
+    counted = []
+    for minute in range(20):
+        commit = 500 * minute
+        groups = {"g": group((commit, 0))}
+        syncs = {TopicPartition("orders", 0): NewestCheckpoint(commit + 1000, 0, 0.0)}
+        counted.append(freshness.count(60.0 * minute, ONE, COPIES, groups, syncs))
+    # Beyond 3,000 records, at minute 7, and three intervals later.
+    assert counted == [IDLE, *[FRESH] * 10, *[STALE] * 9]
 
 
 def test_checkpoint_freshness_ignores_topics_that_are_not_replicated() -> None:
     freshness = CheckpointFreshness(60.0, offset_lag_max=0)
     for at, commit in ((0.0, 1), (300.0, 2)):
-        found = freshness.count(at, ONE, COPIES, {"g": group((commit, None), topic="other")})
+        found = freshness.count(at, ONE, COPIES, {"g": group((commit, None), topic="other")}, {})
     assert found == IDLE
 
 
@@ -245,7 +281,7 @@ def test_checkpoint_freshness_of_topic_replicated_later_counts_from_then() -> No
     freshness = CheckpointFreshness(60.0, offset_lag_max=0)
     rounds = [(0, 1, {}), (900, 1, COPIES), (1080, 2, COPIES), (1095, 3, COPIES)]
     counted = [
-        freshness.count(at, ONE, copies, {"g": group((commit, None))})
+        freshness.count(at, ONE, copies, {"g": group((commit, None))}, {})
         for at, commit, copies in rounds
     ]
     assert counted == [IDLE, IDLE, FRESH, STALE]
