@@ -56,6 +56,7 @@ class FlowStateJudge:
         self._totals = FlowTotals()
         self._observed_since: float | None = None
         self._observed_at: float | None = None
+        self._is_observable = False
         self._source_moved_at: float | None = None
         self._progressed_at: float | None = None
         self.replicated_at: float | None = None
@@ -112,12 +113,17 @@ class FlowStateJudge:
             self._progressed_at = max((at for at in moved if at is not None), default=None)
 
     def _observed_for(self, seen: Observation, *, ready: bool) -> float:
-        """Time for which the flow has been observable, without gaps as long as an outage."""
-        if ready and seen.source_readable and seen.target_readable:
+        """Time for which the flow has been observable, without outages of `stall_after`.
+
+        The time between two rounds is no outage, however long `poll_interval` is.
+        """
+        if not (ready and seen.source_readable and seen.target_readable):
+            self._is_observable = False
+        else:
             last = self._observed_at
-            if last is None or seen.at - last > self.flow.stall_after:
+            if last is None or (not self._is_observable and seen.at - last > self.flow.stall_after):
                 self._observed_since = seen.at
-            self._observed_at = seen.at
+            self._observed_at, self._is_observable = seen.at, True
         return 0.0 if self._observed_since is None else seen.at - self._observed_since
 
     def _update_replicated_at(self, seen: Observation, liveness: LivenessEvidence) -> None:

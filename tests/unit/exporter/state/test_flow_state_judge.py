@@ -121,7 +121,7 @@ def test_flow_without_backlog_is_idle_by_heartbeats() -> None:
 
 def test_idle_flow_without_canary_arrivals_is_stopped() -> None:
     watched = Watched(CanaryCarrier.TOPIC)
-    watched.look(100.0, RestoreFinished("us->eu", 100.0))
+    watched.look(101.0, RestoreFinished("us->eu", 100.0))
     events = [
         event
         for second in range(1, 40)
@@ -229,3 +229,16 @@ def test_flow_is_not_stopped_by_partition_that_lost_its_leader_before_it_stalled
     watched.log.end = None
     for at in range(40, 300, 20):
         assert watched.look(float(at)) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)
+
+
+def test_flow_that_is_polled_less_often_than_stall_after_is_judged() -> None:
+    watched = Watched()
+    watched.log.live(10, 10)
+    found = [watched.look(40.0 * poll) for poll in range(3)]
+    assert found == [
+        (UNKNOWN, StateReason.EVIDENCE_PENDING),
+        *[(IDLE, StateReason.NOTHING_TO_COPY)] * 2,
+    ]
+    watched.log.live(15, 20)
+    assert watched.look(120.0) == (RUNNING, StateReason.POSITION_ADVANCES)
+    assert watched.look(160.0) == (STOPPED, StateReason.BACKLOG_STALLED)
