@@ -46,32 +46,34 @@ class SendLoop:
         handles: HandleFactory,
         *,
         producer: Callable[..., RecordProducer] = RecordProducer,
-        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
+        """*timer* decides what is due: the clock may be set back."""
         self.producer = producer(handles, delivery_timeout_seconds=_DELIVERY_TIMEOUT_SECONDS)
-        self._clock = clock
+        self._timer = timer
         self._senders: list[CanarySender] = []
         self._agenda: list[tuple[float, int, Iterator[float]]] = []
         """Steps by the time of the next one; numbers decide between equal times."""
         self._number = count()
 
     def add(self, steps: Iterator[float]) -> None:
-        """Run *steps*, each of which yields the time of the next one."""
+        """Run *steps*, each of which yields the seconds until the next one."""
         heapq.heappush(self._agenda, (0.0, next(self._number), steps))
 
     def add_sender(self, sender: CanarySender) -> None:
         self._senders.append(sender)
-        self.add(sender.run())
+        self.add(sender.run(self._timer))
 
     def run(self, stopping: threading.Event) -> None:
         """Send until *stopping* is set, then the final canaries."""
         try:
             while not stopping.is_set():
                 due, number, steps = self._agenda[0]
-                left = due - self._clock()
+                left = due - self._timer()
                 self.producer.poll(max(0.0, min(left, _POLL_SECONDS)))
                 if left <= 0:
-                    heapq.heapreplace(self._agenda, (next(steps), number, steps))
+                    due = next(steps) + self._timer()
+                    heapq.heapreplace(self._agenda, (due, number, steps))
             for sender in self._senders:
                 sender.finish()
         finally:
@@ -122,22 +124,22 @@ class CanarySender:
         self._reported_at = 0.0
         self._reported_problem: KafkaOperationError | None = None
 
-    def run(self) -> Iterator[float]:
-        """Send from the restore on, or after 30 s; yields the time of the next step."""
-        deadline = self._clock() + _RESTORE_TIMEOUT_SECONDS
-        while not self._is_restored() and self._clock() < deadline:
-            yield self._clock() + _WAIT_SECONDS
+    def run(self, timer: Callable[[], float]) -> Iterator[float]:
+        """Send from the restore on, or after 30 s; yields the seconds until the next step."""
+        deadline = timer() + _RESTORE_TIMEOUT_SECONDS
+        while not self._is_restored() and timer() < deadline:
+            yield _WAIT_SECONDS
         while self._carrier.identity is None and self._carrier.problem is None:
-            yield self._clock() + _WAIT_SECONDS
-        due = self._clock()
+            yield _WAIT_SECONDS
+        due = timer()
         while True:
-            self._send(due)
+            self._send()
             self._sequence += 1
             due += self._spec.interval_seconds
             # Canaries that were due during a pause of the machine are not sent: a burst of them
             # would measure one moment as if it were many, and spend or earn budget for it.
-            due = max(due, self._clock() - self._spec.interval_seconds)
-            yield due
+            due = max(due, timer() - self._spec.interval_seconds)
+            yield due - timer()
 
     def finish(self) -> None:
         """Send a canary that this process does not count.
@@ -168,7 +170,7 @@ class CanarySender:
             self._topic = identity
         return identity
 
-    def _send(self, due: float) -> None:
+    def _send(self) -> None:
         topic = self._find_topic()
         sequence, sent_at, flow = self._sequence, self._clock(), self._spec.flow
         partition = 0 if topic is None else self._partition(topic)
@@ -178,7 +180,7 @@ class CanarySender:
             self._outbox.put(InstanceNamed(flow, name))
         # Scheduled before it is sent, and even if it cannot be: counting only what the source took
         # would leave out the outage that is to be measured (coordinated omission).
-        self._outbox.put(Scheduled(flow, sequence, partition, max(due, sent_at)))
+        self._outbox.put(Scheduled(flow, sequence, partition, sent_at))
         if topic is None or name is None:
             reason = "no_topic" if topic is None else "no_instance"
             self._outbox.put(ProduceFailed(flow, sequence, reason, sent_at))
@@ -224,7 +226,7 @@ class CanarySender:
             self._report_failure(result)
             return
         self._outbox.put(Produced(flow, sequence, partition, result.offset, now))
-        if now - self._reported_at >= _REPORT_SECONDS:
+        if abs(now - self._reported_at) >= _REPORT_SECONDS:
             self._reported_at = now
             self._outbox.put(
                 StageSucceeded(
@@ -265,7 +267,6 @@ class CarrierTopic:
         stopping: threading.Event,
         *,
         on_change: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """*spec* may be of any flow whose canaries the topic carries."""
         self.identity: TopicIdentity | None = None
@@ -276,7 +277,6 @@ class CarrierTopic:
         self._source = source
         self._stopping = stopping
         self._on_change = on_change
-        self._clock = clock
 
     def ensure(self) -> TopicIdentity:
         """Describe the topic, which is created if it is missing. Raises KafkaOperationError."""
@@ -300,7 +300,7 @@ class CarrierTopic:
         return identity
 
     def run(self) -> Iterator[float]:
-        """Keep the topic and its description; yields the time of the next step."""
+        """Keep the topic and its description; yields the seconds until the next step."""
         known: TopicIdentity | None = None
         while True:
             identity: TopicIdentity | None = yield from self._ensured()
@@ -308,11 +308,11 @@ class CarrierTopic:
                 if known not in (None, identity):
                     self._on_change()
                 self.identity = known = identity
-                yield self._clock() + _REFRESH_SECONDS
+                yield _REFRESH_SECONDS
                 identity = yield from self._described(known)
             self.identity = None
             # Whoever deleted it may create it again, with other settings than ours.
-            yield self._clock() + _RETRY_SECONDS
+            yield _RETRY_SECONDS
 
     def _ensured(self) -> Generator[float, None, TopicIdentity]:
         while True:
@@ -320,7 +320,7 @@ class CarrierTopic:
                 return (yield from self._answer(call_in_background(self.ensure, "carrier")))
             except KafkaOperationError as problem:
                 self.problem = problem
-            yield self._clock() + _RETRY_SECONDS
+            yield _RETRY_SECONDS
 
     def _described(self, known: TopicIdentity) -> Generator[float, None, TopicIdentity | None]:
         try:
@@ -332,7 +332,7 @@ class CarrierTopic:
 
     def _answer(self, answer: Future[T]) -> Generator[float, None, T]:
         while not answer.done():
-            yield self._clock() + _ANSWER_SECONDS
+            yield _ANSWER_SECONDS
         result = answer.result()
         self.problem = None
         return result

@@ -79,8 +79,10 @@ class ClusterReader:
         health: CollectionHealth,
         *,
         clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
         cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
+        """*timer* decides what is due: the clock may be set back."""
         self._client = client
         self._cpu_clock = cpu_clock
         self._listed_every = listing_interval(0, 0.0, intervals.topics)
@@ -88,6 +90,7 @@ class ClusterReader:
         self._watch_scope = watch_scope
         self._health = health
         self._clock = clock
+        self._timer = timer
         self._due: dict[CollectionStage, float] = {}
         self._wanted: tuple[str, ...] = ()
         self._reads_all_ids = True
@@ -99,6 +102,7 @@ class ClusterReader:
             every=intervals.groups,
             members_every=intervals.members,
             clock=clock,
+            timer=timer,
         )
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -120,7 +124,7 @@ class ClusterReader:
         while not self._stopping.is_set():
             self.read_due()
             soonest = min(self._due.values(), default=0.0)
-            self._wake.wait(max(0.05, min(soonest - self._clock(), 5.0)))
+            self._wake.wait(max(0.05, min(soonest - self._timer(), 5.0)))
 
     def read_due(self) -> None:
         listed = self.view.topics
@@ -145,7 +149,7 @@ class ClusterReader:
         self._wanted = wanted
 
     def _attempt(self, stage: CollectionStage, every: float, read: Callable[[], None]) -> None:
-        started = self._clock()
+        started = self._timer()
         if self._stopping.is_set() or started < self._due.get(stage, 0.0):
             return
         self._due[stage] = started + every
@@ -230,7 +234,7 @@ class ClusterReader:
     def _read_groups(self) -> None:
         self.view = self._groups.read(self.view)
         if self._groups.has_more:
-            self._due[CollectionStage.GROUPS] = self._clock() + _PAUSE_SECONDS
+            self._due[CollectionStage.GROUPS] = self._timer() + _PAUSE_SECONDS
 
     def _note(self, stage: CollectionStage, errors: Mapping[str, str], what: str) -> None:
         """Record failures of single topics; the stage succeeds as a whole."""
@@ -273,6 +277,7 @@ class GroupReader:
         every: float,
         members_every: float | None,
         clock: Callable[[], float],
+        timer: Callable[[], float],
     ) -> None:
         """*groups_of*: of a cluster's groups, those to read. *every*: seconds of a round."""
         self._client = client
@@ -281,6 +286,7 @@ class GroupReader:
         self._within = min(every / 2, _MAX_SECONDS)
         self._members_every = members_every
         self._clock = clock
+        self._timer = timer
         self._queue: list[str] = []
         self._unlisted: set[str] = set()
         self._members: dict[str, _Members] = {}
@@ -294,9 +300,11 @@ class GroupReader:
 
     def read(self, view: ClusterView) -> ClusterView:
         """*view* with what was read. Raises KafkaOperationError if no broker lists its groups."""
-        listed_at = self._clock()
-        listing = self._client.groups(with_others=listed_at >= self._others_due)
-        self._note_others(listing, listed_at)
+        listed_at, started = self._clock(), self._timer()
+        with_others = started >= self._others_due
+        listing = self._client.groups(with_others=with_others)
+        if with_others:
+            self._note_others(listing, started)
         problems = [*listing.problems, *listing.others_problems]
         states = {found.group: found.state for found in listing.groups}
         known = states.keys() | view.group_offsets.keys() | view.unreadable_groups
@@ -327,15 +335,13 @@ class GroupReader:
             knows_uncarried_groups=self._others is not None,
         )
 
-    def _note_others(self, listing: GroupsReading, listed_at: float) -> None:
-        if listed_at < self._others_due:
-            return
+    def _note_others(self, listing: GroupsReading, started: float) -> None:
         # MirrorMaker 2 lists classic and consumer groups alone. Share groups (KIP-932) and Streams
         # groups (KIP-1071) would silently stay behind at a failover.
         if listing.others is not None:
             self._others = listing.others
-        took = self._clock() - listed_at
-        self._others_due = listed_at + max(_OTHERS_EVERY_SECONDS, took / _OTHERS_COST)
+        took = self._timer() - started
+        self._others_due = started + max(_OTHERS_EVERY_SECONDS, took / _OTHERS_COST)
 
     def _uncarried(
         self, view: ClusterView, states: Mapping[str, str], listed_at: float
@@ -410,7 +416,7 @@ class GroupReader:
         problems: list[KafkaOperationError],
     ) -> None:
         """Describe groups that may have members, if their state has changed or after *every* s."""
-        now = self._clock()
+        now = self._timer()
         active = {
             g: states[g] for g in wanted if states.get(g, "dead") not in INACTIVE_GROUP_STATES
         }

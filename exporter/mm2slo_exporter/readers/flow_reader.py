@@ -175,8 +175,12 @@ class SideReader:
         stable_ends: bool = False,
         timeout: float = 5.0,
         clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """*observe_ends* gets the preceding and the new end offsets of each successful round."""
+        """*observe_ends* gets the preceding and the new end offsets of each successful round.
+
+        *timer* decides what is due: the clock may be set back.
+        """
         self._client = client
         self._observe_ends = observe_ends
         self._health = health
@@ -185,6 +189,7 @@ class SideReader:
         """Whether the last stable offsets are read, too."""
         self._timeout = timeout
         self._clock = clock
+        self._timer = timer
         self._starts_due = 0.0
         self._starts: dict[TopicPartition, int] = {}
         self._starts_read_at = 0.0
@@ -206,15 +211,15 @@ class SideReader:
         if not partitions:
             self.newest, self._starts, self._failing = self._empty(), {}, False
             return
-        if self._clock() >= self._starts_due and not self._ends_failing:
+        if self._timer() >= self._starts_due and not self._ends_failing:
             # Recorded there; the ends decide about the round.
             with suppress(KafkaOperationError):
                 self._starts = self._read_starts(partitions, is_full=True)
         try:
             self._read_ends(partitions)
         except KafkaOperationError:
-            if not self._failing or self._clock() >= self._full_timeout_at:
-                self._full_timeout_at = self._clock() + _FULL_TIMEOUT_EVERY_SECONDS
+            if not self._failing or self._timer() >= self._full_timeout_at:
+                self._full_timeout_at = self._timer() + _FULL_TIMEOUT_EVERY_SECONDS
             self._failing = True
         else:
             self._failing = False
@@ -225,7 +230,7 @@ class SideReader:
 
         Every 30 s it gets the full timeout: it may be slow, not unreachable.
         """
-        if not self._failing or self._clock() >= self._full_timeout_at:
+        if not self._failing or self._timer() >= self._full_timeout_at:
             return self._timeout
         return min(self._timeout, _SHORT_TIMEOUT_SECONDS)
 
@@ -327,7 +332,7 @@ class SideReader:
             self._note(CollectionStage.START_OFFSETS, reading, is_full=is_full)
         if is_full:
             self._starts_read_at = self._clock()
-            self._starts_due = self._starts_read_at + self._starts_every
+            self._starts_due = self._timer() + self._starts_every
         return reading.offsets
 
     def _note(self, stage: CollectionStage, reading: OffsetReading, *, is_full: bool) -> None:

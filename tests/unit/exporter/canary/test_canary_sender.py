@@ -42,6 +42,7 @@ class World:
 
     def __init__(self, sends: int, *, partitions: int = 2) -> None:
         self.now = START
+        self.clock_step = 0.0
         self.stopping = threading.Event()
         self.left = sends
         self.partitions = partitions
@@ -64,6 +65,9 @@ class World:
         self.before_stop: Callable[[], object] = lambda: None
 
     def clock(self) -> float:
+        return self.now + self.clock_step
+
+    def timer(self) -> float:
         return self.now
 
     def create_topic(
@@ -145,14 +149,13 @@ def run(
     loop = SendLoop(
         cast("HandleFactory", None),
         producer=lambda *_, **__: cast("RecordProducer", world),
-        clock=world.clock,
+        timer=world.timer,
     )
     carrier = CarrierTopic(
         spec(**changes),
         cast("ClusterClient", world),
         world.stopping,
         on_change=world.renew,
-        clock=world.clock,
     )
     loop.add(carrier.run())
     for flow in flows:
@@ -223,6 +226,15 @@ def test_canaries_due_during_pause_are_skipped() -> None:
     run(world)
     times = [record["at"] - START for record in world.sent]
     assert times == pytest.approx([0.0, 10.0, 10.0, 11.0])
+
+
+def test_canaries_are_sent_at_interval_after_clock_was_set_back() -> None:
+    world = World(4)
+    world.changes[1.5] = lambda: setattr(world, "clock_step", -3600.0)
+    events = run(world)
+    assert [record["at"] - START for record in world.sent] == pytest.approx([0.0, 1.0, 2.0, 3.0])
+    times = [event.at - START for event in events if isinstance(event, Scheduled)]
+    assert times == pytest.approx([0.0, 1.0, -3598.0, -3597.0])
 
 
 def test_canaries_carry_ledger_state() -> None:

@@ -154,6 +154,7 @@ class Wanted:
 class Reading:
     def __init__(self) -> None:
         self.now = 100.0
+        self.clock_step = 0.0
         self.cluster = Cluster(clock=lambda: self.now)
         self.wanted = Wanted()
         self.cpu_per_call = self._cpu_seconds = 0.0
@@ -163,7 +164,8 @@ class Reading:
             ReadIntervals(topics=30.0, topic_configs=300.0, groups=15.0, members=300.0),
             self.wanted,
             self.health,
-            clock=lambda: self.now,
+            clock=lambda: self.now + self.clock_step,
+            timer=lambda: self.now,
             cpu_clock=self._cpu,
         )
 
@@ -196,6 +198,15 @@ def test_first_read_fills_view() -> None:
         topics_read_at=100.0,
         cluster_id="id",
     )
+
+
+def test_stages_are_read_at_interval_after_clock_was_set_back() -> None:
+    reading = Reading()
+    reading.due(100.0)
+    reading.due(130.0)
+    expected = reading.due(160.0)
+    reading.clock_step = -3600.0
+    assert (reading.due(190.0), reading.due(190.5)) == (expected, [])
 
 
 @pytest.mark.parametrize(

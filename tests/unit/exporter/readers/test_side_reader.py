@@ -65,6 +65,7 @@ class Cluster:
 class Side:
     def __init__(self, *, stable_ends: bool = False) -> None:
         self.cluster = Cluster()
+        self.clock_step = 0.0
         self.health = CollectionHealth()
         self.observed: list[tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]] = []
         self.reader = SideReader(
@@ -74,7 +75,8 @@ class Side:
             observe_ends=lambda before, ends: self.observed.append((before, ends)),
             stable_ends=stable_ends,
             timeout=5.0,
-            clock=lambda: self.cluster.now,
+            clock=lambda: self.cluster.now + self.clock_step,
+            timer=lambda: self.cluster.now,
         )
 
     def readable(self) -> bool:
@@ -116,6 +118,15 @@ def test_start_offsets_are_read_at_interval_and_when_partitions_change() -> None
     side.cluster.ends[P1] = 3
     side.read(140.0, P0, P1)
     assert side.cluster.taken() == ["ends", "starts", "ends"]
+
+
+def test_start_offsets_are_read_at_interval_after_clock_was_set_back() -> None:
+    side = Side()
+    side.read(100.0)
+    side.clock_step = -3600.0
+    side.cluster.taken()
+    side.read(130.0)
+    assert side.cluster.taken() == ["starts", "ends"]
 
 
 def test_start_offset_of_replaced_log_is_read_again_with_its_end() -> None:

@@ -168,6 +168,7 @@ class Exporter:
                 starts_every=30.0,
                 stable_ends=committed and alias == "us",
                 clock=lambda: self.at,
+                timer=lambda: self.at,
             )
             for alias in ("us", "eu")
         ]
