@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 from mm2slo_core.indicators.canary_rules import (
@@ -239,6 +240,13 @@ class CanaryLedger:
             if canary is not None:
                 self._settle_deadline(sequence, canary)
         self._unobservable.forget_before(now - 2 * self._rules.deadline)
+
+    def forget_times(self) -> None:
+        """The clock was set back: canaries in flight are unknown unless they arrive."""
+        self.abandon()
+        self.tick(inf)
+        self.last_arrival_at = self._newest_sent_at = None
+        self._unobservable = UnobservablePeriods()
 
     def unreachable(self, cause: UnobservableCause, at: float) -> None:
         """A cluster is unreachable from *at* on; repeated calls keep the first time."""

@@ -186,7 +186,8 @@ def _stopped_reason(
 
 
 def _within(age: float | None, limit: float) -> bool:
-    return age is not None and age < limit
+    # Not from further ahead either: the clock of the exporter was set back.
+    return age is not None and abs(age) < limit
 
 
 def _reaches(time: float | None, limit: float) -> bool:

@@ -88,10 +88,17 @@ class CanaryTracker:
         self._earlier_arrivals.clear()
         self.ledger.unreachable(UnobservableCause.EXPORTER, at)
 
-    def observe(self, seen: Observation, pair: TopicPair | None) -> None:
+    def observe(
+        self, seen: Observation, pair: TopicPair | None, *, clock_set_back: bool = False
+    ) -> None:
         """Process the canary events and evidence of one round."""
         for event in seen.canary_events:
             self._take(event)
+        if clock_set_back:  # maybe between two of the events
+            self.ledger.forget_times()
+            self._received_until = seen.at
+            if not self._restored:
+                self.ledger.unreachable(UnobservableCause.EXPORTER, seen.at)
         self._update_reachability(seen)
         if pair is not None and self._restored:
             # Before `RestoreFinished`, arrivals may be buffered that contradict the evidence.
@@ -273,6 +280,11 @@ class HeartbeatTracker:
         interval = self.flow.heartbeat_interval
         if before is not None and beat.emitted_at - before > _GAP_SHARE * interval:
             self._missing += round((beat.emitted_at - before) / interval) - 1
+
+    def shift(self, seconds: float) -> None:
+        """Keep the age: the clock was set by *seconds*."""
+        if self._arrived_at is not None:
+            self._arrived_at += seconds
 
     def state(self, at: float) -> HeartbeatState:
         if self._arrived_at is None:

@@ -53,7 +53,7 @@ class FlowStateJudge:
 
     def __init__(self, flow: FlowSettings) -> None:
         self.flow = flow
-        self._totals = FlowTotals()
+        self._totals: FlowTotals | None = None
         self._observed_since: float | None = None
         self._observed_at: float | None = None
         self._is_observable = False
@@ -103,7 +103,7 @@ class FlowStateJudge:
         return flow_state(evidence, timeouts)
 
     def _update_progress(self, at: float, topics: Sequence[TopicState], totals: FlowTotals) -> None:
-        before, self._totals = self._totals, totals
+        before, self._totals = self._totals or totals, totals
         if totals.source_records_total > before.source_records_total:
             self._source_moved_at = at
         if totals.replicated_records_total > before.replicated_records_total:

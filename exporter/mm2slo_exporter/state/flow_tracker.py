@@ -39,6 +39,9 @@ from mm2slo_exporter.state.partition_reading import FlowRules
 
 _LAG_RATE_HALF_LIFE = 30.0
 
+_CLOCK_TOLERANCE = 5.0
+"""After a smaller step of the clock, stalls and slices are late by as much."""
+
 
 class FlowTracker:
     """Turns each observation of a flow into a report."""
@@ -80,6 +83,7 @@ class FlowTracker:
             previous=previous._slices if previous else None,
         )
         self._judge = FlowStateJudge(flow)
+        self._at = started_at
         self._lag_rate = SmoothedRate(_LAG_RATE_HALF_LIFE)
         self.canaries: CanaryTracker | None = None
         if carrier is not CanaryCarrier.OFF:
@@ -101,6 +105,7 @@ class FlowTracker:
     def _continue(self, previous: FlowTracker) -> None:
         """Take over what does not depend on the configuration."""
         self.topics = FlowTopics(previous.topics)
+        self._at = previous._at
         self._heartbeats = previous._heartbeats
         self._heartbeats.flow = self.flow
         before = previous.flow
@@ -132,6 +137,10 @@ class FlowTracker:
 
     def update(self, seen: Observation) -> FlowReport:
         """Process one observation and report the flow's state."""
+        step, self._at = seen.at - self._at, seen.at
+        clock_set_back = step < -_CLOCK_TOLERANCE
+        if clock_set_back:
+            self._restart_times(seen.at, step)
         if seen.internals.connectors != self._running:
             self._running = seen.internals.connectors
             self._use(observed_flow(self._configured, self._running))
@@ -149,9 +158,11 @@ class FlowTracker:
         for event in seen.canary_events:
             if isinstance(event, HeartbeatSeen):
                 self._heartbeats.observe(event)
+        if clock_set_back:  # maybe between two of the events
+            self._heartbeats.shift(step)
         heartbeats = self._heartbeats.state(seen.at)
         if self.canaries is not None:
-            self.canaries.observe(seen, self._carrier_pair(seen))
+            self.canaries.observe(seen, self._carrier_pair(seen), clock_set_back=clock_set_back)
         if ready:
             self._slices.observe(seen, data, heartbeats)
         unchanged = self.topics.unchanged
@@ -219,6 +230,26 @@ class FlowTracker:
                 for partition in topic.partitions
                 if partition.progress is PartitionProgress.STALLED
             ),
+        )
+
+    def _restart_times(self, at: float, step: float) -> None:
+        """Continue as after a start: the clock was set back, and stored times are in the future.
+
+        Stalls would not be found, slices not be counted, and evidence not age until it reaches them
+        again. Counters continue.
+        """
+        self.topics.restart()
+        self._unread = UnreadPartitions()
+        self._groups.forget()
+        if self._group_lags is not None:
+            self._group_lags = FlowGroupLags(self.flow.flow)
+        if (point := self._recovery_point) is not None:
+            self._recovery_point = point._replace(read_at=point.read_at + step)
+        self._judge = FlowStateJudge(self.flow)
+        self._lag_rate = SmoothedRate(_LAG_RATE_HALF_LIFE)
+        by_heartbeats = self._carrier is CanaryCarrier.OFF
+        self._slices = SliceIndicators(
+            self.flow, by_heartbeats=by_heartbeats, started_at=at, previous=self._slices
         )
 
     def end_history(self) -> None:

@@ -77,6 +77,8 @@ class TimelineSchedule:
         ):
             if not readable or read is None or self._answered.get(side) == read.answered_at:
                 continue
+            if read.answered_at < self._answered.get(side, 0.0):
+                self.reset()  # the clock was set back
             self._answered[side] = read.answered_at
             times = PollTimes(
                 read.requested_at,
@@ -199,7 +201,8 @@ class StateSchedule:
 
     def _is_due(self, key: StateKey, state: State | None, held: State | None, at: float) -> bool:
         sent = self._sent.get(key)
-        if sent is None or at - sent.at >= UPDATE_INTERVAL_SECONDS:
+        # In either direction: the clock may be set back.
+        if sent is None or abs(at - sent.at) >= UPDATE_INTERVAL_SECONDS:
             return True
         return sent.held is not held and _is_urgent(state, held)
 

@@ -34,6 +34,12 @@ BUSY = replace(IDLE, backlog=True, progress_age=2.0, stalled_for=0.0, source_mov
         ("data advances", BUSY, "running position_advances"),
         ("nothing to copy", IDLE, "idle nothing_to_copy"),
         ("canaries alone", replace(IDLE, canary_arrival_age=1.0), "idle canaries_arrive"),
+        ("canary by a clock ahead", replace(IDLE, canary_arrival_age=-2.0), "idle canaries_arrive"),
+        (
+            "canary before the clock was set back",
+            replace(IDLE, canary_arrival_age=-3600.0),
+            "idle nothing_to_copy",
+        ),
         ("heartbeats alone", replace(IDLE, heartbeat_age=29.0), "idle heartbeats_arrive"),
         (
             "first backlog without evidence",

@@ -76,10 +76,12 @@ def test_verdict_is_written_at_once_when_it_changes_else_once_a_minute() -> None
         (20.0, group(BlockReason.NO_CHECKPOINT, redelivery=4)),
         (75.0, group(BlockReason.NO_CHECKPOINT, redelivery=4)),
         (80.0, group(BlockReason.NO_CHECKPOINT, redelivery=4)),
+        # The clock was set back.
+        (-3600.0, group(BlockReason.NO_CHECKPOINT, redelivery=5)),
     ):
         leader.groups = (state,)
         found.append(len(leader.write(at)))
-    assert found == [1, 0, 0, 1, 0, 1, 0]
+    assert found == [1, 0, 0, 1, 0, 1, 0, 1]
 
 
 def test_group_without_commits_is_removed_once_the_groups_were_read() -> None:

@@ -93,6 +93,13 @@ def test_record_after_reset_has_no_preceding_poll() -> None:
     assert next_one.times == PollTimes(104.9, 105.0)
 
 
+def test_unchanged_topic_is_written_after_clock_was_set_back() -> None:
+    schedule = TimelineSchedule(FLOW)
+    written(schedule, poll(10_000.0, 10))
+    (next_one,) = written(schedule, poll(6_400.0, 10))
+    assert next_one.times == PollTimes(6_399.9, 6_400.0)
+
+
 def test_record_with_added_partition_has_no_preceding_poll() -> None:
     schedule = TimelineSchedule(FLOW)
     written(schedule, poll(100.0, 10))
