@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
-from mm2slo_core.indicators.certain_loss import SavedLoss
 from mm2slo_core.indicators.flow_state import TaskCommits
 from mm2slo_core.indicators.group_readiness import NewestCheckpoint, OffsetMap
 from mm2slo_core.mm2_config.running_settings import RunningConnectors
@@ -100,29 +99,27 @@ class SavedState:
     """The newest record of each key of one flow."""
 
     records: Mapping[StateKey, State] = field(default_factory=dict)
-    losses: Mapping[TopicPartition, SavedLoss] = field(default_factory=dict)
-    topic_ids: Mapping[str, str | None] = field(default_factory=dict)
-    """Of the logs that the losses refer to."""
+    losses: Mapping[str, TopicLosses] = field(default_factory=dict)
+    """By source topic."""
     verdicts: Mapping[str, GroupVerdict] = field(default_factory=dict)
     recovery_point: RecoveryPoint | None = None
 
     @classmethod
     def of(cls, records: Mapping[StateKey, State]) -> SavedState:
-        losses: dict[TopicPartition, SavedLoss] = {}
-        topic_ids: dict[str, str | None] = {}
+        losses: dict[str, TopicLosses] = {}
         verdicts: dict[str, GroupVerdict] = {}
         recovery_point = None
         for key, state in records.items():
             match state:
                 case TopicLosses():
                     topic = key.name.partition("/")[0]
-                    topic_ids[topic] = state.topic_id
-                    losses |= {TopicPartition(topic, n): v for n, v in state.partitions.items()}
+                    others = losses[topic].partitions if topic in losses else {}
+                    losses[topic] = state._replace(partitions={**others, **state.partitions})
                 case GroupVerdict():
                     verdicts[key.name] = state
                 case RecoveryPoint():
                     recovery_point = state
-        return cls(dict(records), losses, topic_ids, verdicts, recovery_point)
+        return cls(dict(records), losses, verdicts, recovery_point)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +202,8 @@ class Observation:
         carriers = {TopicRole.HEARTBEATS, TopicRole.CANARY}
         others = {pair.source for pair in self.plan.pairs if pair.role in carriers}
         losses = self.internals.saved.losses.items()
-        return sum(loss.total for partition, loss in losses if partition.topic not in others)
+        saved = (of_topic.partitions.values() for topic, of_topic in losses if topic not in others)
+        return sum(loss.total for of_partitions in saved for loss in of_partitions)
 
     @property
     def unread(self) -> tuple[str, ...]:

@@ -142,7 +142,9 @@ class ChangedTopics:
         of_source = map(_differing, _source_values(before), _source_values(seen))
         of_target = map(_differing, _target_values(before), _target_values(seen))
         copies = set().union(*of_target) & self._sources.keys()
-        return set().union(*of_source, (self._sources[copy] for copy in copies))
+        old, new = before.internals.saved.losses, seen.internals.saved.losses
+        saved = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+        return saved.union(*of_source, (self._sources[copy] for copy in copies))
 
 
 def _comparable(before: Observation, seen: Observation) -> bool:
@@ -160,8 +162,7 @@ def _conditions(seen: Observation) -> Iterator[object]:
 
 def _source_values(seen: Observation) -> tuple[Mapping[TopicPartition, object], ...]:
     read, view = seen.source_offsets or _UNREAD, seen.internals
-    of_view = (view.committed, view.syncs, view.saved.losses)
-    return (read.ends, read.starts, read.stable_ends, *of_view, seen.probes)
+    return read.ends, read.starts, read.stable_ends, view.committed, view.syncs, seen.probes
 
 
 def _target_values(seen: Observation) -> tuple[Mapping[TopicPartition, object], ...]:

@@ -356,16 +356,19 @@ class LossTracker:
     @property
     def counted(self) -> SavedLoss:
         """The state to save."""
-        return self._loss.saved
+        return self._loss.saved if self._loss.total >= self.saved.total else self.saved
 
     @property
     def awaits_confirmation(self) -> bool:
         """Whether skipped records count as lost if no later round contradicts it."""
         return self._skipped is not None
 
-    def read_saved(self, saved: SavedLoss, *, same_log: bool) -> None:
-        """Publish what the state topic holds; continue from it if another process counted more."""
-        if saved.total > self._loss.total:
+    def read_saved(self, saved: SavedLoss, *, same_log: bool | None) -> None:
+        """Publish what the state topic holds; continue from it if another process counted more.
+
+        *same_log*: whether it refers to the current log; None while that is not known.
+        """
+        if same_log is not None and saved.total > self._loss.total:
             if same_log:
                 self._inherited += saved.total - self._loss.total
             self._loss.continue_from(saved if same_log else SavedLoss(saved.total, 0))

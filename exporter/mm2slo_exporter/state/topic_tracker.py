@@ -202,9 +202,7 @@ class TopicTracker:
         is_read = seen.source_readable and is_identified
         source = (seen.source_offsets or _UNREAD) if is_read else _UNREAD
         target = (seen.target_offsets or _UNREAD) if seen.target_readable else _UNREAD
-        internals, saved = seen.internals, seen.internals.saved
-        saved_id = saved.topic_ids.get(pair.source)
-        same_topic = None in (saved_id, known_id) or saved_id == known_id
+        internals, saved = seen.internals, seen.internals.saved.losses.get(pair.source)
         policy, rules = self._retention(seen, pair), rules.of_topic(pair)
         starts_read = source.starts_read_at > self._starts_read_at
         self._starts_read_at = max(self._starts_read_at, source.starts_read_at)
@@ -225,18 +223,34 @@ class TopicTracker:
             repeat(flow_replicated_at),
             map(internals.task_commits, on_source) if rules.may_drop else repeat(None),
         )
-        losses = _known(saved.losses, on_source)
-        known = len(self._partitions)
-        self._partitions += map(PartitionTracker, range(known, count))
+        if saved is not None:
+            self._read_saved(saved, pair.source, source.ends)
+        self._add_partitions(count)
         states = []
-        for tracker, reading, loss in zip(self._partitions, readings, losses, strict=False):
+        for tracker, reading in zip(self._partitions, readings, strict=False):
             end = reading.source_end
             if end is not None:
                 tracker.observe_source_end(end, source.requested_at, source.answered_at)
-                if loss is not None:
-                    tracker.loss.read_saved(loss, same_log=same_topic and loss.judged_to <= end)
             states.append(tracker.judge(seen.at, reading, rules, policy))
         return tuple(states)
+
+    def _add_partitions(self, count: int) -> None:
+        self._partitions += map(PartitionTracker, range(len(self._partitions), count))
+
+    def _read_saved(
+        self, saved: TopicLosses, source: str, ends: Mapping[TopicPartition, int]
+    ) -> None:
+        """Take over saved losses, also of partitions that cannot be read or no longer exist.
+
+        The published total must not go back, and the next record must contain them.
+        """
+        known_id = self._source_epochs.topic_id
+        same_topic = None in (saved.topic_id, known_id) or saved.topic_id == known_id
+        self._add_partitions(max(saved.partitions, default=-1) + 1)
+        for number, loss in saved.partitions.items():
+            end = ends.get(TopicPartition(source, number))
+            same_log = None if end is None else loss.judged_to <= end
+            self._partitions[number].loss.read_saved(loss, same_log=same_topic and same_log)
 
     def _retention(self, seen: Observation, pair: TopicPair) -> RetentionPolicy | None:
         config = seen.source.retention_configs.get(pair.source)

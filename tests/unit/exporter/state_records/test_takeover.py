@@ -115,6 +115,56 @@ def test_losses_of_an_earlier_log_do_not_hide_those_of_a_recreated_topic() -> No
     assert two.published[0] == 930
 
 
+class TwoPartitions:
+    """The topic orders, of which both partitions have lost 40 records, and a restarted replica."""
+
+    def __init__(self) -> None:
+        self.scene = Scene()
+        self.scene.source["topic_ids"] = {"orders": "first"}
+        self.scene.add("orders", partitions=2)
+        self.flow = replica()
+        self.at = 100.0
+        for start in (100, 140, 140):
+            for log in self.scene.logs.values():
+                log.live(100, 3_000)
+                log.start = start
+            self.look()
+        self.flow = replica()
+
+    def look(self) -> tuple[int, int]:
+        """The lost records of the topic, and of the flow, after one more round."""
+        self.at += 5.0
+        report = self.flow.update(self.scene.look(self.at))
+        self.scene.save_losses(self.flow)
+        (topic,) = report.topics
+        return topic.lost_records_total, report.totals.lost_records_total
+
+
+def test_saved_losses_of_a_partition_without_a_leader_are_published_and_kept() -> None:
+    two = TwoPartitions()
+    first, second = two.scene.logs.values()
+    first.end = first.start = None
+    assert two.look() == (80, 80)
+    second.start = 150
+    assert [two.look() for _ in range(3)][-1] == (90, 90)  # its record replaces that of both
+    first.end, first.start = 3_000, 140
+    assert [two.look() for _ in range(3)] == [(90, 90)] * 3
+    first.start = 145
+    assert [two.look() for _ in range(3)][-1] == (95, 95)
+
+
+def test_saved_losses_of_a_partition_that_a_recreated_topic_lacks_are_published_and_kept() -> None:
+    two = TwoPartitions()
+    del two.scene.logs[TopicPartition("orders", 1)]
+    two.scene.source["topic_ids"] = {"orders": "second"}
+    (log,) = two.scene.logs.values()
+    log.start = 100
+    assert two.look() == (80, 80)
+    log.start = 120
+    assert [two.look() for _ in range(3)][-1] == (100, 100)
+    assert two.flow.topics.unsaved_losses() == {}
+
+
 def test_last_verdicts_survive_a_restart_with_the_source_down() -> None:
     scene = Scene()
     scene.add("orders").live(40, 100)
