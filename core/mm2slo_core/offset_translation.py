@@ -182,13 +182,15 @@ class Failover(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The next source offset to replicate, and the target end offset it will be written to.
-
-    The result of `estimate_position`, with the target end that it was estimated from.
-    """
+    """The next source offset to replicate, and the target end offset it will be written to."""
 
     next_offset: int
+    """The result of `estimate_position` for that end of the target, if it is exact; else the end of
+    the source, which was read later: no record from there on is on the target."""
     target_end: int
+    is_exact: bool = True
+    """False: not all records below *next_offset* may be on the target, and after the newest sync
+    there may be records of other producers or transaction markers."""
 
 
 class SyncRuns:
@@ -291,7 +293,7 @@ class SyncRuns:
         """Return what a group that resumes at *downstream_offset* would skip or read again.
 
         *upstream_offset* is the group's commit on the source. If the target is not dense, counts
-        offsets, including markers. None: no sync is known.
+        offsets up to the newest sync, including markers. None: no sync is known.
         """
         if not self._ups:
             return None
@@ -299,11 +301,17 @@ class SyncRuns:
         resume = Bounds(0, self._downs[0])
         lower = 0
         upper: int | None = max(0, self._downs[0] - downstream_offset)
+        following = upstream_offset - self._ups[-1]
+        is_bounded = following > 0 and (head is None or not head.is_exact)
         for epoch, first_point in enumerate(self._epochs):
             position = self._position_in(epoch, upstream_offset, head)
             if self._ups[first_point] <= upstream_offset:
                 resume = position
             start = max(self._downs[first_point], downstream_offset)
+            if is_bounded and epoch == len(self._epochs) - 1:
+                # After the newest sync, each source offset has at most one copy.
+                after = self._downs[-1] + 1
+                position = Bounds(after, max(after, start) + following - 1)
             lower += max(0, position.lower - start)
             if position.upper is None or upper is None:
                 upper = None
@@ -390,6 +398,8 @@ class SyncRuns:
         if head is not None and head.next_offset > up and head.target_end > down:
             if upstream >= head.next_offset:
                 return Bounds(head.target_end, head.target_end)
+            if not head.is_exact:
+                return Bounds(down + 1, head.target_end)
             return self._between(at, upstream, head.next_offset, head.target_end)
         return Bounds(down + 1, down + upstream - up if self._dense else None)
 

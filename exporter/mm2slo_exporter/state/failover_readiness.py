@@ -20,7 +20,7 @@ from mm2slo_core.indicators.group_readiness import (
     uncarried_without_commits,
 )
 from mm2slo_core.indicators.sli_counters import GroupOffsets
-from mm2slo_core.offset_translation import Head, Untranslated
+from mm2slo_core.offset_translation import Head, PositionQuality, Untranslated
 from mm2slo_core.topic_filters import GroupFilter
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_observation import Observation
@@ -33,6 +33,7 @@ from mm2slo_exporter.state.flow_report import (
 )
 from mm2slo_exporter.state.group_lag import UNKNOWN_LAG, sum_lags
 
+_EXACT: Final = frozenset({PositionQuality.LIVE, PositionQuality.FILTERED})
 _OWN_GROUPS: Final = ("mm2slo.leader.", "mm2slo.canary.")
 
 
@@ -343,8 +344,10 @@ def _evidence(
     elif checkpoint.at >= newer_from and checkpoint.upstream > commit:
         commit = checkpoint.upstream
     head = None
-    if state and state.next_offset is not None and state.target_end is not None:
-        head = Head(state.next_offset, state.target_end)
+    if state and state.quality is not None and state.target_end is not None:
+        is_exact = state.quality in _EXACT
+        next_offset = state.next_offset if is_exact else state.source_end
+        head = None if next_offset is None else Head(next_offset, state.target_end, is_exact)
     return PartitionEvidence(
         partition,
         commit,

@@ -250,6 +250,29 @@ def test_invariants_b_and_c_failover_encloses_true_redelivery(
                 assert found.resume == runs.target_bounds(upstream, head), (seed, upstream)
 
 
+@pytest.mark.parametrize("dense", [False, True])
+def test_failover_encloses_truth_where_others_have_written_since_newest_sync(
+    *, dense: bool
+) -> None:
+    for seed in range(12):
+        dice, replication = random.Random(seed), simulate(seed, gaps=True, crashes=True)
+        runs = runs_of(replication, dense=dense)
+        source_end = replication.log[-1] + 1 + dice.choice([0, 5])
+        upstream, downstream = replication.syncs[-1]
+        for _ in range(dice.choice([1, 20, 1_000])):
+            replication.log.insert(dice.randint(downstream + 1, len(replication.log)), MARKER)
+        head = Head(source_end, len(replication.log), is_exact=False)
+        for commit in range(upstream, source_end + 1):
+            for start in range(0, len(replication.log) + 1, 7):
+                found = runs.failover(commit, start, head)
+                assert found is not None
+                copies = range(downstream, len(replication.log))
+                needed = [at for at in copies if replication.log[at] >= commit]
+                assert holds(found.resume, min(needed, default=len(replication.log)))
+                truth = replication.redelivery(commit, start)
+                assert holds(found.redelivery, truth), (seed, commit, start)
+
+
 def test_target_bounds_with_markers_are_bounded_by_order() -> None:
     for seed in range(12):
         replication = simulate(seed, gaps=True, markers=True)
@@ -301,7 +324,7 @@ def test_target_bounds_beyond_newest_sync_use_head() -> None:
     order_only = SyncRuns(dense=False)
     order_only.add(100, 40)
     assert order_only.target_bounds(150) == Bounds(41, None)
-    assert order_only.failover(150, 41) == (Bounds(41, None), Bounds(0, None))
+    assert order_only.failover(150, 41) == (Bounds(41, None), Bounds(0, 49))
 
 
 def test_target_bounds_before_oldest_sync_use_that_sync() -> None:

@@ -9,7 +9,7 @@ from mm2slo_core.indicators.group_readiness import Blocked, BlockReason, NewestC
 from mm2slo_core.offset_translation import SyncRuns
 from mm2slo_core.topic_selection import SyncedSettings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.flow_observation import Observation
+from mm2slo_exporter.flow_observation import NewestSync, Observation
 from mm2slo_exporter.state.failover_readiness import GroupJudge, group_offsets
 from mm2slo_exporter.state.flow_report import GroupState, TopicState, UnjudgedGroups
 from mm2slo_exporter.state.flow_tracker import FlowTracker
@@ -258,6 +258,22 @@ def test_commit_beyond_end_of_source_blocks_until_it_is_within_the_log(scene: Sc
     scene.logs[PARTITION].live(100, 100)
     scene.source["groups_read_at"] = {"app": 1001.0}
     assert reasons(scene) == []
+
+
+@pytest.mark.parametrize("synced_commit", [81, 5100])
+def test_foreign_records_in_the_copy_are_no_redelivery(scene: Scene, synced_commit: int) -> None:
+    (log,) = scene.logs.values()
+    log.sync, log.committed = NewestSync(80, 80, 900.0), 99
+    log.target_end = 5100
+    scene.source["group_offsets"] = {"app": {PARTITION: 100}}
+    scene.target["group_offsets"] = {"app": {COPY: synced_commit}}
+    (state,) = judge(scene)
+    readiness = state.readiness
+    assert readiness.ready
+    # Of 19 records after the sync, none or all may be before the 5,000 of the other producer.
+    assert (readiness.redelivery_lower, readiness.redelivery_upper) == (
+        (0, 19) if synced_commit == 81 else (0, 0)
+    )
 
 
 def test_groups_are_not_judged_before_those_of_the_target_were_read(scene: Scene) -> None:
