@@ -284,7 +284,8 @@ RETENTION_HEADROOM_RECORDS = RETENTION.gauge(
 
 RETENTION_HEADROOM_SECONDS = RETENTION.gauge(
     "mm2_retention_headroom_seconds",
-    "Time until retention reaches the replicated position, by limit; minimum over partitions.",
+    "Shortest time until retention may reach the replicated position, by limit; minimum over "
+    "partitions.",
     (*PARTITION, "limit"),
     rollup=Rollup.MIN,
 )

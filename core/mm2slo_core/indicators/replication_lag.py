@@ -433,8 +433,9 @@ def headroom(
     """Return the time until retention reaches the position: the smaller one of time and size.
 
     By time: retention.ms - *oldest_age*, the age in seconds of the record at the position
-    (retention.ms without a backlog). Kafka removes whole segments by their newest record, so the
-    record is kept at least that long.
+    (retention.ms without a backlog). Kafka removes whole segments by their largest timestamp
+    (`UnifiedLog.deleteRetentionMsBreachedSegments`), so the record is kept at least that long, if
+    its timestamp is not older.
     By size: (next offset - log start) / *production_rate* in records per second, as if the log
     were full and each new byte removed an old one: a lower bound, since the log may have room and
     the newest segment is never removed.

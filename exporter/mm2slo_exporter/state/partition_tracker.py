@@ -152,12 +152,14 @@ class PartitionTracker:
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
         restart_position = min(next_offset, reading.restart_position(next_offset))
         self._history.forget_below(restart_position, coarse_below=next_offset)
-        age = NO_TIME_LAG
+        age, record_timestamp = NO_TIME_LAG, None
         if lag is not NO_LAG:
             record_timestamp = None if probe is None else reading.record_timestamp(oldest)
-            age = self._age(at, lag, next_offset, record_timestamp, rules)
-        if is_undecided:
-            age = UNKNOWN_TIME_LAG
+            age = (
+                UNKNOWN_TIME_LAG
+                if is_undecided
+                else self._age(at, lag, next_offset, record_timestamp, rules)
+            )
         period = rules.position_period(quality)
         progress = self._stall.observe(
             at,
@@ -179,12 +181,16 @@ class PartitionTracker:
             advance = self.loss.replicated(advance)
         self.replicated_total += advance
         by_size = policy is not None and policy.size_bytes is not None
+        oldest_age = age.seconds
+        if record_timestamp is not None and oldest_age is not None:
+            # Kafka removes by timestamps: a record may have been old when it arrived.
+            oldest_age = max(oldest_age, at - record_timestamp)
         room = headroom(
             next_offset,
             log_start,
             policy,
             lag_records=lag.records or 0,
-            oldest_age=age.seconds,
+            oldest_age=oldest_age,
             production_rate=self._production_rate(at, end) if by_size else None,
         )
         # Keywords would take longer than the rest of the call.

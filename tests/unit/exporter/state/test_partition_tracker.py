@@ -289,6 +289,22 @@ def test_lag_of_read_committed_flow_excludes_open_transaction() -> None:
     assert one.look(5.0, reading(40, 100, stable_end=None)).lag_records is None
 
 
+@pytest.mark.parametrize(("stamped_before", "age"), [(3000.0, 3300.0), (0.0, 305.0)])
+def test_headroom_by_time_counts_from_record_timestamp_if_it_is_older_than_arrival(
+    stamped_before: float, age: float
+) -> None:
+    one = Partition()
+    one.look(100.0, reading(10, 10))
+    one.look(105.0, reading(10, 1010))
+    assert one.look(400.0, reading(10, 1010)).headroom == Headroom(
+        10, near(3600.0 - 300.2), RetentionLimit.TIME
+    )
+    probe = TailProbe(10, 1010, 10, 105.0 - stamped_before)
+    found = one.look(405.0, reading(10, 1010, probe=probe))
+    assert found.lag_origin is LagOrigin.HISTORY
+    assert found.headroom == Headroom(10, near(3600.0 - age, 1e-3), RetentionLimit.TIME)
+
+
 def test_headroom_by_size_follows_production_rate() -> None:
     one = Partition(policy=RetentionPolicy(seconds=None, size_bytes=1_000_000))
     assert one.look(0.0, reading(100, 100)).headroom == Headroom(100, None, RetentionLimit.UNKNOWN)
