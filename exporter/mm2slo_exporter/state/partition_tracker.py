@@ -30,7 +30,7 @@ from mm2slo_core.offset_translation import Position, PositionQuality
 from mm2slo_core.records.timeline_record import PollTimes
 from mm2slo_exporter.state.flow_report import PartitionState
 from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
-from mm2slo_exporter.state.position_tracker import NOTHING_REPLICATED, PositionTracker
+from mm2slo_exporter.state.position_tracker import UNSETTLED, PositionTracker
 
 _HEADROOM_RATE_HALF_LIFE = 300.0
 _IDLE = PartitionProgress.IDLE  # an access takes as long as a call until Python 3.12
@@ -164,8 +164,7 @@ class PartitionTracker:
         progress = self._stall.observe(
             at,
             lag.records if reading.target_readable else None,
-            # Before anything is replicated, the position is the log start: no progress.
-            0 if quality in NOTHING_REPLICATED else next_offset,
+            0 if quality in UNSETTLED else next_offset,
             rules.stall_after,
             period,
         )

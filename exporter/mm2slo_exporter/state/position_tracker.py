@@ -14,7 +14,8 @@ from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 NOTHING_REPLICATED = frozenset({PositionQuality.NOT_STARTED, PositionQuality.SOURCE_RESET})
 """The position is then the log start, which retention advances, not replication."""
 _STALE = PositionQuality.STALE  # an access takes as long as a call until Python 3.12
-_UNSETTLED = NOTHING_REPLICATED | {PositionQuality.BOUNDED}
+UNSETTLED = NOTHING_REPLICATED | {PositionQuality.BOUNDED}
+"""No copy of the log is known: the position may change without replication."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +67,7 @@ class PositionTracker:
             else:
                 position = self._estimate_in_new_log(self._old, reading, end, log_start, rules)
             self._estimate = position
-            if before is not None and position.quality not in NOTHING_REPLICATED:
+            if before is not None and position.quality not in UNSETTLED:
                 self.advance = max(0, position.next_offset - before.next_offset)
             if self._old is not None:
                 self._observe_skipped(self._old, position, target_end)
@@ -169,7 +170,7 @@ class PositionTracker:
             return
         if self._replaced_at_target is None:
             self._replaced_at_target = target_end
-        if position.quality in _UNSETTLED:
+        if position.quality in UNSETTLED:
             return
         copies = old.copies(target_end)
         if self.skipped is None and copies is not None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.config.exporter_settings import CanaryCarrier, Isolation
-from mm2slo_core.indicators.flow_state import FlowStateName
+from mm2slo_core.indicators.flow_state import FlowStateName, PartitionProgress
 from mm2slo_core.offset_translation import PositionQuality
 from mm2slo_core.records.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
@@ -170,6 +170,23 @@ def test_recreated_topic_that_outgrew_old_commit_has_lost_the_records_below() ->
     for _ in range(5):
         one.look()
     assert one.lost == 100
+
+
+def test_stopped_flow_does_not_advance_when_its_recreated_topic_outgrows_the_old_offset() -> None:
+    one = Replicated()
+    one.read_id("second")
+    one.log.end = 30
+    for _ in range(20):
+        assert one.look() == (0, SOURCE_RESET, 30)
+    assert one.report.state is FlowStateName.STOPPED
+    one.log.end = 150
+    for _ in range(3):
+        assert one.look() == (100, BOUNDED, 50)
+        assert one.report.state is FlowStateName.STOPPED
+        assert one.report.topics[0].partitions[0].progress is PartitionProgress.STALLED
+    one.copy(synced=(100, 100), end=150, target_end=120)
+    assert one.look() == (120, LIVE, 30)
+    assert (one.report.state.value, one.copied) == ("running", 20)
 
 
 def test_recreated_topic_seen_as_truncation_first_keeps_its_old_commit() -> None:
