@@ -437,8 +437,9 @@ class TransactionalCommits:
 
     With exactly-once support each transaction ends with a marker, which uses the offset after the
     commits (KIP-618, KIP-98). Compaction leaves such gaps too, but not at the end of a partition:
-    there only a marker follows the newest commit. Without transactions, commits of one source
-    partition are written one after another with nothing but other commits between them.
+    there only a marker follows the newest record. Without transactions, commits of one source
+    partition are written one after another with nothing but other records between them: those of
+    the other connectors.
     """
 
     __slots__ = ("_newest", "_newest_at", "_runs", "found")
@@ -454,16 +455,18 @@ class TransactionalCommits:
         self._newest: int | None = None
         self._newest_at = 0.0
 
-    def add(self, partition: int, offset: int, at: float, committed: Hashable) -> None:
-        """Add the commit at *offset*; *committed* identifies the source partition."""
+    def add_record(self, partition: int, offset: int) -> None:
+        """Add a record of any connector; if it is a commit of this one, call `add_commit` next."""
         last, run = self._runs.get(partition, (-1, set()))
-        if last != offset - 1:
-            run = set()
-        elif committed in run:
+        self._runs[partition] = (offset, run if last == offset - 1 else set())
+
+    def add_commit(self, partition: int, at: float, committed: Hashable) -> None:
+        """Note that the newest record is a commit of the source partition *committed*."""
+        _, run = self._runs[partition]
+        if committed in run:
             self.found = False
-            run = set()
+            run.clear()
         run.add(committed)
-        self._runs[partition] = (offset, run)
         if at >= self._newest_at:
             self._newest, self._newest_at = partition, at
 

@@ -142,11 +142,11 @@ def commits_in_transactions(
         return commits.found is not None
 
     for record in read_to_end(client, topic, is_enough=is_decided):
+        commits.add_record(record.partition, record.offset)
         with suppress(DecodeError):
             found = SourceOffset.decode(record.key, record.value)
             if isinstance(found, SourceOffset) and found.connector == connector:
-                committed = found.topic_partition
-                commits.add(record.partition, record.offset, record.written_at, committed)
+                commits.add_commit(record.partition, record.written_at, found.topic_partition)
     return connectors.is_transactional(connector, commits)
 
 

@@ -177,6 +177,7 @@ class InternalsStore:
         )
 
     def _apply_committed(self, record: TailRecord) -> None:
+        self._commits.add_record(record.partition, record.offset)
         decoded = SourceOffset.decode(record.key, record.value)
         if decoded is None:
             return
@@ -189,10 +190,7 @@ class InternalsStore:
             self._committed.pop(key.topic_partition, None)
         else:
             self._committed[key.topic_partition] = decoded.offset
-            self._commits.add(
-                record.partition, record.offset, record.written_at, key.topic_partition
-            )
-
+            self._commits.add_commit(record.partition, record.written_at, key.topic_partition)
             task = self._configs.task_of(self._source_connector, key.topic_partition)
             if task is not None:
                 self._task_commits[task] = record.written_at

@@ -399,11 +399,18 @@ def test_assume_sparse_gives_the_bounds_of_a_map_that_never_was_dense(seed: int)
         assert runs.target_bounds(upstream) == expected.target_bounds(upstream), upstream
 
 
-def commits(*written: tuple[int, str], partition: int = 0) -> TransactionalCommits:
+def commits(*written: tuple[int, str]) -> TransactionalCommits:
     found = TransactionalCommits()
     for offset, committed in written:
-        found.add(partition, offset, float(offset), committed)
+        add(found, 0, offset, committed)
     return found
+
+
+def add(found: TransactionalCommits, partition: int, offset: int, committed: str = "") -> None:
+    """Add a commit, or a record of another connector."""
+    found.add_record(partition, offset)
+    if committed:
+        found.add_commit(partition, float(offset), committed)
 
 
 def test_marker_after_newest_commit_shows_transactions() -> None:
@@ -428,7 +435,7 @@ def test_gaps_of_compaction_between_commits_show_nothing() -> None:
 def test_marker_in_another_partition_than_the_newest_commit_is_old() -> None:
     """Exactly-once support was switched off: partitions that no longer move keep their markers."""
     found = commits((0, "idle-0"))
-    found.add(1, 10, 100.0, "orders-0")
+    add(found, 1, 10, "orders-0")
     found.read_up_to({0: 2, 1: 11})
     assert found.found is None
 
@@ -436,9 +443,21 @@ def test_marker_in_another_partition_than_the_newest_commit_is_old() -> None:
 def test_transactions_are_found_again_after_a_worker_without_them() -> None:
     found = commits((0, "orders-0"), (1, "orders-0"))
     assert found.found is False
-    found.add(0, 2, 3.0, "orders-0")
+    add(found, 0, 2, "orders-0")
     found.read_up_to({0: 4})
     assert found.found is True
+
+
+def test_records_of_other_connectors_are_no_markers() -> None:
+    """Exactly-once support was switched off: the marker at offset 2 is an old one."""
+    commit, other = "orders-0", ""
+    found, seen = TransactionalCommits(), list[bool | None]()
+    for offset, committed in [(0, commit), (1, other), (3, commit), (4, other), (5, commit)]:
+        add(found, 0, offset, committed)
+        seen.append(found.found)
+        found.read_up_to({0: 3 if offset == 1 else offset + 1})
+        seen.append(found.found)
+    assert seen == [None, None, None, True, True, True, True, True, False, False]
 
 
 def test_clear_forgets_what_was_found() -> None:

@@ -59,9 +59,9 @@ class Store:
         found = self.view.offset_map(ORDERS)
         return [found.reaches(offset) for offset in offsets]
 
-    def commit(self, log_offset: int, upstream: int, *, end: int) -> None:
+    def commit(self, log_offset: int, upstream: int, *, end: int, connector: str = SOURCE) -> None:
         """A commit at *log_offset* of the offsets topic, which ends at *end*."""
-        key, value = committed(upstream)
+        key, value = committed(upstream, connector=connector)
         self.store.apply(OFFSETS, [TailRecord(0, log_offset, 5_500, key, value, None)])
         self.store.read_up_to(OFFSETS, {0: end})
 
@@ -385,6 +385,7 @@ def test_fenced_tasks_without_markers_are_no_evidence_of_exactly_once() -> None:
     store = Store()
     store.take(CONFIGS, FENCING)
     store.commit(3, 99, end=4)
+    store.commit(4, 0, end=5, connector=MARKS)
     assert store.view.connectors.transactional is False
 
 
