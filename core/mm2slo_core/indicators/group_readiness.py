@@ -313,6 +313,9 @@ class NewestCheckpoint(NamedTuple):
     upstream: int
     downstream: int
     at: float
+    """When it was written, by MirrorMaker 2's clock."""
+    received_at: float = 0.0
+    """When it was read, by the exporter's clock; `at` if it had been written before."""
 
 
 class LogRange(NamedTuple):

@@ -6,6 +6,7 @@ One thread applies records; others take views. Nothing here reads from Kafka.
 from __future__ import annotations
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
@@ -73,6 +74,8 @@ class InternalsStore:
         self._connectors = connectors
         self._heartbeat_connector = heartbeat_connector
         self._malformed = malformed
+        self._is_complete = False
+        """Whether all topics were read to their end: records are received as they are written."""
         self._lock = threading.Lock()
         self._syncs = OffsetSyncs(
             self._lock, dense=dense, forgetful=forgetful_connector is not None
@@ -133,10 +136,12 @@ class InternalsStore:
             for clear in self._topics[topic][1]:
                 clear()
             self._saved = self._view = None
+            self._is_complete = False
 
     def view(self, waiting_for: tuple[str, ...]) -> InternalsView:
         """A copy of the current state; the same object while nothing changes."""
         with self._lock:
+            self._is_complete = not waiting_for
             is_transactional = self._is_transactional
             held = self._view
             if (
@@ -211,8 +216,10 @@ class InternalsStore:
             if not checkpoints:
                 del self._checkpoints[decoded.key.group]
             return
+        written_at = record.written_at
+        received_at = time.time() if self._is_complete else written_at
         self._checkpoints[decoded.group][decoded.topic_partition] = NewestCheckpoint(
-            decoded.upstream_offset, decoded.downstream_offset, record.written_at
+            decoded.upstream_offset, decoded.downstream_offset, written_at, received_at
         )
 
     def _apply_status(self, record: TailRecord) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from operator import attrgetter
@@ -163,8 +163,8 @@ def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: Readiness
     for partition in readiness.partitions:
         if partition.checkpoint_lag is not None:
             lag_by_topic[partition.source.topic] += partition.checkpoint_lag
-    written = [each.checkpoint.at for each in evidence if each.checkpoint is not None]
-    newest = max(written, default=None)
+    checkpoints = [each.checkpoint for each in evidence if each.checkpoint is not None]
+    newest = max((each.at for each in checkpoints), default=None)
     known = [each for each in last_states if each is not None]
     state = GroupState(
         group,
@@ -175,22 +175,24 @@ def _judge(seen: Observation, group: str, inputs: GroupInputs, limits: Readiness
         if len(known) == len(last_states)
         else UNKNOWN_LAG,
     )
-    return _Judged(inputs, state, _holds(seen, group, newest, inputs, limits))
+    return _Judged(inputs, state, _holds(seen, group, checkpoints, inputs, limits))
 
 
 def _holds(
     seen: Observation,
     group: str,
-    newest: float | None,
+    checkpoints: Sequence[NewestCheckpoint],
     inputs: GroupInputs,
     limits: ReadinessLimits,
 ) -> bool:
     """Whether later rounds judge the same: no checkpoint is newer than commits, or too fresh."""
-    if newest is None:
+    if not checkpoints:
         return True
     read_at = seen.source.groups_read_at.get(group)
-    if group not in seen.source.unreadable_groups and (read_at is None or newest >= read_at):
+    received_at = max(each.received_at for each in checkpoints)
+    if group not in seen.source.unreadable_groups and (read_at is None or received_at >= read_at):
         return False
+    newest = max(each.at for each in checkpoints)
     return not inputs.syncs_group_offsets or seen.at - newest > limits.group_sync_grace_period
 
 
@@ -329,9 +331,10 @@ def _evidence(
 ) -> PartitionEvidence:
     """The evidence from *topic* as it is, and from *state*, of the last reading of the source.
 
-    Groups are read every few seconds, checkpoints continuously: without those that were written
+    Groups are read every few seconds, checkpoints continuously: without those that were received
     from the time *newer_from* on, an active group would appear to be rewound behind its checkpoint.
-    A group that was really rewound is detected at the next read.
+    A group that was really rewound is detected at the next read. When they were written does not
+    count: MirrorMaker 2's clock may be behind.
     """
     commit = inputs.commits[partition]
     copy = seen.plan.partitions(topic.pair.target, len(topic.partitions))[partition.partition]
@@ -341,7 +344,7 @@ def _evidence(
         beyond_end = max(commit - state.source_end, 0)
     if checkpoint is None:
         untranslated = _untranslated(seen, partition, commit)
-    elif checkpoint.at >= newer_from and checkpoint.upstream > commit:
+    elif checkpoint.received_at >= newer_from and checkpoint.upstream > commit:
         commit = checkpoint.upstream
     head = None
     if state and state.quality is not None and state.target_end is not None:

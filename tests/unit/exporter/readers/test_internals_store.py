@@ -173,13 +173,18 @@ def test_committed_offsets_of_other_connectors_and_clusters_are_ignored() -> Non
     assert store.view.committed == {ORDERS: 41}
 
 
-def test_view_has_newest_checkpoint_per_group_and_partition() -> None:
+def test_view_has_newest_checkpoint_per_group_and_partition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mm2slo_exporter.readers.internals_store.time.time", lambda: 7.0)
     store = Store()
-    store.take(CHECKPOINTS, checkpoint("a", 10), checkpoint("b", 20), checkpoint("a", 30))
+    store.take(CHECKPOINTS, checkpoint("a", 10), checkpoint("b", 20))
     assert store.view.checkpoints == {
-        "a": {COPY: NewestCheckpoint(30, 29, 5.5)},
-        "b": {COPY: NewestCheckpoint(20, 19, 5.5)},
+        "a": {COPY: NewestCheckpoint(10, 9, 5.5, 5.5)},
+        "b": {COPY: NewestCheckpoint(20, 19, 5.5, 5.5)},
     }
+    store.take(CHECKPOINTS, checkpoint("a", 30))
+    assert store.view.checkpoints["a"] == {COPY: NewestCheckpoint(30, 29, 5.5, 7.0)}
     store.take(CHECKPOINTS, (checkpoint("b", 20)[0], None))
     assert store.view.checkpoints.keys() == {"a"}
 

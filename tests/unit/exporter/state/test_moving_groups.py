@@ -38,8 +38,13 @@ class SameOffsets:
         return upstream_offset >= 0
 
 
+def checkpoint(received_at: float) -> NewestCheckpoint:
+    """A checkpoint; the clock of MirrorMaker 2 is an hour behind."""
+    return NewestCheckpoint(140, 135, received_at - 3600, received_at)
+
+
 def judged(
-    *, commit: int, checkpoint: NewestCheckpoint, unreadable: frozenset[str] = frozenset()
+    *, commit: int, newest: NewestCheckpoint, unreadable: frozenset[str] = frozenset()
 ) -> GroupReadiness:
     partition = PartitionState(
         partition=0,
@@ -86,7 +91,7 @@ def judged(
         target=ClusterView(groups_complete=True),
         internals=InternalsView(
             offset_map=lambda _partition: SameOffsets(),
-            checkpoints={"app": {COPY: checkpoint}},
+            checkpoints={"app": {COPY: newest}},
         ),
         source_offsets=None,
         target_offsets=OffsetsRead(ends={COPY: 500}, starts={COPY: 0}),
@@ -97,22 +102,22 @@ def judged(
     return state.readiness
 
 
-def test_checkpoint_newer_than_group_read_provides_commit() -> None:
-    found = judged(commit=100, checkpoint=NewestCheckpoint(140, 135, READ_AT + 3))
+def test_checkpoint_received_after_group_read_provides_commit() -> None:
+    found = judged(commit=100, newest=checkpoint(READ_AT + 3))
     assert found.ready
     assert found.checkpoint_lag == 0
     assert (found.redelivery_lower, found.redelivery_upper) == (5, 5)
 
 
 def test_commit_ahead_of_newer_checkpoint_is_kept() -> None:
-    found = judged(commit=160, checkpoint=NewestCheckpoint(140, 135, READ_AT + 3))
+    found = judged(commit=160, newest=checkpoint(READ_AT + 3))
     assert found.checkpoint_lag == 20
     assert (found.redelivery_lower, found.redelivery_upper) == (25, 25)
 
 
 @pytest.mark.parametrize("age", [0.001, 3600.0])
 def test_commit_behind_older_checkpoint_is_rewind(age: float) -> None:
-    found = judged(commit=100, checkpoint=NewestCheckpoint(140, 135, READ_AT - age))
+    found = judged(commit=100, newest=checkpoint(READ_AT - age))
     assert not found.ready
     assert found.checkpoint_lag == -40
     assert found.blocked == (Blocked(BlockReason.WOULD_SKIP_RECORDS, PARTITION, 35),)
@@ -121,7 +126,7 @@ def test_commit_behind_older_checkpoint_is_rewind(age: float) -> None:
 def test_checkpoint_provides_commit_of_unreadable_group() -> None:
     found = judged(
         commit=100,
-        checkpoint=NewestCheckpoint(140, 135, READ_AT - 1),
+        newest=checkpoint(READ_AT - 1),
         unreadable=frozenset({"app"}),
     )
     assert found.checkpoint_lag == 0

@@ -277,7 +277,7 @@ def test_group_keeps_its_state_unless_time_may_change_it(
 ) -> None:
     world = World(read_at=read_at)
     world.checkpoints = {
-        copy: NewestCheckpoint(4, 4, checkpoint_at)
+        copy: NewestCheckpoint(4, 4, checkpoint_at, checkpoint_at)
         for copy in world.checkpoints
         if checkpoint_at is not None
     }
