@@ -175,7 +175,9 @@ class PartitionTracker:
             reading.target_readable and self._may_have_lost(at, next_offset, target_end, period)
         ):
             passed_from = self._position.passed_from
-            self.loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
+            self._position.is_settled = self.loss.settles_skipped(
+                at, self._position.skipped, next_offset, rules.flush_interval
+            )
             self.loss.observe(at, reading, next_offset, period, passed_from)
             advance = self.loss.replicated(advance)
         self.replicated_total += advance
@@ -387,25 +389,26 @@ class LossTracker:
         self._log_replaced = True
         self._skipped = None
 
-    def observe_skipped(
+    def settles_skipped(
         self, at: float, skipped: int | None, next_offset: int, wait: float
-    ) -> None:
-        """Count records that MirrorMaker 2 skipped at the start of a replaced log.
+    ) -> bool:
+        """Count records that MirrorMaker 2 skipped at the start of a replaced log; True once done.
 
         *skipped* is None until a commit or sync shows it. It counts if it is still so *wait*
         seconds later: the first evidence may be a late commit or sync of the old log.
         """
         if not self._log_replaced or skipped is None:
-            return
+            return not self._log_replaced
         if skipped:
             if self._skipped is None:
                 self._skipped = at, skipped
             since, least = self._skipped
             if at - since < wait:
-                return
+                return False
             self._loss.add_skipped(min(skipped, least), next_offset)
         self._skipped = None
         self._log_replaced = False
+        return True
 
     def observe(
         self,

@@ -26,6 +26,8 @@ class PositionTracker:
     """Offsets that replication passed since the preceding round."""
     skipped: int | None = 0
     """Records at the start of a replaced log that were skipped; None until a copy shows it."""
+    is_settled: bool = True
+    """Whether the records at the start of a replaced log were judged."""
     _estimate: Position | None = None
     # Of the reading that it is from; the whole reading would take more memory.
     _committed: int | None = None
@@ -128,6 +130,7 @@ class PositionTracker:
         self._estimate = None  # of the old log
         self._replaced_at_target = None
         self.skipped = 0 if old is None else None
+        self.is_settled = old is None
 
     def _known_log(self, *, recreated: bool) -> ReplacedLog | None:
         if self._old is not None and self.skipped is None:
@@ -151,7 +154,11 @@ class PositionTracker:
         log_start: int,
         rules: FlowRules,
     ) -> Position:
-        position = _estimate(old.without_old(reading), end, log_start, rules, None)
+        known = old.without_old(reading)
+        if self.is_settled and known == reading:
+            self._old = None  # from now on, the log is one like any other
+            return _estimate(reading, end, log_start, rules, self._estimate)
+        position = _estimate(known, end, log_start, rules, None)
         if position.quality is PositionQuality.SOURCE_RESET:
             # Written late: beyond the end of the new log, so about the old one.
             old = replace(old, committed=reading.committed, sync=reading.sync)

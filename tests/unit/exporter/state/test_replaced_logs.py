@@ -83,6 +83,25 @@ def test_truncated_source_has_no_lag_until_new_records_come() -> None:
     assert (one.lost, one.copied) == (0, 6)
 
 
+def test_settled_log_is_tracked_like_any_other() -> None:
+    one = Replicated()
+    one.log.end = 80
+    one.look()
+    one.copy(synced=(80, 100), end=90, target_end=110)
+    one.log.committed = 85
+    for _ in range(4):
+        assert one.look() == (90, LIVE, 0)
+    one.scene.target_readable = False
+    assert one.look() == (90, PositionQuality.STALE, 0)
+    one.scene.target_readable = True
+    assert one.look() == (90, LIVE, 0)
+    assert one.copied == 10
+    # Truncated and grown again between two polls.
+    one.log.committed = 120
+    one.log.end = 100
+    assert one.look() == (0, SOURCE_RESET, 100)
+
+
 def test_commit_alone_ends_bounded_position() -> None:
     one = Replicated()
     one.log.end = 80
