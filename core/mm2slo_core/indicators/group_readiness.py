@@ -56,7 +56,8 @@ class BlockReason(StrEnum):
     SOURCE_UNREADABLE = "source_unreadable"
     """The source answers, but not with the group's committed offsets."""
     TARGET_UNREADABLE = "target_unreadable"
-    """The target answers, but not with the group's committed offsets."""
+    """The target answers, but not with the group's committed offsets, or not with the offsets of a
+    copy's partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +230,7 @@ def _why_unknown(part: PartitionEvidence, evidence: GroupEvidence, start: int | 
     """Return why a consumer on the target has no valid offset, or the group none on the source."""
     log = part.target_log
     if log is None:
-        reason = (
-            BlockReason.TARGET_PARTITIONS_MISSING
-            if part.target_topic_exists
-            else BlockReason.TARGET_TOPIC_MISSING
-        )
-        return Blocked(reason, part.source)
+        return Blocked(part.target_missing or BlockReason.TARGET_UNREADABLE, part.source)
     if part.beyond_end:
         return Blocked(BlockReason.SOURCE_COMMIT_BEYOND_END, part.source, part.beyond_end)
     if start is None:
@@ -332,8 +328,9 @@ class PartitionEvidence(NamedTuple):
     commit: int
     checkpoint: NewestCheckpoint | None
     target_log: LogRange | None
-    """None: the partition does not exist on the target."""
-    target_topic_exists: bool = True
+    """None: the partition does not exist on the target, or cannot be read."""
+    target_missing: BlockReason | None = None
+    """What does not exist on the target."""
     source_end: int | None = None
     offset_map: OffsetMap | None = None
     head: Head | None = None

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from mm2slo_core.config.exporter_settings import FlowSettings
 from mm2slo_core.indicators.group_readiness import (
+    BlockReason,
     GroupEvidence,
     LogRange,
     NewestCheckpoint,
@@ -356,7 +357,7 @@ def _evidence(
         commit,
         checkpoint,
         _log(seen, copy),
-        not topic.missing_on_target,
+        _missing(topic, copy),
         None if state is None else state.source_end,
         seen.internals.offset_map(partition),
         head,
@@ -364,6 +365,13 @@ def _evidence(
         inputs.target_commits.get(copy),
         beyond_end,
     )
+
+
+def _missing(topic: TopicState, copy: TopicPartition) -> BlockReason | None:
+    if topic.missing_on_target:
+        return BlockReason.TARGET_TOPIC_MISSING
+    exists = copy.partition < (topic.target_partition_count or 0)
+    return None if exists else BlockReason.TARGET_PARTITIONS_MISSING
 
 
 def _log(seen: Observation, copy: TopicPartition) -> LogRange | None:

@@ -117,13 +117,13 @@ def test_redelivery_of_commit_beyond_head_is_bounded_by_target_end() -> None:
         ),
         (
             "no target topic",
-            GOOD._replace(target_log=None, target_topic_exists=False),
+            GOOD._replace(target_log=None, target_missing=BlockReason.TARGET_TOPIC_MISSING),
             Blocked(BlockReason.TARGET_TOPIC_MISSING, ORDERS),
         ),
         (
-            "no target partition",
+            "no leader of the target partition",
             GOOD._replace(target_log=None),
-            Blocked(BlockReason.TARGET_PARTITIONS_MISSING, ORDERS),
+            Blocked(BlockReason.TARGET_UNREADABLE, ORDERS),
         ),
     ],
 )

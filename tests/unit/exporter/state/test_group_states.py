@@ -131,6 +131,8 @@ def test_group_with_missing_copy_is_blocked(scene: Scene) -> None:
     assert reasons(scene) == [BlockReason.TARGET_TOPIC_MISSING]
     scene.target["topics"] = {"us.orders": 0}
     assert reasons(scene) == [BlockReason.TARGET_PARTITIONS_MISSING]
+    scene.target["topics"] = {"us.orders": 1}  # its leader is down
+    assert reasons(scene) == [BlockReason.TARGET_UNREADABLE]
 
 
 def test_group_is_judged_by_last_target_offsets_while_unreadable(scene: Scene) -> None:
