@@ -335,7 +335,8 @@ UNASSIGNED_PARTITIONS = DRIFT.gauge(
 
 SOURCE_TRUNCATIONS_TOTAL = DRIFT.counter(
     "mm2_source_truncations_total",
-    "Times the end offset of a source partition went back before the replicated position.",
+    "Times the end offset of a source partition went back other than by a known re-creation of its "
+    "topic.",
     TOPIC,
 )
 
