@@ -24,12 +24,10 @@ STALL = 5
 
 
 def at(scrape: Scrape) -> float:
-    """Time of the evaluation: the newest heartbeat's timestamp plus its age."""
-    newest = scrape.value("mm2_heartbeat_last_timestamp_seconds", flow=FLOW)
-    age = scrape.value("mm2_heartbeat_age_seconds", flow=FLOW)
-    assert newest is not None
-    assert age is not None
-    return newest + age
+    """Time of the evaluation."""
+    found = scrape.value("mm2_flow_observed_timestamp_seconds", flow=FLOW)
+    assert found is not None
+    return found
 
 
 def copies_read_at(scrape: Scrape) -> float:
