@@ -29,9 +29,11 @@ from mm2slo_core.catalogue.promql import (
 )
 from mm2slo_core.catalogue.service_metrics import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
-    EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
     EXPORTER_LOOP_FAILURES_TOTAL,
     LOGSHIP_SEND_LAG_SECONDS,
+)
+from mm2slo_core.catalogue.service_metrics import (
+    EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS as _LAST_SUCCESS,
 )
 
 _REQUEST_STAGES: Final = matching("stage", "topics|end_offsets|start_offsets")
@@ -52,7 +54,7 @@ def build_cluster_recordings(limits: Thresholds) -> tuple[RecordingRule, ...]:
     """Return the series that MM2ClusterUnreachable and rules about flows read."""
     after, errors = limits.unreachable_after, EXPORTER_COLLECT_ERRORS_TOTAL
     silent, away = (
-        str(aggregate("group", _not_answering(seconds, limits.unreachable_errors), ("cluster",)))
+        str(_not_answering(_answered_within(seconds), limits.unreachable_errors))
         for seconds in (after, after + limits.unreachable_hold)
     )
     return (
@@ -74,23 +76,28 @@ def _outages(limits: Thresholds) -> Outages:
     return Outages(CLUSTER_UNREACHABLE, "cluster", after, hold, limits.interval)
 
 
-def _not_answering(after: float, failures: float) -> Vector:
-    """Clusters that answered no replica for *after* seconds, and failed requests in *failures*.
+def _not_answering(answered: str, failures: float) -> Vector:
+    """Clusters that failed requests in *failures* seconds and have not *answered* any replica.
 
     Requiring failures excludes an idle exporter and includes a cluster that has not answered since
     the exporter started. The counter must be scraped now (`and`), which excludes a dead exporter.
     """
     errors = EXPORTER_COLLECT_ERRORS_TOTAL
     failed = over("increase", errors, failures, _REQUEST_STAGES, _NO_ANSWER)
-    # An answer hidden by failed scrapes for longer than *after* would be too old anyway.
-    answered = over(
-        "max_over_time", EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, after, _REQUEST_STAGES
-    )
-    return Vector(
-        f"{failed} > 0 and {select(errors)} "
-        f"unless {on(('cluster',), failed, answered)} {answered} > time() - {number(after)}",
-        failed.labels,
-    )
+    silent = f"{failed} > 0 and {select(errors)} unless {on(('cluster',), failed)} {answered}"
+    return aggregate("group", Vector(silent, failed.labels), ("cluster",))
+
+
+def _answered_within(seconds: float) -> str:
+    # An answer hidden by failed scrapes for longer than *seconds* would be too old anyway.
+    last = over("max_over_time", _LAST_SUCCESS, seconds, _REQUEST_STAGES)
+    return f"{last} > time() - {number(seconds)}"
+
+
+def _answered_before_scrape(seconds: float) -> str:
+    # Scrapes may be further apart than *seconds*: an answer is as old as it was when scraped.
+    last = select(_LAST_SUCCESS, _REQUEST_STAGES)
+    return f"timestamp({last}) - {last} < {number(seconds)}"
 
 
 def _by_role(limits: Thresholds, clusters: str) -> str:
@@ -114,7 +121,7 @@ def _unreachable(limits: Thresholds) -> Cause:
     The share is that of several outages which are too short to alert by themselves.
     """
     outages = _outages(limits)
-    often = aggregate("group", _not_answering(limits.flap_after, limits.flap_errors), ("cluster",))
+    often = _not_answering(_answered_before_scrape(limits.flap_after), limits.flap_errors)
     polled = aggregate("group", select(EXPORTER_COLLECT_ERRORS_TOTAL), ("cluster",))
     window = f"[{duration(limits.flap_window)}:{duration(limits.flap_step)}]"
     unanswered = f"({often} or {polled} * 0){window}"

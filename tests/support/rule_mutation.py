@@ -182,7 +182,7 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
     ),
     Equivalent(
         "MM2ClusterUnreachable|cluster:mm2_cluster_unreachable:.*",
-        r".*max_over_time\(mm2_exporter_last_success.*\[\[(1m -> 2m|2m -> 4m|20s -> 40s)\]\].*",
+        r".*max_over_time\(mm2_exporter_last_success.*\[\[(1m -> 2m|2m -> 4m)\]\].*",
         "An answer that only a longer range finds is too old for the comparison beside it.",
     ),
     Equivalent(
@@ -199,6 +199,11 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "flow:mm2_flow_stopped:since_timestamp_seconds",
         r"\(max by .*mm2_flow_state\{\[state=\"stopped\" -> \]\}.*",
         "A product matches series by all labels, so that one matcher decides for both sides.",
+    ),
+    Equivalent(
+        "MM2ClusterUnreachable",
+        r".*last_success_timestamp_seconds\{\[stage=.* -> \]\}.*",
+        "A difference matches series by all labels, so that one matcher decides for both sides.",
     ),
     Equivalent(
         "MM2ClusterUnreachable",
