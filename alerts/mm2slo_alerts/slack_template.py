@@ -63,8 +63,8 @@ def message_template(config: AlertingConfig) -> str:
             _part("color", _COLOR.replace("@PAGE@", config.severities.page)),
             _part("link", _LINK),
             *_urls(config.links),
-            _SILENCE.replace("@ABOUT@", _ABOUT),
-            _FOOTER.replace("@FOOTER@", str(MESSAGE_LIMITS.footer)).replace("@ABOUT@", _ABOUT),
+            _of_message(_SILENCE),
+            _of_message(_FOOTER).replace("@FOOTER@", str(MESSAGE_LIMITS.footer)),
         )
     )
 
@@ -231,11 +231,30 @@ def _urls(links: LinksConfig) -> Iterator[str]:
 
 
 # Labels of a silence, where all alerts of the message share them. Slack limits the length of URLs.
-_ABOUT: Final = "^(alertname|cluster|flow|group|sli|tier|topic)$"
+_ABOUT: Final = "^(alertname|cluster|flow|group|namespace|severity|sli|tier|topic)$"
+
+# Without their names, a silence of several tickets would also silence other alerts of the flow.
+_NAMES: Final = """\
+{{ $names := "" -}}
+{{ if not .CommonLabels.alertname }}{{ range .Alerts.Firing -}}
+{{ $name := reReplaceAll "([][.+*?()|{}^$\\\\\\\\])" "\\\\$1" .Labels.alertname -}}
+{{ if not $names }}{{ $names = $name }}
+{{- else if not (match (printf "^(%s)$" $names) .Labels.alertname) -}}
+{{ $names = printf "%s|%s" $names $name }}{{ end -}}
+{{ end }}{{ end -}}
+{{ $names = reReplaceAll "([\\"\\\\\\\\])" "\\\\$1" $names -}}
+"""
+
+
+def _of_message(template: str) -> str:
+    return template.replace("@NAMES@", _NAMES).replace("@ABOUT@", _ABOUT)
+
 
 _SILENCE: Final = """\
 {{ define "mm2slo.silence.filter" -}}
-{{ $filter := "" -}}
+@NAMES@
+{{- $filter := "" -}}
+{{ if $names }}{{ $filter = printf "alertname=~\\"%s\\"" $names }}{{ end -}}
 {{ range .CommonLabels.SortedPairs -}}{{ if match "@ABOUT@" .Name -}}
 {{ $value := reReplaceAll "([\\"\\\\\\\\])" "\\\\$1" .Value -}}
 {{ if $filter }}{{ $filter = printf "%s," $filter }}{{ end -}}
@@ -250,7 +269,11 @@ _SILENCE: Final = """\
 _FOOTER: Final = """\
 {{ define "mm2slo.slack.footer" -}}
 {{ if eq .Status "firing" -}}
-{{ $command := printf "amtool silence add --alertmanager.url=%s -d 2h -c known" .ExternalURL -}}
+@NAMES@
+{{- $command := printf "amtool silence add --alertmanager.url=%s -d 2h -c known" .ExternalURL -}}
+{{ if $names -}}
+{{ $names = reReplaceAll "'" "'\\\\''" $names -}}
+{{ $command = printf "%s 'alertname=~\\"%s\\"'" $command $names }}{{ end -}}
 {{ range .CommonLabels.SortedPairs -}}{{ if match "@ABOUT@" .Name -}}
 {{ $value := reReplaceAll "([\\"\\\\\\\\])" "\\\\$1" .Value | reReplaceAll "'" "'\\\\''" -}}
 {{ $command = printf "%s '%s=\\"%s\\"'" $command .Name $value -}}

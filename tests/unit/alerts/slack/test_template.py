@@ -3,10 +3,12 @@
 import itertools
 import json
 import re
+import shlex
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 from fake_slack import check_message
@@ -253,14 +255,31 @@ def test_longest_list_has_bounded_length(folder: Path) -> None:
 
 
 def test_footer_without_room_for_command_is_empty(folder: Path) -> None:
-    fits = data(alert({}, {})) | {"commonLabels": {"flow": "a->b", "topic": "t", "owner": "o"}}
+    fits = data(alert({}, {})) | {
+        "commonLabels": {"alertname": "A", "flow": "a->b", "topic": "t", "owner": "o"}
+    }
     text = '{{ template "mm2slo.slack.footer" . }}'
     assert executed(folder, text, fits).strip() == (
         "amtool silence add --alertmanager.url=http://am.example:9093 -d 2h -c known "
-        "'flow=\"a-&gt;b\"' 'topic=\"t\"'"
+        "'alertname=\"A\"' 'flow=\"a-&gt;b\"' 'topic=\"t\"'"
     )
     for flow in ("x" * 300, "new\nline", "`code`"):
         assert executed(folder, text, fits | {"commonLabels": {"flow": flow}}).strip() == ""
+
+
+def test_silence_of_several_alerts_matches_their_names_and_severity(folder: Path) -> None:
+    shared = {"flow": "a->b", "namespace": "kafka", "severity": "warning"}
+    names = ("MM2TaskFailed", "MM2Task", "MM2TaskFailed", "Own (1)'s")
+    several = data(*(alert({**shared, "alertname": name}, {}) for name in names))
+    several["commonLabels"] = shared
+    footer = executed(folder, '{{ template "mm2slo.slack.footer" . }}', several)
+    matchers = [
+        'alertname=~"MM2TaskFailed|MM2Task|Own \\\\(1\\\\)\'s"',
+        *(f'{name}="{value}"' for name, value in shared.items()),
+    ]
+    assert shlex.split(unescaped(footer))[-4:] == matchers
+    link = executed(folder, '{{ template "mm2slo.silence.filter" . }}', several)
+    assert unquote_plus(link.strip()) == f"{{{','.join(matchers)}}}"
 
 
 def test_limits_add_up() -> None:
