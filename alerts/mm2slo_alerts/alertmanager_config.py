@@ -8,7 +8,7 @@ consequences.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -56,7 +56,7 @@ def document(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCTION) 
         )
     return {
         "templates": [TEMPLATES],
-        "route": root_route(receivers, _flow_channels(slo.objectives), scale),
+        "route": root_route(receivers, _flow_channels(slo.objectives, receivers), scale),
         # Alertmanager 0.25 has no field for the reason.
         "inhibit_rules": [
             {
@@ -71,19 +71,19 @@ def document(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCTION) 
 
 
 def _flow_channels(
-    objectives: Iterable[ObjectiveConfig],
+    objectives: Sequence[ObjectiveConfig], receivers: Receivers
 ) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Return patterns of flows with the channel of their causes, which belong to no objective.
+    """Return patterns of flows with the receiver of their causes, which belong to no objective.
 
-    The first match applies; flows that match none use `slo.channel`.
+    The first match applies, one without a channel too; flows that match none use `slo.channel`.
     """
-    known = tuple(objectives)
-    found: dict[tuple[tuple[str, ...], str], None] = {}
-    for sli in _CAUSE_SLIS:
-        for each in known:
-            if each.sli is sli and each.channel is not None:
-                found[each.flows, each.channel] = None
-    return tuple(found)
+    found = (
+        (each.flows, receiver_name(each.channel) if each.channel else receivers.default)
+        for sli in _CAUSE_SLIS
+        for each in objectives
+        if each.sli is sli
+    )
+    return tuple(dict.fromkeys(found))
 
 
 _SUBJECTS: Final = ("flow", "cluster")
@@ -106,7 +106,7 @@ _HEARTBEAT: Final = 60.0
 def root_route(
     receivers: Receivers, of_flows: Sequence[tuple[Sequence[str], str]], scale: Scale
 ) -> dict[str, Any]:
-    """Return the section `route`; *of_flows*: patterns of flows and the channel of their causes."""
+    """Return the section `route`; *of_flows*: patterns of flows and receiver of their causes."""
     page = receivers.config.severities.page
     # An alert takes the first route that matches and goes on only where `continue` is set
     # (Alertmanager's documentation of routes): the special ones come first.
@@ -142,10 +142,10 @@ def root_route(
                         unequal("flow", ""),
                         matching("flow", flow_pattern(flows)),
                     ),
-                    "receiver": receiver_name(channel),
+                    "receiver": receiver,
                     "routes": _by_severity(page, scale),
                 }
-                for flows, channel in of_flows
+                for flows, receiver in of_flows
             ),
             *_by_severity(page, scale),
         ],

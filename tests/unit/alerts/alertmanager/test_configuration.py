@@ -158,12 +158,12 @@ OBJECTIVES = (
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
-        # Channel of the availability objective of this flow; the wildcard names none.
+        # The first availability objective of the flow; the second one is without a channel.
         ({"alertname": "MM2FlowStopped", "flow": "us->eu", "severity": "page"}, "pay team"),
         ({"alertname": "MM2TaskFailed", "flow": "us->eu", "severity": "ticket"}, "pay team"),
-        # No availability objective names a channel: data freshness does.
+        ({"alertname": "MM2FlowStopped", "flow": "us->eu2", "severity": "page"}, "mirroring"),
+        # No availability objective of the flow: data freshness.
         ({"alertname": "MM2FlowStopped", "flow": "ap->us", "severity": "page"}, "on-call"),
-        ({"alertname": "MM2FlowStopped", "flow": "us->eu2", "severity": "page"}, "on-call"),
         # An alert about an objective uses its channel.
         (
             {
