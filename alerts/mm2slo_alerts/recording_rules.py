@@ -354,12 +354,14 @@ def maintenance_groups(
     *,
     window: float = DEFAULT_WINDOW,
     scale: Scale = PRODUCTION,
+    namespace: str | None = None,
 ) -> tuple[Group, ...]:
     """Return one group with a rule per excluded flow of *flows*; no group without an exclusion.
 
     With *now* (epoch ms), exclusions that ended more than *window* seconds ago are left out; pass
     the longest window of the objectives. Exclusions of one flow share a rule: two rules that record
-    the same series would make each other's samples stale. *scale* shortens the interval only.
+    the same series would make each other's samples stale. *scale* shortens the interval only; other
+    rules read the series of their *namespace*.
     """
     known = tuple(exclusions)
     oldest = None if now is None else now - round(window * 1000)
@@ -373,7 +375,12 @@ def maintenance_groups(
                 RecordingRule(
                     record=MAINTENANCE_ACTIVE.name,
                     expr=_during(spans),
-                    labels={"flow": flow.label, "source": flow.source, "target": flow.target},
+                    labels={
+                        "flow": flow.label,
+                        "source": flow.source,
+                        "target": flow.target,
+                        **({} if namespace is None else {"namespace": namespace}),
+                    },
                 )
             )
     if not rules:

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from mm2slo_alerts.alert_rules import Group, RecordingRule
 from mm2slo_alerts.recording_rules import maintenance_groups, maintenance_text
 from mm2slo_cli.config_files import read_if_readable
 from mm2slo_cli.option_values import format_time
+from mm2slo_core.catalogue.promql import Matcher, equal, matching
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.field_types import escape_credentials
 from mm2slo_core.objectives.exclusion import Exclusion, matching_flows
@@ -118,6 +119,7 @@ class ExclusionTargets:
     prometheus: MonitoringApi | None
     alertmanager: MonitoringApi | None
     window: float
+    namespace: str | None = None
 
     @classmethod
     def of(
@@ -138,6 +140,7 @@ class ExclusionTargets:
             if alertmanager is None
             else MonitoringApi.of("Alertmanager", "--alertmanager-url", alertmanager),
             window=max((each.window for each in loaded.objective_rules), default=DEFAULT_WINDOW),
+            namespace=loaded.alerting.namespace,
         )
 
 
@@ -163,7 +166,7 @@ def apply_exclusions(
     """Write the rule file from the store and reload Prometheus; without its URL show *hint*."""
     path = targets.rules_file
     with steps.one():
-        written = write_rules(path, results.exclusions, targets.flows, now, targets.window)
+        written = write_rules(path, results.exclusions, targets, now)
         count = sum(len(group.rules) for group in written.groups)
         unchanged = "" if written.changed else ", unchanged"
         steps.done.append(f"{count} rule{'' if count == 1 else 's'} in {path}{unchanged}")
@@ -195,9 +198,8 @@ def add_silence(
     silence_id = None
     if targets.alertmanager is not None:
         with steps.one():
-            silence_id = silence(
-                targets.alertmanager, new, matching_flows(new.flows, targets.flows)
-            )
+            flows = matching_flows(new.flows, targets.flows)
+            silence_id = silence(targets.alertmanager, new, flows, targets.namespace)
             results.set_silence(new.id, silence_id)
     return new if silence_id is None else replace(new, silence=silence_id)
 
@@ -241,9 +243,8 @@ class WrittenRules:
 def write_rules(
     path: Path,
     exclusions: Callable[[], Iterable[Exclusion]],
-    flows: Collection[Flow],
+    targets: ExclusionTargets,
     now: int,
-    window: float,
 ) -> WrittenRules:
     """Write the result of *exclusions* atomically into the rule file *path*.
 
@@ -253,7 +254,9 @@ def write_rules(
     """
     changed = False
     while True:
-        found = maintenance_groups(exclusions(), flows, now, window=window)
+        found = maintenance_groups(
+            exclusions(), targets.flows, now, window=targets.window, namespace=targets.namespace
+        )
         content = maintenance_text(found)
         if read_if_readable(path) == content:
             return WrittenRules(found, changed)
@@ -343,21 +346,24 @@ def _replace(path: Path, content: str) -> None:
 _NOT_FOUND = 404
 
 
-def silence(server: MonitoringApi, exclusion: Exclusion, flows: Sequence[Flow]) -> str:
-    """Silence the alerts of *flows* during *exclusion*; returns the silence's id.
+def silence(
+    server: MonitoringApi, exclusion: Exclusion, flows: Sequence[Flow], namespace: str | None = None
+) -> str:
+    """Silence the alerts of *flows* in *namespace* during *exclusion*; returns the silence's id.
 
     Alertmanager treats a start in the past as now. Raises UserError with the equivalent amtool
     command when Alertmanager rejects the request or is unreachable.
     """
+    matchers = _matchers(flows, namespace)
     try:
-        response = server.call("POST", "/api/v2/silences", _body(exclusion, flows))
+        response = server.call("POST", "/api/v2/silences", _body(exclusion, matchers))
         if not isinstance(response, dict) or "silenceID" not in response:
             raise UserError(f"{server} returned an unexpected response: check the URL")
         return str(response["silenceID"])
     except UserError as error:
         raise UserError(
             f"no silence was created: {error}; create it later with: "
-            f"{amtool_line(server, exclusion, flows)}"
+            f"{_amtool_line(server, exclusion, matchers)}"
         ) from None
 
 
@@ -379,9 +385,8 @@ def end_silence(server: MonitoringApi, silence_id: str) -> bool:
     return True
 
 
-def amtool_line(server: MonitoringApi, exclusion: Exclusion, flows: Sequence[Flow]) -> str:
+def _amtool_line(server: MonitoringApi, exclusion: Exclusion, matchers: Iterable[Matcher]) -> str:
     """Return the amtool command that creates the same silence."""
-    value = _pattern(flows)
     return shlex.join(
         [
             "amtool",
@@ -392,20 +397,22 @@ def amtool_line(server: MonitoringApi, exclusion: Exclusion, flows: Sequence[Flo
             f"--start={_moment(exclusion.start)}",
             f"--end={_moment(exclusion.end)}",
             f"--comment={_comment(exclusion)}",
-            f"flow=~{value}" if len(flows) > 1 else f"flow={value}",
+            *(f"{each.label}{each.operator}{each.value}" for each in matchers),
         ]
     )
 
 
-def _body(exclusion: Exclusion, flows: Sequence[Flow]) -> dict[str, object]:
-    matcher = {
-        "name": "flow",
-        "value": _pattern(flows),
-        "isRegex": len(flows) > 1,
-        "isEqual": True,
-    }
+def _body(exclusion: Exclusion, matchers: Iterable[Matcher]) -> dict[str, object]:
     return {
-        "matchers": [matcher],
+        "matchers": [
+            {
+                "name": each.label,
+                "value": each.value,
+                "isRegex": each.operator == "=~",
+                "isEqual": True,
+            }
+            for each in matchers
+        ],
         "startsAt": _moment(exclusion.start),
         "endsAt": _moment(exclusion.end),
         "createdBy": exclusion.who,
@@ -413,11 +420,13 @@ def _body(exclusion: Exclusion, flows: Sequence[Flow]) -> dict[str, object]:
     }
 
 
-def _pattern(flows: Sequence[Flow]) -> str:
+def _matchers(flows: Sequence[Flow], namespace: str | None) -> tuple[Matcher, ...]:
     """The currently configured flows: a wildcard must not silence flows added later."""
     if len(flows) == 1:
-        return flows[0].label
-    return "|".join(re.escape(flow.label) for flow in sorted(flows))
+        chosen = equal("flow", flows[0].label)
+    else:
+        chosen = matching("flow", "|".join(re.escape(flow.label) for flow in sorted(flows)))
+    return (chosen,) if namespace is None else (chosen, equal("namespace", namespace))
 
 
 def _moment(epoch_ms: int) -> str:

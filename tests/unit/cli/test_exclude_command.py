@@ -88,6 +88,15 @@ def command(
     return Command(tmp_path, monkeypatch, capsys)
 
 
+def test_exclude_with_namespace_labels_rules_and_silences_its_alerts(command: Command) -> None:
+    path = command.folder / "mm2slo.yaml"
+    path.write_text(CONFIG + "alerting: {namespace: kafka}\n")
+    assert command.add("--for", "30m", "--silence", "--alertmanager-url", "http://127.0.0.1:9") == 2
+    assert command.err.rstrip().endswith(" 'flow=us->eu' namespace=kafka")
+    [group] = yaml.safe_load((command.folder / RULES).read_text())["groups"]
+    assert [rule["labels"]["namespace"] for rule in group["rules"]] == ["kafka"]
+
+
 def test_exclude_add_writes_store_rule_file_and_prints_summary(command: Command) -> None:
     assert command.add() == 0
     (kept,) = command.kept
