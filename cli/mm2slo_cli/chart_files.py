@@ -16,13 +16,11 @@ from pydantic import BaseModel
 
 from mm2slo_alerts.alert_files import ALERTMANAGER_CONFIG, RULE_RESOURCE, GeneratedFormat, generated
 from mm2slo_cli.config_pages import section_of
-from mm2slo_core.catalogue import NAMESPACED
-from mm2slo_core.catalogue.promql import add_matcher, equal
 from mm2slo_core.config.alerting_config import AlertingConfig, SecretKey, SlackChannel
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.file_syntax import dump_yaml
 from mm2slo_core.link_targets import DashboardUid
-from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER
+from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER, board_text, select_namespace
 
 CHART: Final = "deploy/kubernetes/mm2slo"
 NAMESPACE: Final = "RELEASE-NAMESPACE"
@@ -65,20 +63,18 @@ def _spec(resource: str) -> str:
 
 
 def _board(text: str) -> str:
-    return json.dumps(_of_release(json.loads(text)), indent=2, ensure_ascii=False) + "\n"
+    return board_text(_of_release(select_namespace(json.loads(text), NAMESPACE)))
 
 
 _UIDS: Final = re.compile(rf"^mm2slo$|(?:^|(?<=/d/))(?:{'|'.join(DashboardUid)})\b")
 
 
 def _of_release(value: Any, key: str = "") -> Any:
-    """A part of a dashboard: queries select the namespace; uids, links and tags have a suffix."""
+    """A part of a dashboard whose uids, links and tags have a suffix."""
     if isinstance(value, dict):
         return {name: _of_release(each, name) for name, each in value.items()}
     if isinstance(value, list):
         return [_of_release(each, key) for each in value]
-    if isinstance(value, str) and key in {"expr", "query"}:
-        return add_matcher(value, NAMESPACED, equal("namespace", NAMESPACE))
     if isinstance(value, str) and key in {"uid", "url", "tags"}:
         return _UIDS.sub(rf"\g<0>{SUFFIX}", value)
     return value

@@ -11,10 +11,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
-from typing import Final
+from typing import Any, Final
 
-from mm2slo_core.catalogue import ALL
+from mm2slo_core.catalogue import ALL, NAMESPACED
 from mm2slo_core.catalogue.prometheus_series import ALERTS, ALERTS_FOR_STATE, EXTERNAL, RECORDED
+from mm2slo_core.catalogue.promql import add_matcher, equal
 from mm2slo_core.catalogue.service_metrics import REPORT_GROUPS
 from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.config.config_model import Config
@@ -48,6 +49,11 @@ def generate_files(config: Config | None = None) -> dict[str, str]:
     dashboards = build_dashboards(config)
     links = DashboardLinks(dashboards, alerting.links)
     texts = {each.uid.value: render_dashboard(each, links) for each in dashboards}
+    if alerting.namespace is not None:
+        texts = {
+            uid: board_text(select_namespace(json.loads(text), alerting.namespace))
+            for uid, text in texts.items()
+        }
     return {
         **{f"{DASHBOARD_FOLDER}/{uid}.json": text for uid, text in texts.items()},
         PROVIDER: render_provider(),
@@ -55,6 +61,22 @@ def generate_files(config: Config | None = None) -> dict[str, str]:
         CONFIG_MAPS: render_config_maps(texts),
         OPERATOR: render_operator_resources(tuple(texts)),
     }
+
+
+def board_text(board: Any) -> str:
+    """The file of a dashboard in Grafana's JSON model."""
+    return json.dumps(board, indent=2, ensure_ascii=False) + "\n"
+
+
+def select_namespace(value: Any, namespace: str, key: str = "") -> Any:
+    """A part of a dashboard whose queries select the series of *namespace*."""
+    if isinstance(value, dict):
+        return {name: select_namespace(each, namespace, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [select_namespace(each, namespace, key) for each in value]
+    if isinstance(value, str) and key in {"expr", "query"}:
+        return add_matcher(value, NAMESPACED, equal("namespace", namespace))
+    return value
 
 
 def build_dashboards(config: Config | None = None) -> Sequence[Dashboard]:
@@ -110,7 +132,7 @@ def render_export(dashboard: str) -> str:
         "id": None,
         **board,
     }
-    return json.dumps(exported, indent=2, ensure_ascii=False) + "\n"
+    return board_text(exported)
 
 
 _INPUT: Final = "${DS_PROMETHEUS}"

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from copy import deepcopy
 from urllib.parse import parse_qs, urlsplit
 
@@ -55,6 +56,13 @@ def test_committed_files_are_current() -> None:
     for name, text in generated_files().items():
         path = ROOT / "dashboards" / "generated" / name
         assert path.read_text(encoding="utf-8") == text, "run: mm2slo dashboards generate"
+
+
+def test_queries_select_configured_namespace() -> None:
+    files = generate_files(load_config(f"{CONFIG}  namespace: kafka\n"))
+    queries = re.findall(r'"expr": (".*mm2_.*")', "".join(files.values()))
+    assert len(queries) > 100
+    assert all(json.loads(each).count('namespace="kafka"') for each in queries)
 
 
 def test_generate_files_is_deterministic() -> None:
