@@ -4,6 +4,7 @@ Without a configuration they hold the default objectives for any flow; those fil
 `alerts/generated`. The groups of the alerts about causes are put together here.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -23,6 +24,7 @@ from mm2slo_alerts.alert_rules import (
     PRODUCTION,
     AlertRule,
     Group,
+    RecordingRule,
     Rule,
     Scale,
     prometheus_rule_resource,
@@ -33,7 +35,7 @@ from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
 from mm2slo_alerts.alertmanager_config import DEFAULT_WEBHOOK_FILE, TEMPLATES, check_files, document
 from mm2slo_alerts.alertmanager_variants import DEFAULT_WEBHOOK_KEY, fragment, resource
 from mm2slo_core.catalogue import NAMESPACED
-from mm2slo_core.catalogue.promql import add_matcher, equal
+from mm2slo_core.catalogue.promql import add_matcher, equal, quoted
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SloConfig
 from mm2slo_core.config.config_model import Config, default_objective_rules
 from mm2slo_core.objectives.objective import ObjectiveRule
@@ -92,7 +94,7 @@ def generated(
     if GeneratedFormat.ALERTMANAGER in formats:
         found[ALERTMANAGER] = yaml_text(whole)
     if GeneratedFormat.FRAGMENT in formats:
-        found[FRAGMENT] = yaml_text(fragment(whole))
+        found[FRAGMENT] = yaml_text(fragment(whole, alerting.namespace))
     if {GeneratedFormat.ALERTMANAGER, GeneratedFormat.FRAGMENT} & set(formats):
         check_files(alerting)
         found[SLACK_TEMPLATE] = slack_template.message_template(alerting)
@@ -139,20 +141,23 @@ def _in_namespace(groups: Sequence[Group], config: AlertingConfig) -> tuple[Grou
         return tuple(groups)
     label = {"namespace": config.namespace}
     matcher = equal("namespace", config.namespace)
-    return tuple(
-        replace(
-            group,
-            rules=tuple(
-                replace(
-                    rule,
-                    expr=add_matcher(rule.expr, NAMESPACED, matcher),
-                    labels={**label, **rule.labels},
-                )
-                for rule in group.rules
-            ),
-        )
-        for group in groups
-    )
+
+    def of_template(query: re.Match[str]) -> str:
+        return f"printf {quoted(add_matcher(query[1], NAMESPACED, matcher))}"
+
+    def selected(rule: Rule) -> Rule:
+        expr = add_matcher(rule.expr, NAMESPACED, matcher)
+        chosen = replace(rule, expr=expr, labels={**label, **rule.labels})
+        if isinstance(chosen, RecordingRule):
+            return chosen
+        texts = {name: _QUERY.sub(of_template, text) for name, text in chosen.annotations.items()}
+        return replace(chosen, annotations=texts)
+
+    return tuple(replace(group, rules=tuple(map(selected, group.rules))) for group in groups)
+
+
+_QUERY: Final = re.compile(r'printf "([^"\\]*)"')
+"""A query of an annotation, as the format of printf."""
 
 
 ANY_FLOW: Final[Mapping[Flow, float]] = MappingProxyType({})

@@ -356,9 +356,9 @@ class AlertingConfig(Section):
     labels: Mapping[Name, Name] = Field(default={}, examples=[{"team": "data"}])
     """Labels of every alert."""
     namespace: Name | None = None
-    """Kubernetes namespace of the generated resources: rules and `report.prometheus` read its
-    series only, and it is a label of every recorded series and alert. The operator adds a matcher
-    for it to `AlertmanagerConfig`."""
+    """Kubernetes namespace of the generated resources: rules, dashboards and `report.prometheus`
+    read its series only, and it is a label of every recorded series and alert, which routes,
+    inhibitions and silences match."""
     prometheusrule: PrometheusRuleConfig = PrometheusRuleConfig()
     """The resource `PrometheusRule`."""
     watchdog: Name | None = None

@@ -1,5 +1,8 @@
 """Formats, labels and severities of the generated files."""
 
+import re
+from collections.abc import Iterable
+
 import pytest
 import yaml
 
@@ -59,6 +62,28 @@ def test_labels_severities_and_namespace_are_on_every_alert() -> None:
     assert 'severity="page"' not in routes
     template = files["alertmanager/templates/mm2slo.tmpl"]
     assert 'eq $severity "critical"' in template
+
+
+def test_namespace_selects_series_of_annotations_and_alerts_of_routes() -> None:
+    files = generated(config("  namespace: kafka\n"), formats=(*DEFAULT_FORMATS, "fragment"))
+    alerts = yaml.safe_load(files["prometheus/mm2slo-alerts.rules.yml"])
+    texts = [text for g in alerts["groups"] for r in g["rules"] for text in _annotations(r)]
+    queries = [query for text in texts for query in re.findall(r'printf "(.*?[^\\])"', text)]
+    reading = [query for query in queries if "mm2_" in query]
+    assert len(reading) > 5
+    for query in reading:
+        assert query.count("mm2_") == query.count(r"namespace=\"kafka\"")
+    ours = 'namespace="kafka"'
+    for name in ("alertmanager/alertmanager.yml", "alertmanager/mm2slo-fragment.yml"):
+        found = yaml.safe_load(files[name])
+        routes = [found["route"], *found["route"]["routes"]]
+        assert all(ours in route["matchers"] for route in routes[name.endswith("manager.yml") :])
+        assert all(route["group_by"][-1] == "namespace" for route in routes if "group_by" in route)
+        assert all("namespace" in rule["equal"] for rule in found["inhibit_rules"])
+
+
+def _annotations(rule: dict[str, dict[str, str]]) -> Iterable[str]:
+    return rule.get("annotations", {}).values()
 
 
 def test_defaults_have_no_namespace_and_no_extra_labels() -> None:
