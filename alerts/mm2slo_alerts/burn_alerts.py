@@ -228,8 +228,9 @@ def window_value(series: Mapping[str, RecordedSeries], length: float, scale: Sca
 def with_owner(text: str, severity: Severity | None = None) -> str:
     """Add the objective's owner and channel; with *severity*, for these objectives only.
 
-    The objective to the power of 0 is 1, so the value stays the same.
+    To the power of 0, anything is 1, so the value stays the same. After a restart of Prometheus
+    with another owner, both series are there for five minutes (staleness); the newest counts.
     """
     matchers = () if severity is None else (equal("severity", severity.value),)
-    objective = select(OBJECTIVE, *matchers)
-    return f"(\n{text}\n)\n* {ON} group_left (owner, channel) {objective} ^ 0"
+    newest = f"topk by ({', '.join(SLI_LABELS)}) (1, timestamp({select(OBJECTIVE, *matchers)}))"
+    return f"(\n{text}\n)\n* {ON} group_left (owner, channel) {newest} ^ 0"

@@ -298,7 +298,8 @@ def _error_ratio_rules(
     *share* multiplies the ratio by the measured share of a long window.
     """
     yield RecordingRule(record=ERROR[window].name, expr=f"{select(bad)}\n/ ({select(events)} > 0)")
-    error, objective = select(ERROR[window]), select(OBJECTIVE)
+    # After a restart with another owner, both series are there for five minutes (staleness).
+    error, objective = select(ERROR[window]), aggregate("max", select(OBJECTIVE), SLI_LABELS)
     yield RecordingRule(
         record=BURN[window].name,
         expr=f"{error}{share}\n/ {on(SLI_LABELS, error, objective)} (1 - {objective})",
