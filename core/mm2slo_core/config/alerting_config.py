@@ -7,6 +7,9 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from mm2slo_core.catalogue import ALL
+from mm2slo_core.catalogue.prometheus_series import EXTERNAL, RECORDED
+from mm2slo_core.catalogue.promql import SCRAPE_LABELS
 from mm2slo_core.config.config_document import Path, did_you_mean, suggest
 from mm2slo_core.config.config_section import Example, Section, SectionFinding
 from mm2slo_core.config.field_types import (
@@ -296,11 +299,18 @@ class MaintenanceConfig(Section):
 
 
 _RESERVED_LABELS: Final = frozenset(
-    {
-        *("alertname", "severity", "window", "flow", "source", "target", "cluster", "sli", "tier"),
-        *("topic", "group", "channel", "owner", "namespace"),
-    }
+    (
+        *(label for metric in (*ALL, *EXTERNAL) for label in metric.labels),
+        *(label for series in RECORDED for label in series.labels),
+        *SCRAPE_LABELS,
+        *("alertname", "namespace", "window"),
+    )
 )
+"""Labels that expressions of alerts may group by, which a label of the rule would overwrite."""
+
+# Before Prometheus 3, and in Alertmanager's matchers; names that start with __ are internal
+# (Prometheus's data model).
+_LABEL_NAME: Final = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 # The fields of type Secret or SecretURL in Alertmanager's configuration, which mm2slo.yaml must not
 # contain: each has a `*_file` beside it.
@@ -407,10 +417,19 @@ class AlertingConfig(Section):
                 ("severities",), f"page and ticket are both {severities.page!r}",
                 "two values, so that pages can be routed",
             )  # fmt: skip
-        for label in sorted(_RESERVED_LABELS.intersection(self.labels)):
-            yield SectionFinding(
-                ("labels", label), f"{label} is a label of the alerts themselves", "another label"
-            )
+        for label in sorted(self.labels):
+            if label in _RESERVED_LABELS:
+                yield SectionFinding(
+                    ("labels", label),
+                    f"{label} is a label of the alerts themselves",
+                    "another label",
+                )
+            elif not _LABEL_NAME.fullmatch(label):
+                yield SectionFinding(
+                    ("labels", label),
+                    f"{label!r} is not the name of a label in Prometheus",
+                    "letters, digits and underscores, with a letter first",
+                )
         for index, receiver in enumerate(self.receivers):
             for path in _inline_secrets(receiver.model_extra or {}, ("receivers", index)):
                 yield SectionFinding(

@@ -64,8 +64,21 @@ def test_labels_severities_and_namespace_are_on_every_alert() -> None:
     assert 'eq $severity "critical"' in template
 
 
+def test_labels_that_expressions_of_alerts_group_by_are_reserved() -> None:
+    alerts = generated(config())["prometheus/mm2slo-alerts.rules.yml"]
+    grouped = {
+        label for each in re.findall(r"by \(([^)]+)\)", alerts) for label in each.split(", ")
+    }
+    assert {"stage", "loop", "rule_group"} < grouped
+    for label in sorted(grouped):
+        with pytest.raises(UserError, match="is a label of the alerts themselves"):
+            config(f"  labels: {{{label}: x}}\n")
+
+
 def test_namespace_selects_series_of_annotations_and_alerts_of_routes() -> None:
-    files = generated(config("  namespace: kafka\n"), formats=(*DEFAULT_FORMATS, "fragment"))
+    files = generated(
+        config("  namespace: kafka\n"), formats=(*DEFAULT_FORMATS, GeneratedFormat.FRAGMENT)
+    )
     alerts = yaml.safe_load(files["prometheus/mm2slo-alerts.rules.yml"])
     texts = [text for g in alerts["groups"] for r in g["rules"] for text in _annotations(r)]
     queries = [query for text in texts for query in re.findall(r'printf "(.*?[^\\])"', text)]

@@ -158,6 +158,8 @@ def test_inline_secret_of_receiver_is_reported_without_its_value(receiver: str) 
         ("{severities: {ticket: warning}}", "alerting.severities.page"),
         ("{severities: {page: high, ticket: high}}", "page and ticket are both 'high'"),
         ("{labels: {severity: high}}", "severity is a label of the alerts themselves"),
+        ("{labels: {stage: prod}}", "stage is a label of the alerts themselves"),
+        ("{labels: {my-team: a}}", "'my-team' is not the name of a label in Prometheus"),
         ("{watchdog: pager}", "unknown receiver 'pager'"),
     ],
 )
