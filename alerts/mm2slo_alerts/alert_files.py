@@ -112,7 +112,14 @@ def configured_alerts(
 ) -> tuple[Group, ...]:
     """The alerts of *config*, with its labels and severities; *alerting* as in `generated`."""
     alerting = alerting if config is None else config.alerting
-    thresholds = replace(DEFAULT_THRESHOLDS, exporter_job=alerting.exporter_job)
+    # One failed poll is no outage.
+    polls = 0.0 if config is None else 2 * config.exporter.poll_interval
+    thresholds = replace(
+        DEFAULT_THRESHOLDS,
+        exporter_job=alerting.exporter_job,
+        unreachable_after=max(DEFAULT_THRESHOLDS.unreachable_after, polls),
+        flap_after=max(DEFAULT_THRESHOLDS.flap_after, polls),
+    )
     flows = {
         each.flow: min(level.threshold for level in each.freshness)
         for each in (() if config is None else config.flows)

@@ -177,7 +177,8 @@ class Thresholds:
 
     unreachable_after: float = _seconds(
         _MINUTE,
-        "Twelve polls without an answer; also the default API timeout of Kafka clients.",
+        "Twelve polls without an answer; also the default API timeout of Kafka clients. With a "
+        "configuration, at least two polls.",
     )
     unreachable_hold: float = _seconds(
         _MINUTE,
@@ -198,7 +199,7 @@ class Thresholds:
         "by themselves count for no share.",
     )
     flap_after: float = _seconds(
-        20.0, "Several polls without an answer, and longer than the usual scrape interval of 15 s."
+        20.0, "Several polls without an answer; with a configuration, at least two."
     )
     flap_errors: float = _seconds(
         2 * _MINUTE, "One failed request must not count for longer than the outages it is part of."

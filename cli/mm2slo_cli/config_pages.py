@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import math
 import re
 import textwrap
 import typing
@@ -160,7 +161,11 @@ def _type(info: FieldInfo) -> str:
         parsers += _parsers(getattr(inner[0], "__metadata__", ()))
     for parser in parsers:
         if isinstance(parser, DurationBound):
-            return f"duration, at least {format_duration(parser.at_least)}"
+            if parser.at_most == math.inf:
+                return f"duration, at least {format_duration(parser.at_least)}"
+            return (
+                f"duration, {format_duration(parser.at_least)} to {format_duration(parser.at_most)}"
+            )
     if parse_share in parsers:
         return "percentage, for example `1%`"
     if parse_target in parsers:

@@ -20,7 +20,6 @@ from mm2slo_core.config.field_types import (
     Duration,
     FilePath,
     Flag,
-    Interval,
     Patterns,
     SlowInterval,
     Text,
@@ -112,6 +111,13 @@ class LogConfig(Section, LogSettings):
     """Minimum level."""
 
 
+# Alerts read through gaps of a minute, and find a failing stage by two failures within 15 minutes
+# (alert_thresholds: observed_age, failing_window).
+_PollInterval = Annotated[float, BeforeValidator(DurationBound(0.1, at_most=60.0))]
+_StageInterval = Annotated[float, BeforeValidator(DurationBound(0.1, at_most=420.0))]
+_SlowStageInterval = Annotated[float, BeforeValidator(DurationBound(1.0, at_most=420.0))]
+
+
 class ExporterConfig(Section, ExporterSettings):
     """The exporter: listen address, collection intervals, granularity."""
 
@@ -122,17 +128,17 @@ class ExporterConfig(Section, ExporterSettings):
     instance: Text | None = None
     """Name of this exporter in its canaries, unique among replicas; null: the lowest number that no
     other replica holds, leased by a consumer group."""
-    poll_interval: Interval = 5.0
+    poll_interval: _PollInterval = 5.0
     """Interval between reads of end offsets."""
-    start_offsets_interval: Interval = 30.0
+    start_offsets_interval: _StageInterval = 30.0
     """Interval between reads of log start offsets."""
-    metadata_interval: Interval = 30.0
+    metadata_interval: _StageInterval = 30.0
     """Interval between reads of the ids of topics that have moved. Topics and partitions are listed
     every 4 seconds, or at this interval if it is shorter; above 2,000 topics less often, for at
     most 2 % of a core (`mm2_exporter_topics_interval_seconds`)."""
-    groups_interval: Interval = 15.0
+    groups_interval: _StageInterval = 15.0
     """Interval between reads of consumer groups."""
-    topic_configs_interval: SlowInterval = 300.0
+    topic_configs_interval: _SlowStageInterval = 300.0
     """Interval between reads of topic configurations."""
     granularity: Literal["flow", "topic", "partition"] = "topic"
     """The finest label of offset and lag series."""
@@ -213,7 +219,7 @@ class RecorderConfig(Section):
     ca_file: FilePath | None = None
     """CA certificates to trust; null: those of the system."""
     interval: Annotated[float, BeforeValidator(DurationBound(1.0, at_most=60.0))] = 15.0
-    """Scrape interval, up to `1m`: a step of the history has five minutes."""
+    """Scrape interval; a step of the history has five minutes."""
 
 
 class ReportConfig(Section):

@@ -64,6 +64,18 @@ def test_labels_severities_and_namespace_are_on_every_alert() -> None:
     assert 'eq $severity "critical"' in template
 
 
+def test_outage_of_cluster_takes_two_polls_at_least() -> None:
+    read = load_config(
+        BASE.replace("us->eu}", "us->eu, slice: 1m}") + "exporter: {poll_interval: 1m}"
+    )
+    files = generated(read)
+    rules = files["prometheus/mm2slo-alerts.rules.yml"]
+    answered = re.findall(
+        r"last_success_timestamp_seconds\{[^}]*\}(?: <|\[\d+m\]\) > time\(\) -) (\d+)", rules
+    )
+    assert sorted(set(answered)) == ["120", "180"]
+
+
 def test_labels_that_expressions_of_alerts_group_by_are_reserved() -> None:
     alerts = generated(config())["prometheus/mm2slo-alerts.rules.yml"]
     grouped = {
