@@ -95,7 +95,10 @@ def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             unit=PanelUnit.COUNT,
             no_data="No alert is firing.",
             queries={"{{severity}}": sum_by(either(*alerts_by_scope()), "severity")},
-            colours={"page": Colour.BAD, "ticket": Colour.WARNING},
+            colours={
+                limits.severities.page: Colour.BAD,
+                limits.severities.ticket: Colour.WARNING,
+            },
             next_dashboard=DashboardUid.FLOW,
             fills_on="a stopped MirrorMaker 2",
             width=4,

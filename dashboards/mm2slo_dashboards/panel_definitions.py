@@ -18,6 +18,7 @@ from mm2slo_core.catalogue.prometheus_series import (
 )
 from mm2slo_core.catalogue.promql import Matcher, Vector, aggregate
 from mm2slo_core.catalogue.service_metrics import AUDIT_LAST_RUN_TIMESTAMP_SECONDS
+from mm2slo_core.config.alerting_config import AlertingConfig, SeveritiesConfig
 from mm2slo_core.config.config_model import Config, default_objective_rules
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.objectives.error_budget import LOW_BUDGET, MIN_COVERAGE
@@ -83,6 +84,7 @@ class ObjectiveLimits:
     flows: tuple[str, ...] = ()
     little_left: float = LOW_BUDGET
     coverage: float = MIN_COVERAGE
+    severities: SeveritiesConfig = AlertingConfig().severities
 
     def alert_burn_rate(self, pair: WindowPair) -> float:
         """The burn rate at which *pair* alerts; the lowest where windows differ."""
@@ -113,6 +115,7 @@ def collect_limits(config: Config | None = None) -> ObjectiveLimits:
         checkpoint_lag=min(flow.readiness.max_checkpoint_lag_records for flow in flows),
         flows=() if config is None else tuple(str(each.flow) for each in flows),
         windows=tuple(sorted({rule.window for rule in rules})) or (DEFAULT_WINDOW,),
+        severities=(AlertingConfig() if config is None else config.alerting).severities,
     )
 
 

@@ -65,6 +65,17 @@ def test_queries_select_configured_namespace() -> None:
     assert all(json.loads(each).count('namespace="kafka"') for each in queries)
 
 
+def test_severities_of_configuration_are_coloured() -> None:
+    read = load_config(f"{CONFIG}  severities: {{page: critical, ticket: warning}}\n")
+    [panel] = [
+        each
+        for each in panels(load_for_config(read)[DashboardUid.FLEET])
+        if each["title"] == "Firing alerts by severity"
+    ]
+    overrides = panel["fieldConfig"]["overrides"]
+    assert {each["matcher"]["options"] for each in overrides} == {"critical", "warning"}
+
+
 def test_generate_files_is_deterministic() -> None:
     assert generate_files() == generated_files()
 
