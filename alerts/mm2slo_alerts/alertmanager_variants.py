@@ -5,7 +5,6 @@ has no template files, so each text of Slack carries the templates it uses; secr
 Kubernetes Secrets. The operator adds a matcher for the namespace to every route and inhibition.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -56,8 +55,16 @@ def shadowed(existing: Mapping[str, Any], alerts: Iterable[Mapping[str, str]]) -
     labels = list(alerts)
     sentences = []
     for route in existing["route"].get("routes") or ():
-        matchers = tuple(matchers_of(route))
-        taken = sorted({each["alertname"] for each in labels if matches(matchers, each)})
+        try:
+            matchers = tuple(matchers_of(route))
+            taken = sorted({each["alertname"] for each in labels if matches(matchers, each)})
+        except (UserError, re.error) as error:  # RE2 knows expressions that Python does not
+            sentences.append(
+                "unknown whether the fragment shadows the route to receiver "
+                f"{route.get('receiver', 'of its parent')}: {error}; check it with: "
+                "amtool config routes test"
+            )
+            continue
         if taken:
             named = ", ".join(map(str, matchers)) or "without matchers"
             more = f" and {len(taken) - 2} more" if len(taken) > 2 else ""
@@ -141,7 +148,8 @@ def _route(route: Mapping[str, Any]) -> dict[str, Any]:
 def _matchers(texts: Sequence[str]) -> list[dict[str, str]]:
     return [
         {"name": each.label, "value": each.value, "matchType": each.operator}
-        for each in map(parse_matcher, texts)
+        for text in texts
+        for each in parse_matchers(text)
     ]
 
 
@@ -198,21 +206,32 @@ def _inlined(text: str, blocks: Mapping[str, str]) -> str:
     return "".join(blocks[name] for name in blocks if name in needed) + text
 
 
+_PART: Final = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+', re.DOTALL)
 _MATCHER: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.DOTALL)
 
 
-def parse_matcher(text: str) -> Matcher:
-    """Return the matcher that *text* means, as in `flow=~"us->.*"`. Raises UserError."""
-    found = _MATCHER.fullmatch(text)
-    if found is None:
-        raise UserError(f'{text!r} is not a matcher; expected one such as severity="page"')
-    label, operator, value = found.groups()
-    return Matcher(label, operator, json.loads(value) if value.startswith('"') else value)
+def parse_matchers(text: str) -> Iterator[Matcher]:
+    """Yield the matchers of *text*, as in `{flow=~"us->.*", sli=""}`. Raises UserError.
+
+    As ParseMatchers of Alertmanager: braces and quotes are optional, other escapes are literal.
+    """
+    for part in _PART.findall(text.strip().removeprefix("{").removesuffix("}")):
+        found = _MATCHER.fullmatch(part)
+        if found is None:
+            raise UserError(f'{part!r} is not a matcher; expected one such as severity="page"')
+        label, operator, value = found.groups()
+        inner = value[1:-1] if value.startswith('"') else value
+        yield Matcher(label, operator, _ESCAPE.sub(lambda each: _ESCAPED[each[0]], inner))
+
+
+_ESCAPE: Final = re.compile(r"\\[n\"\\]")
+_ESCAPED: Final = {r"\n": "\n", r"\"": '"', r"\\": "\\"}
 
 
 def matchers_of(route: Mapping[str, Any]) -> Iterator[Matcher]:
     """Yield the matchers of *route*, also those of the deprecated fields."""
-    yield from map(parse_matcher, route.get("matchers") or ())
+    for text in route.get("matchers") or ():
+        yield from parse_matchers(text)
     for field, operator in (("match", "="), ("match_re", "=~")):
         for label, value in (route.get(field) or {}).items():
             yield Matcher(label, operator, str(value))

@@ -87,6 +87,29 @@ def test_shadowed_routes_are_named_with_their_alerts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("matcher", "shown"),
+    [
+        (r'{severity="page",alertname=~"MM2\w+",}', r'severity="page", alertname=~"MM2\\w+"'),
+        (r"alertname =~ MM2\w+ , severity=page", r'alertname=~"MM2\\w+", severity="page"'),
+        ('severity=~"a,b|page"', 'severity=~"a,b|page"'),
+    ],
+)
+def test_matchers_of_existing_routes_are_read_as_alertmanager_does(
+    matcher: str, shown: str
+) -> None:
+    existing = {"route": {"routes": [{"matchers": [matcher], "receiver": "a"}]}}
+    [sentence] = shadowed(existing, [{"alertname": "MM2FlowStopped", "severity": "page"}])
+    assert sentence.startswith(f"the fragment shadows the route {shown} (receiver a)")
+
+
+@pytest.mark.parametrize("matcher", ['"quoted name"="page"', r'alertname=~"\\pL+"'])
+def test_matcher_that_is_not_understood_is_a_warning(matcher: str) -> None:
+    existing = {"route": {"routes": [{"matchers": [matcher], "receiver": "a"}]}}
+    [sentence] = shadowed(existing, [{"alertname": "MM2FlowStopped"}])
+    assert sentence.startswith("unknown whether the fragment shadows the route to receiver a: ")
+
+
+@pytest.mark.parametrize(
     ("existing", "message"),
     [
         ({"receivers": []}, "the file has no route"),
