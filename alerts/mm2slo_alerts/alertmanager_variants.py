@@ -81,6 +81,26 @@ _SLACK_SECRET: Final = "mm2slo-slack"
 DEFAULT_WEBHOOK_KEY: Final = f"the key {DEFAULT_CHANNEL.name} of the Secret {_SLACK_SECRET}"
 _WEBHOOK_SECRET: Final = "mm2slo-webhooks"
 _ACRONYMS: Final = {"url": "URL", "ca": "CA"}
+# The CRD's other names (AlertmanagerConfig v1alpha1), some in receivers of one kind only.
+_IRREGULAR: Final = {
+    "agent_id": "agentID",
+    "chat_id": "chatID",
+    "corp_id": "corpID",
+    "message_thread_id": "messageThreadID",
+    "proxy_url": "proxyUrl",
+    "require_tls": "requireTLS",
+    "room_id": "roomID",
+    "target_arn": "targetARN",
+    "token_id": "tokenID",
+    "token_url": "tokenUrl",
+    "topic_arn": "topicARN",
+    "msteams_configs.webhook_url": "webhookUrl",
+    "victorops_configs.api_url": "apiUrl",
+}
+_PAIRS: Final = frozenset({"custom_fields", "details", "headers"})
+"""Mappings to texts, which are lists of key and value in the CRD."""
+_MAPPINGS: Final = frozenset({"attributes", "endpoint_params", "proxy_connect_header"})
+"""Mappings whose keys are no fields."""
 _DEFINED: Final = re.compile(r'^\{\{ define "([\w.]+)"', re.MULTILINE)
 _USED: Final = re.compile(r'\{\{-? ?template "([\w.]+)"')
 
@@ -158,7 +178,7 @@ def _receiver(
     secrets: Mapping[str, Mapping[str, str]],
     blocks: Mapping[str, str],
 ) -> dict[str, Any]:
-    def converted(key: str, value: Any) -> tuple[str, Any]:
+    def converted(key: str, value: Any, parent: str = "") -> tuple[str, Any]:
         if key.endswith("_file"):
             name = key.removesuffix("_file")
             if name not in secrets:
@@ -167,13 +187,18 @@ def _receiver(
                     f"{name}: {{name: SECRET, key: KEY}}"
                 )
             return _camel(name), dict(secrets[name])
-        return _camel(key), inner(value)
+        found = _IRREGULAR.get(f"{parent}.{key}") or _camel(key)
+        if isinstance(value, dict) and key in _PAIRS:
+            return found, [{"key": name, "value": inner(each)} for name, each in value.items()]
+        if isinstance(value, dict) and key in _MAPPINGS:
+            return found, {name: inner(each) for name, each in value.items()}
+        return found, inner(value, key)
 
-    def inner(value: Any) -> Any:
+    def inner(value: Any, parent: str = "") -> Any:
         if isinstance(value, dict):
-            return dict(converted(key, each) for key, each in value.items())
+            return dict(converted(key, each, parent) for key, each in value.items())
         if isinstance(value, list | tuple):
-            return [inner(each) for each in value]
+            return [inner(each, parent) for each in value]
         return _inlined(value, blocks) if isinstance(value, str) else value
 
     return dict(converted(key, value) for key, value in receiver.items())
@@ -181,7 +206,9 @@ def _receiver(
 
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
-    return first + "".join(_ACRONYMS.get(each, each.capitalize()) for each in rest)
+    return _IRREGULAR.get(name) or first + "".join(
+        _ACRONYMS.get(each, each.capitalize()) for each in rest
+    )
 
 
 def _blocks(templates: str) -> dict[str, str]:

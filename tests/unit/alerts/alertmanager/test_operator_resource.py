@@ -31,6 +31,28 @@ PAGERDUTY: Final = Receiver.model_validate(
         ],
     }
 )
+OTHERS: Final = tuple(
+    Receiver.model_validate({"name": name, f"{name}_configs": [settings]})
+    for name, settings in {
+        "opsgenie": {"details": {"run_book": "{{ .CommonLabels.flow }}"}},
+        "email": {"to": "a@example.com", "require_tls": False, "headers": {"Reply_To": "b"}},
+        "telegram": {"bot_token": {"name": "t", "key": "k"}, "chat_id": -1},
+        "msteams": {"webhook_url": {"name": "t", "key": "k"}},
+        "msteamsv2": {"webhook_url": {"name": "t", "key": "k"}},
+        "victorops": {"api_url": "https://v", "routing_key": "r", "custom_fields": {"a_b": "c"}},
+        "sns": {"topic_arn": "arn:x", "sigv4": {"role_arn": "r"}, "attributes": {"a_b": "c"}},
+        "webhook": {
+            "http_config": {
+                "oauth2": {
+                    "client_id": {"secret": {"name": "o", "key": "id"}},
+                    "client_secret": {"name": "o", "key": "secret"},
+                    "token_url": "https://t.example",
+                    "endpoint_params": {"a_b": "c"},
+                }
+            }
+        },
+    }.items()
+)
 CONFIG: Final = AlertingConfig(
     links=LinksConfig(
         runbook="https://r.example",
@@ -50,7 +72,7 @@ CONFIG: Final = AlertingConfig(
     webhooks=(
         Webhook(name="call", url="https://c.example", credentials_file="/run/secrets/token"),
     ),
-    receivers=(PAGERDUTY,),
+    receivers=(PAGERDUTY, *OTHERS),
     namespace="monitoring",
 )
 
@@ -89,6 +111,15 @@ def test_resource_matches_schema_of_the_operator() -> None:
     # The schema leaves child routes open.
     for route in routes(found["route"]):
         assert list(unknown_keys(route, spec["properties"]["route"])) == []
+
+
+def test_keys_of_details_are_kept_as_list() -> None:
+    receivers = {each["name"]: each for each in made()["spec"]["receivers"]}
+    [opsgenie] = receivers["channel-opsgenie"]["opsgenieConfigs"]
+    assert opsgenie["details"] == [{"key": "run_book", "value": "{{ .CommonLabels.flow }}"}]
+    [sns] = receivers["channel-sns"]["snsConfigs"]
+    assert sns["attributes"] == {"a_b": "c"}
+    assert (sns["topicARN"], sns["sigv4"]) == ("arn:x", {"roleArn": "r"})
 
 
 def test_secrets_are_keys_of_secrets() -> None:
