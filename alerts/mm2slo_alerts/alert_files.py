@@ -32,7 +32,13 @@ from mm2slo_alerts.alert_rules import (
     yaml_text,
 )
 from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS, Thresholds
-from mm2slo_alerts.alertmanager_config import DEFAULT_WEBHOOK_FILE, TEMPLATES, check_files, document
+from mm2slo_alerts.alertmanager_config import (
+    DEFAULT_WEBHOOK_FILE,
+    TEMPLATES,
+    check_files,
+    document,
+    document_in_namespace,
+)
 from mm2slo_alerts.alertmanager_variants import DEFAULT_WEBHOOK_KEY, fragment, resource
 from mm2slo_core.catalogue import NAMESPACED
 from mm2slo_core.catalogue.promql import add_matcher, equal, quoted
@@ -90,7 +96,10 @@ def generated(
             found[ALERT_RULES] = prometheus_text(alerts)
         if GeneratedFormat.PROMETHEUSRULE in formats:
             found[RULE_RESOURCE] = prometheus_rule_resource((*recorded, *alerts), alerting)
-    whole = document(alerting, SloConfig() if config is None else config.slo, scale)
+    of_any = document(alerting, SloConfig() if config is None else config.slo, scale)
+    whole = (
+        of_any if alerting.namespace is None else document_in_namespace(of_any, alerting.namespace)
+    )
     if GeneratedFormat.ALERTMANAGER in formats:
         found[ALERTMANAGER] = yaml_text(whole)
     if GeneratedFormat.FRAGMENT in formats:
@@ -100,7 +109,7 @@ def generated(
         found[SLACK_TEMPLATE] = slack_template.message_template(alerting)
     if GeneratedFormat.ALERTMANAGERCONFIG in formats:
         found[ALERTMANAGER_CONFIG] = yaml_text(
-            resource(whole, alerting, slack_template.message_template(alerting))
+            resource(of_any, alerting, slack_template.message_template(alerting))
         )
     return found
 

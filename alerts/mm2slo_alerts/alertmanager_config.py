@@ -54,17 +54,15 @@ def document(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCTION) 
             f"{', '.join(receivers.channels)}; or add it to alerting.slack, "
             "alerting.webhooks or alerting.receivers"
         )
-    route = root_route(receivers, _flow_channels(slo.objectives, receivers), scale)
-    by = () if config.namespace is None else ("namespace",)
     return {
         "templates": [TEMPLATES],
-        "route": route if config.namespace is None else _in_namespace(route, config.namespace),
+        "route": root_route(receivers, _flow_channels(slo.objectives, receivers), scale),
         # Alertmanager 0.25 has no field for the reason.
         "inhibit_rules": [
             {
                 "source_matchers": [str(each) for each in rule.source],
                 "target_matchers": [str(each) for each in rule.target],
-                **({"equal": [*rule.by, *by]} if rule.by or by else {}),
+                **({"equal": list(rule.by)} if rule.by else {}),
             }
             for rule in INHIBITIONS
         ],
@@ -72,13 +70,25 @@ def document(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCTION) 
     }
 
 
-def _in_namespace(route: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    """*route* with routes for *namespace* only: others may have flows of the same names."""
+def document_in_namespace(document: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """*document* for *namespace* only: others may have flows of the same names.
+
+    Not for AlertmanagerConfig, to which the operator adds the namespace.
+    """
+    inhibitions = [
+        {**rule, "equal": [*rule.get("equal", ()), "namespace"]}
+        for rule in document["inhibit_rules"]
+    ]
+    route = _route_in_namespace(document["route"], namespace)
+    return {**document, "route": route, "inhibit_rules": inhibitions}
+
+
+def _route_in_namespace(route: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     found = dict(route)
     if "group_by" in route:
         found["group_by"] = [*route["group_by"], "namespace"]
     if "routes" in route:
-        found["routes"] = [_in_namespace(each, namespace) for each in route["routes"]]
+        found["routes"] = [_route_in_namespace(each, namespace) for each in route["routes"]]
     if "matchers" in route:
         found["matchers"] = [str(equal("namespace", namespace)), *route["matchers"]]
     return found
