@@ -143,8 +143,9 @@ class ChangedTopics:
         of_target = map(_differing, _target_values(before), _target_values(seen))
         copies = set().union(*of_target) & self._sources.keys()
         old, new = before.internals.saved.losses, seen.internals.saved.losses
-        saved = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
-        return saved.union(*of_source, (self._sources[copy] for copy in copies))
+        saved = () if _is_same(old, new) else old.keys() | new.keys()
+        losses = {name for name in saved if old.get(name) != new.get(name)}
+        return losses.union(*of_source, (self._sources[copy] for copy in copies))
 
 
 def _comparable(before: Observation, seen: Observation) -> bool:
@@ -230,13 +231,11 @@ class UnreadPartitions:
             for now, before in zip(topic.partitions, states_before.get(name, ()), strict=False):
                 if now.lag_records is not None:
                     continue
+                partition = TopicPartition(name, now.partition)
                 if before.lag_records is not None:
-                    known = LastKnown(before, self._read_at)
-                    yield TopicPartition(name, now.partition), known
-                elif self._unread:
-                    partition = TopicPartition(name, now.partition)
-                    if partition in self._unread:
-                        yield partition, self._unread[partition]
+                    yield partition, LastKnown(before, self._read_at)
+                elif known := self._unread.get(partition):
+                    yield partition, known
 
 
 _NAMES = tuple(each.name for each in fields(FlowTotals) if each.name != "lost_records_total")
