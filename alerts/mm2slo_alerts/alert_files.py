@@ -96,20 +96,18 @@ def generated(
             found[ALERT_RULES] = prometheus_text(alerts)
         if GeneratedFormat.PROMETHEUSRULE in formats:
             found[RULE_RESOURCE] = prometheus_rule_resource((*recorded, *alerts), alerting)
-    of_any = document(alerting, SloConfig() if config is None else config.slo, scale)
-    whole = (
-        of_any if alerting.namespace is None else document_in_namespace(of_any, alerting.namespace)
-    )
+    whole = document(alerting, SloConfig() if config is None else config.slo, scale)
     if GeneratedFormat.ALERTMANAGER in formats:
-        found[ALERTMANAGER] = yaml_text(whole)
+        found[ALERTMANAGER] = yaml_text(document_in_namespace(whole, alerting.namespace))
     if GeneratedFormat.FRAGMENT in formats:
-        found[FRAGMENT] = yaml_text(fragment(whole, alerting.namespace))
+        part = document_in_namespace(fragment(whole), alerting.namespace)
+        found[FRAGMENT] = yaml_text(part)
     if {GeneratedFormat.ALERTMANAGER, GeneratedFormat.FRAGMENT} & set(formats):
         check_files(alerting)
         found[SLACK_TEMPLATE] = slack_template.message_template(alerting)
     if GeneratedFormat.ALERTMANAGERCONFIG in formats:
         found[ALERTMANAGER_CONFIG] = yaml_text(
-            resource(of_any, alerting, slack_template.message_template(alerting))
+            resource(whole, alerting, slack_template.message_template(alerting))
         )
     return found
 

@@ -70,11 +70,13 @@ def document(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCTION) 
     }
 
 
-def document_in_namespace(document: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    """*document* for *namespace* only: others may have flows of the same names.
+def document_in_namespace(document: Mapping[str, Any], namespace: str | None) -> Mapping[str, Any]:
+    """*document* for *namespace* only, if there is one: others may have flows of the same names.
 
     Not for AlertmanagerConfig, to which the operator adds the namespace.
     """
+    if namespace is None:
+        return document
     inhibitions = [
         {**rule, "equal": [*rule.get("equal", ()), "namespace"]}
         for rule in document["inhibit_rules"]

@@ -10,18 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mm2slo_alerts.alertmanager_config import DEFAULT_CHANNEL, OURS, Receivers, receiver_name
-from mm2slo_core.catalogue.promql import Matcher, equal
+from mm2slo_core.catalogue.promql import Matcher
 from mm2slo_core.config.alerting_config import AlertingConfig, SecretKey
 from mm2slo_core.user_errors import UserError
 
 _LISTS: Final = ("receivers", "inhibit_rules", "templates")
 
 
-def fragment(document: Mapping[str, Any], namespace: str | None = None) -> dict[str, Any]:
+def fragment(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a whole configuration *document*, its route for our alerts only."""
-    ours = [OURS] if namespace is None else [OURS, equal("namespace", namespace)]
     return {
-        "route": {"matchers": [str(each) for each in ours], **document["route"]},
+        "route": {"matchers": [str(OURS)], **document["route"]},
         **{name: document[name] for name in _LISTS},
     }
 

@@ -29,11 +29,9 @@ from mm2slo_core.catalogue.promql import (
 )
 from mm2slo_core.catalogue.service_metrics import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
+    EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
     EXPORTER_LOOP_FAILURES_TOTAL,
     LOGSHIP_SEND_LAG_SECONDS,
-)
-from mm2slo_core.catalogue.service_metrics import (
-    EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS as _LAST_SUCCESS,
 )
 
 _REQUEST_STAGES: Final = matching("stage", "topics|end_offsets|start_offsets")
@@ -90,13 +88,14 @@ def _not_answering(answered: str, failures: float) -> Vector:
 
 def _answered_within(seconds: float) -> str:
     # An answer hidden by failed scrapes for longer than *seconds* would be too old anyway.
-    last = over("max_over_time", _LAST_SUCCESS, seconds, _REQUEST_STAGES)
+    success = EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS
+    last = over("max_over_time", success, seconds, _REQUEST_STAGES)
     return f"{last} > time() - {number(seconds)}"
 
 
 def _answered_before_scrape(seconds: float) -> str:
     # Scrapes may be further apart than *seconds*: an answer is as old as it was when scraped.
-    last = select(_LAST_SUCCESS, _REQUEST_STAGES)
+    last = select(EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, _REQUEST_STAGES)
     return f"timestamp({last}) - {last} < {number(seconds)}"
 
 
