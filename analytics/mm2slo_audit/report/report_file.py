@@ -85,7 +85,7 @@ def check_report_path(path: Path, suffixes: Collection[str] = _FORMATS) -> Path:
 
 
 def write_report(path: Path, report: RunReport) -> None:
-    """See `write_formatted`."""
+    """Write *report* in the format that the suffix selects; as `write_formatted`."""
     write_formatted(path, report, _FORMATS)
 
 

@@ -343,7 +343,8 @@ def burning_since(
         end = place(each.end)
         bad[end], total[end], measured[end] = each.total - each.good, each.total, each.minutes
     for part in left_out:
-        due[place(part.start) + 1 : place(part.end) + 1] = [0.0] * count_minutes([part])
+        first, last = place(part.start), place(part.end)
+        due[first + 1 : last + 1] = [0.0] * (last - first)
     bad, total, measured, due = (list(accumulate(each)) for each in (bad, total, measured, due))
     long, short = (
         round(seconds * 1000) // MINUTE_MS for seconds in (pair.long_seconds, pair.short_seconds)

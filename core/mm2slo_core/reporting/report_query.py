@@ -57,13 +57,11 @@ class ReportQuery:
 
     def excluded(self, objective: Objective, span: Span) -> tuple[Span, ...]:
         """The parts of *span* that exclusions of the flow remove, in whole steps."""
-        excluded = self._excluded_by_flow[objective.flow]
-        return clip_spans(excluded, span) if excluded else ()
+        return clip_spans(self._excluded_by_flow[objective.flow], span)
 
     def left_out(self, objective: Objective, span: Span) -> tuple[Span, ...]:
         """The parts of *span* without steps to expect: excluded ones, and the tail of each."""
-        tail = self.maintenance_tail_ms
-        excluded = self._excluded_by_flow[objective.flow]
+        excluded, tail = self._excluded_by_flow[objective.flow], self.maintenance_tail_ms
         return clip_spans((Span(each.start, each.end + tail) for each in excluded), span)
 
     def minutes_to_measure(self, objective: Objective, span: Span) -> int:
