@@ -88,7 +88,10 @@ def slack(
     poster = None if dry_run else _poster(loaded, channel, webhook_file, token_file)
     with open_store(loaded, store) as results:
         builder = DigestBuilder(
-            create_reporter(loaded, results), period, ReportLinks(loaded.alerting.links.report)
+            create_reporter(loaded, results),
+            period,
+            ReportLinks(loaded.alerting.links.report),
+            namespace=loaded.alerting.namespace,
         )
         digest = builder.build()
         if poster is None:

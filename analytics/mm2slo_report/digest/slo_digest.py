@@ -52,6 +52,8 @@ class DigestBuilder:
     reporter: Reporter
     period: str
     links: ReportLinks
+    namespace: str | None = None
+    """Of the configuration, so that others in the same store have digests of their own."""
 
     def build(self) -> Digest:
         """The digest as of now. Raises UserError for an invalid period or without figures."""
@@ -70,7 +72,8 @@ class DigestBuilder:
             except SliSourceError as problem:
                 warnings.append(f"incidents of {each.id} could not be read: {problem}")
         message = build_message(replace(report, warnings=tuple(warnings)), details, self.links)
-        return Digest(message, period_key(report))
+        key = period_key(report)
+        return Digest(message, key if self.namespace is None else f"{self.namespace} {key}")
 
 
 def period_key(report: Report) -> str:

@@ -133,6 +133,20 @@ def test_second_run_posts_nothing_and_exits_with_0(
     assert len(receiver.messages) == 2
 
 
+def test_configurations_of_other_namespaces_post_their_own_digest(
+    slack: Command, receiver: FakeSlackWebhook, folder: Path
+) -> None:
+    assert slack("--channel", "ops") == 0
+    config = folder / "mm2slo.yaml"
+    config.write_text(CONFIG.replace("alerting:", "alerting:\n  namespace: orders"))
+    for _ in range(2):
+        assert slack("--channel", "ops") == 0
+    assert (
+        slack.out == f"the digest 'orders {NAME}' was already posted to ops at 2026-07-20T07:00Z\n"
+    )
+    assert len(receiver.messages) == 2
+
+
 def test_refused_post_prints_one_line_and_can_be_repeated(
     slack: Command, receiver: FakeSlackWebhook
 ) -> None:
