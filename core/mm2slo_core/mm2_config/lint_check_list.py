@@ -104,7 +104,7 @@ CHECKS: Final = {check.name: check for check in (
               "add them to topics.exclude"),
     LintCheck("no-topic", _W, "nothing is replicated for it", "correct it", connect=True),
     LintCheck("replication-cycle", _E, "records circulate forever under the identity policy",
-              "use DefaultReplicationPolicy, or topics that do not overlap"),
+              "use DefaultReplicationPolicy for all of them, or topics that do not overlap"),
     LintCheck("two-writers", _E, "order is lost, and offsets cannot be translated",
               "use DefaultReplicationPolicy, or topics that do not overlap"),
     LintCheck("double-prefix", _W, "the records arrive twice",

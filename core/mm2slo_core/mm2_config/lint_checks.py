@@ -438,6 +438,12 @@ def check_topology(lint: LintInput) -> Iterator[LintHit]:
         flow = [*configs][int(each.path[1])]
         yield LintHit("shared-offset-syncs", origins[flow], each.what)
     cycles = {flow for group in groups for flow in group if hops(group, flow.target, flow.source)}
+    # A name tells the default policy of the way back nothing about the identity flow.
+    for flow in (each for each in identity if each.reverse in configs.keys() - {*identity}):
+        back = configs[flow.reverse]
+        copies = [pair.target for pair in replicated_topics(back, samples[flow])]
+        if any(_selects(configs[flow], each) and _selects(back, each) for each in copies):
+            cycles |= {flow, flow.reverse}
     for flow in sorted(cycles):
         yield LintHit("replication-cycle", origins[flow], f"{flow} is a part of a cycle of flows")
     pairs = {pair for group in groups for pair in permutations(group, 2)}
