@@ -63,13 +63,16 @@ def respond(request: Request, body: ResponseBody, cache: str, *, vary: str = "")
         "Cache-Control": cache,
         # A cache must not answer one token with what another one may see (RFC 9111, 4.1).
         "Vary": ", ".join(filter(None, ("Authorization", vary))),
+        # Also with 304, whose headers replace those of the stored page (RFC 9111, 3.2): without its
+        # own policy, a page gets that of a response without content.
+        **dict(body.headers),
     }
     if _matches_etag(request.headers.get("if-none-match"), body.etag):
         return Response(status_code=_NOT_MODIFIED, headers=headers)
     return Response(
         body.content,
         media_type=None,
-        headers={**headers, **dict(body.headers), "Content-Type": body.media},
+        headers={**headers, "Content-Type": body.media},
     )
 
 
