@@ -155,13 +155,14 @@ def plain_line(flow: FlowFigures) -> str:
 
 
 def address_lines(figures: DemoFigures) -> list[Text]:
-    """Return the URLs of status page, shipped logs, exporter, and alerts if Prometheus runs."""
+    """Return the URLs of status page, shipped logs, exporter, and Prometheus if it runs."""
     exporter = Text.assemble(("Exporter ", "dim"), f"{figures.urls['page']}  /metrics")
-    alerts = figures.urls.get("alerts")
-    if alerts is None:
+    # Not its page of alerts, which has another path in Debian's package.
+    prometheus = figures.urls.get("prometheus")
+    if prometheus is None:
         exporter.append("  /readyz")
     else:
-        exporter.append("  Alerts ", style="dim").append(alerts)
+        exporter.append("  Prometheus ", style="dim").append(prometheus)
     page = Text.assemble(("Page     ", "dim"), figures.urls.get("report", _NO_PAGE))
     if "logs" in figures.urls:
         page.append("  Logs ", style="dim").append(figures.urls["logs"])

@@ -84,7 +84,7 @@ def run_alert_stack(environment: DemoEnvironment) -> Iterator[AlertStack]:
                 cadence=Cadence().scaled(SCALE.factor),
             ) as server,
         ):
-            environment.extra_urls["alerts"] = f"{server.url}/alerts"
+            environment.extra_urls["prometheus"] = server.url
             yield AlertStack(server, slack)
 
 

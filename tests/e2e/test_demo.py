@@ -25,7 +25,13 @@ def test_demo_live_view_fits_80_columns_and_audits_after_ctrl_c(tmp_path: Path) 
     seen = terminal.seen
     # The verdict is one line, which the terminal wraps.
     assert max(len(line) for line in terminal.lines if not line.startswith("verdict: ")) == 80
-    for text in ("starting MirrorMaker 2", "us->eu", "/metrics", "/alerts", "Ctrl-C or q to exit"):
+    for text in (
+        "starting MirrorMaker 2",
+        "us->eu",
+        "/metrics",
+        "Prometheus",
+        "Ctrl-C or q to exit",
+    ):
         assert text in seen
     for text in ("census: every record of the window was compared", "us.payments", "eu.clicks"):
         assert text in seen
