@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Self
 
 from mm2slo_core.audit.audit_conclusion import DuplicateLimit
@@ -48,12 +48,7 @@ class TimeSpan:
         *complete_up_to*: start of an incremental run. Raises UserError for a window that starts in
         the future or ends before it starts.
         """
-        if self.start is not None:
-            start = self.start
-        elif self.since_ms is not None:
-            start = now - self.since_ms
-        else:
-            start = now - FIRST_LOOKBACK_MS if complete_up_to is None else complete_up_to
+        start = max(0, self._start(now, complete_up_to))  # Kafka has no timestamps below 0
         if start >= now:
             raise UserError(
                 f"the window starts in the future, at {utc_text(start)}; it is {utc_text(now)}:"
@@ -66,6 +61,13 @@ class TimeSpan:
                 " set --to later than --from"
             )
         return Window(start, end)
+
+    def _start(self, now: int, complete_up_to: int | None) -> int:
+        if self.start is not None:
+            return self.start
+        if self.since_ms is not None:
+            return now - self.since_ms
+        return now - FIRST_LOOKBACK_MS if complete_up_to is None else complete_up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ def override_max_pending(config: Config, seconds: float) -> Config:
     return config.model_copy(update={"flows": flows})
 
 
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+
 FIRST_LOOKBACK_MS: Final = 3_600_000
 """Window length of the first incremental run."""
 
@@ -135,7 +139,8 @@ def _parse_moment(option: str, text: str) -> int:
         moment = datetime.fromisoformat(text.strip())
         # Without an offset it is UTC.
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return round(aware.timestamp() * 1000)
+        # An offset may lead out of the years 1 to 9999: astimezone raises OverflowError.
+        return (aware.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         raise UserError(
             f"{option} {text!r} is not an ISO 8601 time: use for example 2026-03-01T12:00:00Z"

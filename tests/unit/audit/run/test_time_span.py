@@ -22,6 +22,10 @@ NOON = 1_772_366_400_000  # 2026-03-01T12:00:00Z
         (None, "2026-03-01", "2026-03-01T12:00:00.250Z", Window(NOON - 12 * HOUR, NOON + 250)),
         (None, "2026-03-01T12:00:00Z", "2030-01-01", Window(NOON, NOW)),  # never beyond now
         (None, None, None, Window(NOW - HOUR, NOW)),
+        ("99999d", None, None, Window(0, NOW)),  # never before the epoch
+        (None, "1960-01-01", None, Window(0, NOW)),
+        (None, "0001-01-01", None, Window(0, NOW)),
+        (None, "2026-03-01T12:00:00Z", "9999-12-31T23:59:59.9999Z", Window(NOON, NOW)),
     ],
 )
 def test_time_span_parse_gives_window(
@@ -42,6 +46,8 @@ def test_time_span_incremental_starts_at_complete_up_to() -> None:
         ("0s", None, None, r"--since '0s' is not a duration"),
         (None, "yesterday", None, r"--from 'yesterday' is not an ISO 8601 time"),
         (None, "2026-03-01", "noon", r"--to 'noon' is not an ISO 8601 time"),
+        (None, "9999-12-31T23:59:59-14:00", None, r"--from '9999.*' is not an ISO 8601 time"),
+        (None, "2026-03-01", "0001-01-01T00:00:00+14:00", r"--to '0001.*' is not an ISO 8601 time"),
         (None, None, "2026-03-01", r"--to requires --from"),
         ("1h", "2026-03-01", None, r"--since cannot be combined with --from or --to"),
     ],
@@ -57,6 +63,9 @@ def test_time_span_in_future_raises_error() -> None:
     span = TimeSpan.parse(None, "2030-01-01T00:00:00Z", None)
     with pytest.raises(UserError, match=r"starts in the future, at 2030-01-01T00:00:00Z"):
         span.window(NOW)
+    last = TimeSpan.parse(None, "9999-12-31T23:59:59.9999Z", None)
+    with pytest.raises(UserError, match=r"starts in the future, at 9999-12-31T23:59:59"):
+        last.window(NOW)
 
 
 def test_time_span_end_before_start_raises_error() -> None:
