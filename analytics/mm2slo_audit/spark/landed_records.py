@@ -26,6 +26,7 @@ from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.judgement import judge
 from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA, side_code
+from mm2slo_audit.scope.audit_units import not_audited_after
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_assembly import (
     CopyKey,
@@ -58,7 +59,7 @@ from mm2slo_core.config.config_model import Config, unapplied_client_settings
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
-from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_store.audit_rows import RunDirectory
 
 logger = logging.getLogger(__name__)
@@ -184,16 +185,23 @@ class _Landing:
         self.bytes_read = 0
         self.scopes: list[UnitScope] = []
         self.failed: list[NotAudited] = []
+        self._unreachable: dict[str, KafkaOperationError] = {}
+        """Clusters that stopped responding during the read, with the error."""
         self.clients: Mapping[str, ClusterClient] | None = None
 
     def land(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
         """Append the records of *scopes* to *path*; returns the scopes that could be read."""
+        scopes = self._without_unreachable(scopes)
+        if not scopes:
+            return []
         try:
             landed = self._read(scopes, path)
         except (PySparkException, Py4JJavaError) as error:
             message = str(error)
             if find_spark_problem(message):
                 raise
+            if self._find_unreachable(scopes):
+                return self.land(scopes, path)
             if len(scopes) > 1:
                 # One topic may fail the read of all others.
                 logger.warning(
@@ -208,6 +216,26 @@ class _Landing:
             return []
         self.scopes += landed
         return landed
+
+    def _without_unreachable(self, scopes: Sequence[UnitScope]) -> Sequence[UnitScope]:
+        """*scopes* without those of an unreachable cluster, which are added to `failed`."""
+        # Halves would not isolate them, and each attempt lasts until Spark's timeout.
+        found = self._find_unreachable(scopes)
+        for scope in scopes:
+            if problem := found.get(scope.index):
+                flows = tuple(each.flow for each in scope.flows)
+                self.failed.append(not_audited_after(scope.target_topic, problem, flows))
+        return [scope for scope in scopes if scope.index not in found]
+
+    def _find_unreachable(self, scopes: Sequence[UnitScope]) -> Mapping[int, KafkaOperationError]:
+        """The errors of unreachable clusters by index of the scopes that read them."""
+        return {
+            scope.index: self._unreachable[alias]
+            for scope in scopes
+            for each in scope.flows
+            for alias in (each.flow.source, each.flow.target)
+            if alias in self._unreachable
+        }
 
     def _read(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
         current = list(scopes)
@@ -234,6 +262,8 @@ class _Landing:
                 return refresh_log_starts(scopes, self._scoped.copies, clients)
         except KafkaOperationError as problem:
             logger.warning("cannot read log starts: %s", problem)
+            if problem.kind in (ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT):
+                self._unreachable[problem.cluster] = problem
             return None
 
     def _write(self, scopes: Sequence[UnitScope], path: str) -> None:

@@ -19,9 +19,11 @@ from mm2slo_audit.spark import landed_records
 from mm2slo_audit.spark.run_folders import run_folder
 from mm2slo_audit.spark.spark_engine import SparkEngine, tune_for_records
 from mm2slo_audit.spark.spark_properties import SparkOptions
-from mm2slo_core.audit.audit_scope import UnitScope, Window
+from mm2slo_core.audit.audit_scope import NotAuditedReason, UnitScope, Window
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.config.secret import Secret
+from mm2slo_core.topology import Flow
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,3 +132,43 @@ def test_land_names_unapplied_settings_and_fails_at_once_on_full_disk(
         "clusters.us.client: ssl.crl.location not applied by the audit, because Kafka's Java client"
         " has no equivalent"
     ]
+
+
+def test_land_reports_all_topics_of_cluster_that_stops_responding_after_one_attempt(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = generate(1, partitions=1, size=400, faults=FEW).scope
+    (flow,) = scope.flows
+    back, other = (
+        replace(scope, flows=(replace(flow, flow=Flow.parse(label)),))
+        for label in ("eu->us", "ap->eu")
+    )
+    units = (scope, scope, scope, back, other)
+    scoped = RunScope(tuple(replace(each, index=at) for at, each in enumerate(units)))
+    attempts = []
+
+    def fail(_landing: object, scopes: Sequence[UnitScope], _path: str) -> None:
+        attempts.append(len(scopes))
+        if all(each.index != 4 for each in scopes):
+            raise PySparkException("TimeoutException: Timeout of 60000ms expired")
+
+    def time_out(*_arguments: object) -> None:
+        raise KafkaOperationError(
+            ErrorKind.TIMEOUT, cluster="us", operation="reading start offsets", detail="no answer"
+        )
+
+    monkeypatch.setattr(landed_records._Landing, "_write", fail)
+    monkeypatch.setattr(landed_records, "refresh_log_starts", time_out)
+    config = CONFIG.model_copy(
+        update={"clusters": {**CONFIG.clusters, "ap": CONFIG.clusters["us"]}}
+    )
+    monkeypatch.setattr(
+        landed_records, "read_landed", lambda *_: landed_records.empty_records(spark)
+    )
+    landed = landed_records.land_records(
+        spark, scoped, config, Sample(1.0), str(tmp_path), run="run"
+    )
+    assert [each.index for each in landed.scopes] == [4]
+    assert {each.reason for each in landed.failed} == {NotAuditedReason.UNREACHABLE}
+    assert [str(*each.flows) for each in landed.failed] == ["eu->us", *["us->eu"] * 3]
+    assert attempts == [1, 1]
