@@ -87,7 +87,7 @@ def conclude(
     """
     judged = [outcome for outcome in outcomes if _judged_any(outcome)]
     if not judged:
-        line = _nothing_line(outcomes, not_audited, known)
+        line = _nothing_line(outcomes, not_audited, sample, known)
         return Conclusion(Result.NOTHING_AUDITED, 2, None, line)
     by_flow: dict[Flow, int] = {}
     for outcome in judged:
@@ -130,10 +130,7 @@ def _parts(
     sample: Sample | None,
     not_audited: int,
 ) -> Iterable[str]:
-    sampled = ""
-    if sample is not None and not sample.census:
-        sampled = f" in a sample of {sample.rate * 100:g}%"
-    yield f"{counts[Verdict.MATCHED]:,} matched{sampled}"
+    yield f"{counts[Verdict.MATCHED]:,} matched{_in_sample(sample)}"
     if findings := _counted(counts, _FINDINGS):
         yield ", ".join(findings)
     keys: Counter[str] = Counter()
@@ -145,6 +142,13 @@ def _parts(
             yield f"{plural(count, 'key')} {what}"
     if not_audited:
         yield f"{plural(not_audited, 'topic')} not audited"
+
+
+def _in_sample(sample: Sample | None) -> str:
+    """Return " in a sample of 1%"; empty for a census."""
+    if sample is None or sample.census:
+        return ""
+    return f" in a sample of {sample.rate * 100:g}%"
 
 
 def _duplicated(judged: Iterable[UnitOutcome], limit: DuplicateLimit) -> str:
@@ -169,13 +173,19 @@ def _counted(counts: Mapping[Verdict, int], verdicts: Iterable[Verdict]) -> list
 
 
 def _nothing_line(
-    outcomes: Sequence[UnitOutcome], not_audited: Sequence[NotAudited], known: int | None
+    outcomes: Sequence[UnitOutcome],
+    not_audited: Sequence[NotAudited],
+    sample: Sample | None,
+    known: int | None,
 ) -> str:
     reasons = Counter(each.reason.value for each in not_audited)
     parts = [f"{plural(count, 'topic')} {reason}" for reason, count in sorted(reasons.items())]
     unauditable = sum(outcome.counts.get(Verdict.UNAUDITABLE, 0) for outcome in outcomes)
     if unauditable:
         parts.append(f"{unauditable:,} {Verdict.UNAUDITABLE}")
+    # Topics without a record in the window are not audited, so these were read.
+    if sampled := _in_sample(sample) if any(not each.counts for each in outcomes) else "":
+        parts.append(f"no record of the window{sampled}: set a larger --sample")
     why = ", ".join(parts) or "no record in the window"
     until = ": unknown" if known is None else f" {_utc(known)}"
     return f"nothing could be audited: {why}; complete up to{until}"

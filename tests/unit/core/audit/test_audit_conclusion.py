@@ -121,6 +121,24 @@ def test_conclude_without_audited_records_exits_with_2(
 
 
 @pytest.mark.parametrize(
+    ("not_audited", "sample", "reason"),
+    [
+        ([], Sample(0.01), "no record of the window in a sample of 1%: set a larger --sample"),
+        ([LEASED], Sample(0.01), "1 topic leased, no record of the window in a sample of 1%: set"),
+        ([], Sample(1.0), "no record in the window;"),
+    ],
+)
+def test_conclude_without_sampled_records_names_sample(
+    not_audited: list[NotAudited], sample: Sample, reason: str
+) -> None:
+    found = conclude([unit({})], not_audited, sample=sample)
+    assert found.exit_code == 2
+    assert found.line.startswith(f"nothing could be audited: {reason}")
+    without_topics = conclude([], not_audited, sample=sample)
+    assert "sample" not in without_topics.line
+
+
+@pytest.mark.parametrize(
     ("limit", "result", "exit_code"),
     [
         (None, "duplicated", 0),
