@@ -438,7 +438,7 @@ def check_topology(lint: LintInput) -> Iterator[LintHit]:
         flow = [*configs][int(each.path[1])]
         yield LintHit("shared-offset-syncs", origins[flow], each.what)
     cycles = {flow for group in groups for flow in group if hops(group, flow.target, flow.source)}
-    # A name tells the default policy of the way back nothing about the identity flow.
+    # A name says nothing about the identity flow to the default policy of the way back.
     for flow in (each for each in identity if each.reverse in configs.keys() - {*identity}):
         back = configs[flow.reverse]
         copies = [pair.target for pair in replicated_topics(back, samples[flow])]
