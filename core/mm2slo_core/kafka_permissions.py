@@ -137,7 +137,7 @@ REQUIRED_PERMISSIONS = (
     _row("audit both TOPICS DescribeConfigs", "compaction, timestamp type",
          "both count as Kafka's defaults"),
     _row("audit both OFFSET_SYNCS Read", "first replicated offsets",
-         "missing records below the committed position are unauditable"),
+         "missing records are unauditable where the target has removed any"),
     _row("audit target OFFSETS Read", "committed positions",
          "missing records are pending, then overdue, never lost"),
     _row("audit target CONFIGS Read", "settings of running connectors",

@@ -270,6 +270,7 @@ def _copy_map(
         else None,
         copies_start=copies_start,
         known_from=positions.known_from,
+        committed=positions.next_offset is not None,
         dense=read.dense,
         source_end=feed.readings.ends[feed.key(partition)],
         target_end=target_end,
@@ -454,11 +455,13 @@ class CopyMap:
     copies_start: int
     """Target offset where this log's copies start; lower ones may be of an earlier log."""
     known_from: int
-    """Source offset from which the flow should have copied all records."""
+    """As in `KnownPosition`."""
     dense: bool
     """Whether each target offset is one record of this flow."""
     source_end: int
     target_end: int
+    committed: bool = False
+    """Whether the position in this source log is known."""
     at_source_start: int | None = None
     """Target offset at the time of the source's first record, if looked up."""
     at_target_start: int | None = None
@@ -476,7 +479,9 @@ class CopyMap:
     def judged_from(self, target_start: int) -> int:
         """The first source offset whose copy the target cannot have removed."""
         if target_start == 0:
-            return self.known_from
+            # The target has removed no copy, so a record below the position without one was not
+            # copied, or its copy was lost: wherever the flow started, and whatever syncs remain.
+            return 0 if self.committed else self.known_from
         reached: int | None = self.at_target_start
         if self.runs is not None and len(self.runs):
             bounds = self.runs.upstream_bounds(target_start)

@@ -120,7 +120,8 @@ class KnownPosition(NamedTuple):
     reached: int | None
     """The first offset above all commits and syncs; None: unknown."""
     known_from: int
-    """From here to the position the flow should have copied all records."""
+    """The oldest offset that syncs, timeline or commit show the flow at. Missing records below it
+    are judged only if the target has removed nothing (`CopyMap.judged_from`)."""
     log_syncs: Sequence[TimedSync]
     """The syncs of the current log."""
     replaced: bool

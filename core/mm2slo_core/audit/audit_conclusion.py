@@ -66,7 +66,7 @@ class Conclusion:
     """0 no faults, 1 faults found, 2 nothing could be audited."""
     complete_up_to: int | None
     """Epoch ms: all audited records with an earlier timestamp are replicated or reported as a
-    fault. None: nothing could be audited."""
+    fault; not the unauditable ones. None: nothing could be audited."""
     line: str
     """The result in one line."""
     by_flow: Mapping[Flow, int] = field(default_factory=dict)
@@ -109,7 +109,8 @@ def conclude(
         result, stated = Result.CLEAN, "clean"
     failed = bool(faults) or bool(duplicated and limit.fails)
     line = "; ".join([stated, *_parts(judged, counts, sample, len(not_audited))])
-    line = f"{line}; complete up to {_utc(overall)}"
+    # Unauditable records stay so: no later run would be complete if they held this one back.
+    line = f"{line}; complete up to {_utc(overall)}{_except_unauditable(outcomes)}"
     return Conclusion(result, int(failed), overall, line, by_flow)
 
 
@@ -142,6 +143,18 @@ def _parts(
             yield f"{plural(count, 'key')} {what}"
     if not_audited:
         yield f"{plural(not_audited, 'topic')} not audited"
+
+
+def _except_unauditable(outcomes: Iterable[UnitOutcome]) -> str:
+    """Return ", except 7 unauditable source records", if any, also of topics with only these."""
+    # Those of no flow are copies whose source records are gone: they are replicated.
+    count = sum(
+        part.counts.get(Verdict.UNAUDITABLE, 0)
+        for outcome in outcomes
+        for part in outcome.partitions
+        if part.flow is not None
+    )
+    return f", except {plural(count, 'unauditable source record')}" if count else ""
 
 
 def _in_sample(sample: Sample | None) -> str:

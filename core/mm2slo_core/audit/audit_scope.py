@@ -49,8 +49,8 @@ class SourcePartition:
     """Committed source offset + 1: all records below it were copied or skipped. None: not known;
     missing records are then never lost."""
     known_from: int = 0
-    """Upstream offset of the oldest available sync of this epoch; missing records below it are
-    unauditable, because the flow may have started later."""
+    """Missing records below it are unauditable: the target may have removed their copies, or
+    neither a commit nor a sync shows that the flow had started."""
     expired: int = 0
     """Records of this window that retention removed before replication."""
     cuts: tuple[Cut, ...] = ()

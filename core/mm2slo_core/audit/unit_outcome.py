@@ -54,7 +54,7 @@ class Verdict(StrEnum):
     EXPIRED = "expired-unreplicated"
     """Removed from the source before replication. Counted from offsets."""
     UNAUDITABLE = "unauditable"
-    """The counterpart is gone, or the record precedes what is known of the flow."""
+    """The counterpart is gone, or the target may have removed the copy."""
     MOVED = "moved"
     """The copy is in another partition."""
     ALTERED = "altered"

@@ -8,6 +8,7 @@ def copy_map(
     *syncs: tuple[int, int],
     copies_start: int = 0,
     known_from: int = 0,
+    committed: bool = False,
     dense: bool = True,
     at_source_start: int | None = None,
     at_target_start: int | None = None,
@@ -19,6 +20,7 @@ def copy_map(
         runs=runs if syncs else None,
         copies_start=copies_start,
         known_from=known_from,
+        committed=committed,
         dense=dense,
         source_end=1000,
         target_end=900,
@@ -66,3 +68,16 @@ def test_judged_from_before_oldest_sync_starts_at_sync() -> None:
     assert copy_map((40, 30), (500, 490), known_from=10).judged_from(20) == 40
     assert copy_map(at_target_start=77).judged_from(20) == 77
     assert copy_map().judged_from(20) == 1000
+
+
+def test_judged_from_with_commit_and_complete_target_is_zero() -> None:
+    # Wherever the flow started, and whatever syncs remain: nothing was removed from the target.
+    assert copy_map((40, 0), (500, 460), known_from=40, committed=True).judged_from(0) == 0
+    assert copy_map(known_from=71, committed=True).judged_from(0) == 0
+    assert copy_map((40, 0), (500, 460), known_from=40).judged_from(0) == 40
+
+
+def test_judged_from_with_commit_excludes_copies_removed_on_target() -> None:
+    assert copy_map((40, 0), (500, 460), known_from=40, committed=True).judged_from(20) == 60
+    # Without syncs the records of removed copies are only known by time, which may step back.
+    assert copy_map(known_from=71, committed=True, at_target_start=5).judged_from(20) == 71

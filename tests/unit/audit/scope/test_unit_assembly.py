@@ -73,26 +73,33 @@ TAKEN_AT = 100.0
 """When all of them are older than `max_pending`, epoch s."""
 
 
-def verdicts(copied: tuple[int, ...], *commits: int) -> tuple[dict[Verdict, int], Conclusion]:
-    """The audit of a topic of which each partition has so many copies and such a commit."""
+FIRST_SYNC = SyncHistory()
+FIRST_SYNC.add(TimedSync(0, 0, 1.0))
+
+
+def verdicts(
+    copied: tuple[int, ...], *commits: int, missing: int = 0, syncs: SyncHistory = FIRST_SYNC
+) -> tuple[dict[Verdict, int], Conclusion]:
+    """The audit of a topic of which each partition has so many copies and such a commit.
+
+    *missing*: how many of the first of these copies are not on the target.
+    """
     feed = Feed(CONFIG.flows[1], "t")
     source = LoggedCluster("t", [(0, SENT)] * len(copied))
-    target = LoggedCluster("t", [(0, SENT[:count]) for count in copied])
+    target = LoggedCluster("t", [(0, SENT[missing:count]) for count in copied])
     # Heartbeats and canaries arrive, by another task.
     known = {TopicPartition("heartbeats", 0): Commit(5_000, TAKEN_AT)}
     known |= {TopicPartition("t", n): Commit(each, TAKEN_AT) for n, each in enumerate(commits)}
-    first = SyncHistory()
-    first.add(TimedSync(0, 0, 1.0))
-    internals = CommitsAndSyncs(known, {key: first for key in known if key.topic == "t"})
+    internals = CommitsAndSyncs(known, {key: syncs for key in known if key.topic == "t"})
     reading = FeedReading(feed, len(copied), source.readings(TAKEN_AT), internals, None)
     unit = UnitReading(
         AuditUnit("eu", "t", (feed,)), len(copied), target.readings(TAKEN_AT), (reading,)
     )
     records = [
-        AuditRecord(0, 0, side, partition, offset, SENT[offset], 100 * partition + offset, None, 1)
+        AuditRecord(0, 0, side, partition, at - first, SENT[at], 100 * partition + at, None, 1)
         for partition, count in enumerate(copied)
-        for side, end in ((Side.SOURCE, len(SENT)), (Side.TARGET, count))
-        for offset in range(end)
+        for side, first, end in ((Side.SOURCE, 0, len(SENT)), (Side.TARGET, missing, count))
+        for at in range(first, end)
     ]
     outcome = judge(records, (), assemble_scope(unit, WINDOW).scope, Sample(1.0))
     return {verdict: n for verdict, n in outcome.counts.items() if n}, conclude([outcome], ())
@@ -112,3 +119,15 @@ def test_records_of_failed_task_are_not_lost_while_another_task_progresses() -> 
     assert counts == {Verdict.MATCHED: 14, Verdict.OVERDUE: 6}
     assert conclusion.exit_code == 1
     assert conclusion.complete_up_to == SENT[4]
+
+
+def test_records_before_first_copy_are_lost() -> None:
+    # The flow dropped them, or started after them: the first sync is that of the first copy.
+    late = SyncHistory()
+    late.add(TimedSync(4, 0, 1.0))
+    counts, conclusion = verdicts((10,), 9, missing=4, syncs=late)
+    assert counts == {Verdict.MATCHED: 6, Verdict.LOST: 4}
+    assert conclusion.exit_code == 1
+    # Without a sync the commit alone says that they were read.
+    counts, _conclusion = verdicts((10,), 9, missing=4, syncs=SyncHistory())
+    assert counts == {Verdict.MATCHED: 6, Verdict.LOST: 4}

@@ -83,6 +83,22 @@ def test_conclude_lists_findings_and_exits_with_0() -> None:
     )
 
 
+def test_conclude_excepts_unauditable_source_records_from_completeness() -> None:
+    with_copy = unit({Verdict.MATCHED: 5, Verdict.UNAUDITABLE: 2})
+    of_no_flow = PartitionOutcome(None, 0, {Verdict.UNAUDITABLE: 3})
+    both = replace(with_copy, partitions=(*with_copy.partitions, of_no_flow))
+    # Nothing else of this topic could be judged.
+    found = conclude([both, unit({Verdict.UNAUDITABLE: 1})], [])
+    assert found.exit_code == 0
+    assert found.line == (
+        "clean; 5 matched; 5 unauditable; complete up to 2026-01-01T12:00:00Z, except 3 unauditable"
+        " source records"
+    )
+    matched = PartitionOutcome(0, 0, {Verdict.MATCHED: 5})
+    copies = conclude([replace(with_copy, partitions=(matched, of_no_flow))], [])
+    assert copies.line == "clean; 5 matched; 3 unauditable; complete up to 2026-01-01T12:00:00Z"
+
+
 def test_conclude_with_pending_record_limits_its_flow_and_the_run() -> None:
     open_at = NOON - 60_000
     found = conclude(
