@@ -9,6 +9,8 @@ from mm2slo_alerts.alert_rules import AlertRule, Group
 from mm2slo_alerts.alert_thresholds import Thresholds
 from mm2slo_alerts.cause_model import NONE, PAGE, TICKET
 from mm2slo_core.catalogue.promql import duration, number
+from mm2slo_core.objectives.objective import MIDDLE_TIER, ObjectiveRule
+from mm2slo_core.quantity_text import percent_text
 
 _INTRO: Final = """\
 # Alerts
@@ -34,7 +36,19 @@ runbook. Recording rules are in [rules.md](rules.md).
 - Annotations: `summary`, `impact`, `action`; `runbook_url`, `dashboard_url`, `report_url` and
   `splunk_url` where `alerting.links` has their base URLs.
 
-`mm2slo alerts test` runs promtool's tests of each alert (`tests/rules/`).
+`mm2slo alerts test` runs promtool's tests of each alert (`tests/rules/`), in a checkout.
+"""
+_OBJECTIVES: Final = """\
+## Default objectives
+
+Those of an indicator without an objective in `slo.objectives`, over `slo.window`; `mm2slo slo export`
+prints yours. Latency thresholds are `latency_tiers`: between smallest and largest, the target is
+{middle}. Uniqueness, order and affinity need `canary.carrier: topic`. A target that one bad event
+would breach is lowered, or the objective is left out.
+
+| SLI | Tier | Target | Highest severity |
+| --- | --- | --- | --- |
+{rows}
 """
 _SEVERITIES: Final = {PAGE: "Pages", TICKET: "Tickets", NONE: "Watchdog"}
 """Titles of the tables of the runbooks' index."""
@@ -49,8 +63,10 @@ _LABEL: Final = re.compile(r"\{\{[^}]*\$labels\.(\w+)[^}]*\}\}")
 _VALUE: Final = re.compile(r"\{\{.*?\}\}")
 
 
-def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
-    """Return the page about the alerts of *groups*."""
+def render(
+    groups: Iterable[Group], thresholds: Thresholds, objectives: Iterable[ObjectiveRule]
+) -> str:
+    """Return the page about the alerts of *groups* and the default *objectives*."""
     alerts = _by_name(groups)
     overview = [
         f"| [{name}](runbooks/{name}.md) | {rule.labels['severity']} "
@@ -61,6 +77,7 @@ def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
     return "\n".join(
         (
             _INTRO,
+            _objectives(objectives),
             "## Overview",
             "",
             "| Alert | Severity | for | keep_firing_for | Summary |",
@@ -84,6 +101,14 @@ def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
             "",
         )
     )
+
+
+def _objectives(rules: Iterable[ObjectiveRule]) -> str:
+    rows = (
+        f"| `{each.key.sli}` | {each.key.tier} | {percent_text(each.target)} | {each.max_severity} |"
+        for each in rules
+    )
+    return _OBJECTIVES.format(rows="\n".join(rows), middle=percent_text(MIDDLE_TIER.target))
 
 
 def render_runbook_index(page: str, groups: Iterable[Group], runbooks: Mapping[str, str]) -> str:

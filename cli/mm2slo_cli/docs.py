@@ -106,7 +106,9 @@ def rendered_files() -> dict[str, str]:
         "docs/permissions.md": render_permissions(),
         "docs/reference-config.yaml": render_reference(),
         "docs/rules.md": render_rules(),
-        "docs/alerts.md": alerts_page.render(alert_groups(), DEFAULT_THRESHOLDS),
+        "docs/alerts.md": alerts_page.render(
+            alert_groups(), DEFAULT_THRESHOLDS, default_objective_rules()
+        ),
         f"{RUNBOOKS}/README.md": _runbook_index(Path(RUNBOOKS)),
         **{f"{ALERTS}/{name}": text for name, text in generated().items()},
         **{f"{DASHBOARDS}/{name}": text for name, text in (boards | exports).items()},

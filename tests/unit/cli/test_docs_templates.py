@@ -20,3 +20,11 @@ def test_alerts_page_shows_summaries_of_repeated_outages_as_sentences() -> None:
     page = PAGES["docs/alerts.md"]
     assert "| Flow *flow* has stopped *n* times in *n* / has stopped. |" in page
     assert "/ was unreachable *n* times in *n* / does not answer. |" in page
+
+
+def test_alerts_page_lists_default_objectives() -> None:
+    page = PAGES["docs/alerts.md"]
+    assert "## Default objectives" in page
+    assert "| `availability` | all | 99.9% | page |" in page
+    assert "| `latency` | 10s | 99% | ticket |" in page
+    assert "| `checkpoint_freshness` | all | 99% | ticket |" in page
