@@ -2,18 +2,26 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_core.config.config_document import Resolvers, UnresolvedError
+from mm2slo_core.config.config_document import (
+    ConfigError,
+    Problem,
+    Resolvers,
+    UnresolvedError,
+    parse_document,
+    render_path,
+)
 from mm2slo_core.config.config_loader import BaseConfig, load_config
 from mm2slo_core.config.config_model import Config, MirrorFilesConfig
-from mm2slo_core.mm2_config.mirror_setup import Finding
+from mm2slo_core.mm2_config.mirror_setup import FileForm, Finding, file_form
 from mm2slo_core.user_errors import UserError
 
 logger = logging.getLogger(__name__)
@@ -52,6 +60,7 @@ def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
     text, folder = "{}", Path()
     if source.config is not None:
         text = read_text(source.config)
+        _refuse_mirror_file(text, source.name)
         folder = (source.config.resolve() if source.config.is_symlink() else source.config).parent
     found: list[Finding] = []
 
@@ -69,6 +78,37 @@ def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
     resolvers = Resolvers(env=_from_environment, file=lambda name: _from_file(folder / name))
     config = load_config(text, resolvers=resolvers, name=source.name, read_base=read_base)
     return _listen_on(config, os.environ.get("MM2SLO_LISTEN_HOST", "")), tuple(found)
+
+
+def _refuse_mirror_file(text: str, name: str) -> None:
+    """Raise ConfigError for one of MirrorMaker 2's own files in place of mm2slo.yaml."""
+    form = file_form(text.encode())
+    if form not in _FORMS:
+        return
+    what, option, sign = _FORMS[form]
+    if not re.search(sign, text, re.MULTILINE):
+        return
+    document = parse_document(text)
+    keys = document.value.keys() if isinstance(document.value, dict) else set()
+    # Text in braces that cannot be parsed may be an mm2slo.yaml.
+    if keys & {*Config.model_fields, "defaults"} or (
+        form is FileForm.CONNECT and document.problems
+    ):
+        return
+    expected, next_step = "a mapping with clusters and flows", f"give this file with {option}"
+    raise ConfigError(name, [Problem(render_path(()), f"looks like {what}", expected, next_step)])
+
+
+_ASSIGNMENT: Final = r"^[ \t]*[\w.]+[ \t]*="
+_FORMS: Final = {
+    FileForm.STRIMZI: ("a Kubernetes resource", "--strimzi", ""),
+    FileForm.CONNECT: (
+        "connectors of Kafka Connect as JSON", "--connect-json", r'"(config|connector\.class)"\s*:'
+    ),
+    FileForm.PROPERTIES: ("MirrorMaker 2's properties file", "--mm2", _ASSIGNMENT),
+    FileForm.WORKER: ("the properties file of Connect workers", "--worker", _ASSIGNMENT),
+}  # fmt: skip
+"""What a file looks like, its option, and what no mm2slo.yaml has."""
 
 
 def _listen_on(config: Config, host: str) -> Config:

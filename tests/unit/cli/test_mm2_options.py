@@ -240,6 +240,40 @@ def test_config_source_arguments_lead_to_the_same_source() -> None:
     ]  # fmt: skip
 
 
+PROPERTIES_FILE = ("MirrorMaker 2's properties file", "--mm2")
+JSON_FILE = ("connectors of Kafka Connect as JSON", "--connect-json")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("clusters = us, eu\nus->eu.enabled = true\n", PROPERTIES_FILE),
+        ("! not YAML\nclusters=us, eu\na.b=c: d\n", PROPERTIES_FILE),
+        (
+            "group.id=mirror\noffset.storage.topic=mm2-offsets\n",
+            ("the properties file of Connect workers", "--worker"),
+        ),
+        (
+            "apiVersion: kafka.strimzi.io/v1\nkind: KafkaMirrorMaker2\nspec: {}\n",
+            ("a Kubernetes resource", "--strimzi"),
+        ),
+        ('[{"name": "mirror", "config": {"tasks.max": "3"}}]', JSON_FILE),
+        ('{"name": "mirror", "config": {"tasks.max": "3"}}', JSON_FILE),
+    ],
+)
+def test_load_mirrormaker_file_as_own_configuration_names_its_option(
+    text: str, found: tuple[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        load_source(ConfigSource(file))
+    assert [str(each) for each in refused.value.problems] == [
+        f"the file: looks like {found[0]}\n  expected: a mapping with clusters and flows\n"
+        f"  next step: give this file with {found[1]}"
+    ]
+
+
 # These read settings that MirrorMaker 2's files do not have.
 OPTIONS = {each.name.replace("_", "-") for each in fields(ConfigSource)} - {"config"}
 ONLY_OURS = {("alerts", "preview"), ("audit", "prepare")}
