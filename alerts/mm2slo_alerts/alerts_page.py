@@ -41,10 +41,10 @@ runbook. Recording rules are in [rules.md](rules.md).
 _OBJECTIVES: Final = """\
 ## Default objectives
 
-Those of an indicator without an objective in `slo.objectives`, over `slo.window`; `mm2slo slo export`
-prints yours. Latency thresholds are `latency_tiers`: between smallest and largest, the target is
-{middle}. Uniqueness, order and affinity need `canary.carrier: topic`. A target that one bad event
-would breach is lowered, or the objective is left out.
+Those of an indicator without an objective in `slo.objectives`, over `slo.window`; `mm2slo slo
+export` prints yours. Latency thresholds are `latency_tiers`: between smallest and largest, the
+target is {middle}. Uniqueness, order and affinity need `canary.carrier: topic`. A target that one
+bad event would breach is lowered, or the objective is left out.
 
 | SLI | Tier | Target | Highest severity |
 | --- | --- | --- | --- |
@@ -105,7 +105,8 @@ def render(
 
 def _objectives(rules: Iterable[ObjectiveRule]) -> str:
     rows = (
-        f"| `{each.key.sli}` | {each.key.tier} | {percent_text(each.target)} | {each.max_severity} |"
+        f"| `{each.key.sli}` | {each.key.tier} | {percent_text(each.target)} "
+        f"| {each.max_severity} |"
         for each in rules
     )
     return _OBJECTIVES.format(rows="\n".join(rows), middle=percent_text(MIDDLE_TIER.target))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 _Command = Callable[..., None]
 _CONFIG_VARIABLE: Final = "MM2SLO_CONFIG"
@@ -23,9 +24,16 @@ CONFIG_OR_DEFAULTS: Final = typer.Option(
     help="Path of mm2slo.yaml. [default: the default objectives]",
 )
 
-CONFIG_ARGUMENT: Final = typer.Argument(
-    metavar="FILE", envvar=_CONFIG_VARIABLE, help="Path of mm2slo.yaml."
-)
+
+class FileCommand(TyperCommand):
+    """A command without arguments: its error for one names the option for a file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest:
+            ctx.fail(f"Unexpected argument {rest[0]!r}; give a configuration with --config FILE")
+        return rest
 
 
 def _option(name: str, metavar: str, text: str) -> Any:

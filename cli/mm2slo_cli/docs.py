@@ -259,9 +259,9 @@ Generated from `core/mm2slo_core/kafka_permissions.py` by
 
 The minimum Kafka ACLs. *Source* and *target* are those of a flow; with active-active replication,
 each cluster is both. Read, Write and Alter include Describe, AlterConfigs includes
-DescribeConfigs; Create is needed only until the topic exists. `mm2slo check mm2slo.yaml --connect`
-compares them with what the configured users may do, and reports what is missing and what is lost
-without it.
+DescribeConfigs; Create is needed only until the topic exists.
+`mm2slo check --config mm2slo.yaml --connect` compares them with what the configured users may do,
+and reports what is missing and what is lost without it.
 """
 
 _READ_ONLY: Final = """
@@ -301,8 +301,8 @@ _WRITES: Final = (
 _WRITES_HEAD: Final = """\
 ## Writes
 
-Everything that mm2slo writes to the clusters. `mm2slo check mm2slo.yaml` lists what the exporter
-writes under a configuration; the audit writes nothing to them.
+Everything that mm2slo writes to the clusters. `mm2slo check --config mm2slo.yaml` lists what
+the exporter writes under a configuration; the audit writes nothing to them.
 
 | topic or group | cluster | what | if |
 |---|---|---|---|

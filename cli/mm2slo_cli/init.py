@@ -31,7 +31,7 @@ def run(files: Sequence[Path], output: Path, *, force: bool) -> None:
         missing = Problem("flows", "are not found", "at least one enabled flow")
         raise ConfigError(", ".join(map(str, files)), base.problems or [missing])
     write_file(output, "\n".join(_lines(base, name_by_form(files, output.parent))))
-    typer.echo(f"wrote {output}; next: mm2slo check {output}")
+    typer.echo(f"wrote {output}; next: mm2slo check --config {output}")
     load_source(ConfigSource(output))
 
 

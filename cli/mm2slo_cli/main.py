@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mm2slo_cli.config_options import CONFIG_ARGUMENT, ConfigSource, config_options
+from mm2slo_cli.config_options import ConfigSource, FileCommand, config_options
 from mm2slo_cli.gc_pause import paused_gc
 from mm2slo_core.user_errors import MissingExtraError, UserError
 
@@ -95,8 +95,8 @@ def root(
     """Replication observability and SLOs for Apache Kafka MirrorMaker 2."""
 
 
-@app.command()
-@config_options(CONFIG_ARGUMENT)
+@app.command(cls=FileCommand)
+@config_options()
 def check(
     source: ConfigSource,
     *,
@@ -150,11 +150,11 @@ def check(
     """Validate a configuration and list its flows, or check its clusters.
 
     With --connect, exits with 1 if there is something to fix. For example:
-    mm2slo check mm2slo.yaml --connect
+    mm2slo check --config mm2slo.yaml --connect
 
     With --cannot-read, exits with 0 if each of the topics is refused, 1 if
     one can be read, and 2 if that is unknown: no topic matches, a login fails.
-    mm2slo check mm2slo.yaml --connect --as a.properties --cannot-read 'b[.].*'
+    mm2slo check --config mm2slo.yaml --connect --as a.properties --cannot-read 'b[.].*'
     """
     if user_file or cannot_read or cluster:
         if not (connect and user_file and cannot_read):
@@ -173,7 +173,7 @@ def check(
         _load("mm2slo_cli.check").run(source, as_json=as_json)
 
 
-@app.command()
+@app.command(cls=FileCommand)
 @config_options()
 def exporter(
     source: ConfigSource,

@@ -44,7 +44,8 @@ class Tenant:
         here = {"us": self.broker.yaml(), "eu": {"bootstrap_servers": "127.0.0.1:1"}}
         config = self.folder / "mm2slo.yaml"
         config.write_text(dump_yaml({"clusters": here, "flows": [{"flow": "us->eu"}]}))
-        arguments = ["check", str(config), "--connect", "--as", str(file), "--cannot-read", pattern]
+        arguments = ["check", "--config", str(config), "--connect", "--as", str(file)]
+        arguments += ["--cannot-read", pattern]
         result = CliRunner(env={"COLUMNS": "300"}).invoke(
             app, [*arguments, *options], catch_exceptions=False
         )

@@ -131,7 +131,7 @@ def commands(form: str) -> Iterator[str]:
     for target in ("properties", "strimzi", "connect-json", "acls", "kafka-users"):
         yield f"render file --to {target}{worker}"
     yield f"init --force --from file{' --from worker.properties' if worker else ''}"
-    yield from (f"check --{form} file{worker}", "check mm2slo.yaml --json")
+    yield from (f"check --{form} file{worker}", "check --config mm2slo.yaml --json")
     yield f"slo export --{form} file{worker}"
 
 

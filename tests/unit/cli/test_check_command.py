@@ -55,7 +55,7 @@ def good(tmp_path: Path) -> str:
 
 
 def test_check_lists_flows_and_writes_in_80_columns(good: str) -> None:
-    done = mm2slo("check", good, MM2SLO_TEST_PASSWORD="hunter2")
+    done = mm2slo("check", "--config", good, MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.rstrip() for line in done.stdout.replace(good, "mm2slo.yaml").splitlines()]
     assert [line for line in lines if line] == [
@@ -89,7 +89,7 @@ def test_check_lists_flows_and_writes_in_80_columns(good: str) -> None:
 
 
 def test_check_prints_json_without_secrets(good: str) -> None:
-    done = mm2slo("check", good, "--json", MM2SLO_TEST_PASSWORD="hunter2")
+    done = mm2slo("check", "--config", good, "--json", MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     assert "hunter2" not in done.stdout
     printed = json.loads(done.stdout)
@@ -120,7 +120,7 @@ def test_check_of_read_only_exporter_says_that_nothing_is_written(
 ) -> None:
     path = tmp_path / "read-only.yaml"
     path.write_text(Path(good).read_text("utf-8") + "exporter: {read_only: true}\n", "utf-8")
-    done = mm2slo("check", str(path), MM2SLO_TEST_PASSWORD="hunter2")
+    done = mm2slo("check", "--config", str(path), MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     assert "The exporter writes nothing to the clusters." in done.stdout
     assert "Writes to" not in done.stdout
@@ -131,14 +131,14 @@ def test_check_names_token_patterns_without_a_flow(tmp_path: Path, good: str) ->
     report = f"report: {{tokens_file: {tokens}}}\n"
     path.write_text(Path(good).read_text("utf-8") + report, "utf-8")
     tokens.write_text(f"{'0' * 64} read:us->*,us->ap ops\n{'1' * 64} read all\n", "utf-8")
-    done = mm2slo("check", str(path), "--json", MM2SLO_TEST_PASSWORD="hunter2")
+    done = mm2slo("check", "--config", str(path), "--json", MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["notices"][-1] == (
         "report.tokens_file: us->ap of token 'ops' matches no configured flow, so it grants "
         "nothing; expected a pattern such as us->eu"
     )
     tokens.unlink()
-    done = mm2slo("check", str(path), MM2SLO_TEST_PASSWORD="hunter2")
+    done = mm2slo("check", "--config", str(path), MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     assert "note: cannot read report.tokens_file" in done.stdout
 
@@ -185,7 +185,7 @@ flows:
 """
     path = tmp_path / "mm2slo.yaml"
     path.write_text(text.replace(old, new), encoding="utf-8")
-    done = mm2slo("check", str(path))
+    done = mm2slo("check", "--config", str(path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[:2] == [f"{path}: 1 problem", first]
     assert "Traceback" not in done.stderr
@@ -193,7 +193,7 @@ flows:
 
 def test_check_missing_file_prints_one_line(tmp_path: Path) -> None:
     path = str(tmp_path / "gone.yaml")
-    done = mm2slo("check", path)
+    done = mm2slo("check", "--config", path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"cannot read '{path}': No such file or directory; expected the path of an mm2slo.yaml "
@@ -204,7 +204,7 @@ def test_check_missing_file_prints_one_line(tmp_path: Path) -> None:
 def test_check_binary_file_prints_one_line(tmp_path: Path) -> None:
     path = tmp_path / "mm2slo.yaml"
     path.write_bytes(b"clusters: \xff")
-    done = mm2slo("check", str(path))
+    done = mm2slo("check", "--config", str(path))
     assert done.returncode == 2
     assert done.stderr == (
         f"cannot read '{path}': byte 10 is not UTF-8; expected a YAML text file\n"
@@ -215,7 +215,7 @@ def test_check_resolves_secret_files_relative_to_config(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("hunter2\n", encoding="utf-8")
     path = tmp_path / "mm2slo.yaml"
     path.write_text(GOOD.replace("${env:MM2SLO_TEST_PASSWORD}", "${file:password}"), "utf-8")
-    assert mm2slo("check", str(path)).returncode == 0
+    assert mm2slo("check", "--config", str(path)).returncode == 0
 
 
 def loaded_by(code: str) -> set[str]:
@@ -232,7 +232,7 @@ def loaded_by(code: str) -> set[str]:
 def test_check_loads_no_kafka_client(tmp_path: Path) -> None:
     path = tmp_path / "mm2slo.yaml"
     path.write_text(GOOD.replace("${env:MM2SLO_TEST_PASSWORD}", "x"), encoding="utf-8")
-    code = f"sys.argv = ['mm2slo', 'check', {str(path)!r}]\n"
+    code = f"sys.argv = ['mm2slo', 'check', '--config', {str(path)!r}]\n"
     code += "from mm2slo_cli.main import main\ntry: main()\nexcept SystemExit: pass"
     loaded = loaded_by(code)
     assert "mm2slo_core.config" in loaded
@@ -428,7 +428,7 @@ def test_wrong_key_password_of_a_cluster_is_named_and_the_others_are_checked(
         "  us: {bootstrap_servers: '127.0.0.1:1'}\n"
         "flows:\n  - {flow: us->aa}\n"
     )
-    found = mm2slo("check", "--connect", "--json", str(file))
+    found = mm2slo("check", "--connect", "--json", "--config", str(file))
     assert (found.returncode, found.stderr) == (1, "")
     results = {each["where"]: each for each in json.loads(found.stdout)["results"]}
     assert results["aa"]["check"] == "invalid_config"
@@ -439,3 +439,10 @@ def test_wrong_key_password_of_a_cluster_is_named_and_the_others_are_checked(
     assert started.returncode == 2
     assert "configuring the client on cluster aa failed (invalid_config)" in started.stderr
     assert "security.tls.key_file with its key_password cannot be used" in started.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "exporter"])
+def test_command_file_as_argument_names_the_option(command: str, good: str) -> None:
+    done = mm2slo(command, good, COLUMNS="300")
+    assert done.returncode == 2
+    assert f"Unexpected argument '{good}'; give a configuration with --config FILE" in done.stderr

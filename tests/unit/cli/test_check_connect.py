@@ -392,7 +392,7 @@ def test_command_reports_unreachable_clusters_and_exits_1(tmp_path: Path) -> Non
     program = Path(sys.executable).parent / "mm2slo"
     options = ("--connect", "--allow-writes", "--principal", "app=app-dr")
     done = subprocess.run(
-        [program, "check", path, *options],
+        [program, "check", "--config", path, *options],
         capture_output=True,
         text=True,
         timeout=60,

@@ -89,7 +89,8 @@ def check(tmp_path: Path) -> Any:
         (tmp_path / "mm2slo.yaml").write_text(CONFIG)
         file = tmp_path / "tenant-a.properties"
         file.write_text("".join(f"{key}={value}\n" for key, value in {**CLIENT, **client}.items()))
-        command = ["check", str(tmp_path / "mm2slo.yaml"), "--connect", "--as", str(file)]
+        command = ["check", "--config", str(tmp_path / "mm2slo.yaml")]
+        command += ["--connect", "--as", str(file)]
         result = CliRunner().invoke(
             app, [*command, "--cannot-read", pattern, "--json", *options], catch_exceptions=False
         )
@@ -186,6 +187,6 @@ def test_invalid_request_is_one_sentence(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mm2slo.yaml").write_text(CONFIG)
     (tmp_path / "bad").write_text("security.protocol=none\n")
-    result = CliRunner().invoke(app, ["check", "mm2slo.yaml", "--connect", *options])
+    result = CliRunner().invoke(app, ["check", "--config", "mm2slo.yaml", "--connect", *options])
     assert isinstance(result.exception, UserError)
     assert message in str(result.exception)

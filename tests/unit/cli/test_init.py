@@ -16,7 +16,7 @@ from mm2slo_core.mm2_config.mirror_setup import FileForm, file_form
 if TYPE_CHECKING:
     Run = Callable[[str], tuple[int, str, str]]
 
-WROTE = "wrote mm2slo.yaml; next: mm2slo check mm2slo.yaml\n"
+WROTE = "wrote mm2slo.yaml; next: mm2slo check --config mm2slo.yaml\n"
 PROPERTIES = """\
 clusters = us, eu
 us.bootstrap.servers = us-1:9092, us-2:9092

@@ -144,7 +144,7 @@ def test_configuration_is_valid_and_its_secrets_are_credentials(
         "clusters = us, eu\nus.bootstrap.servers = us:9092\neu.bootstrap.servers = eu:9092\n"
         "us->eu.enabled = true\n"
     )
-    monkeypatch.setattr(sys, "argv", ["mm2slo", "check", str(tmp_path / "mm2slo.yaml")])
+    monkeypatch.setattr(sys, "argv", ["mm2slo", "check", "--config", str(tmp_path / "mm2slo.yaml")])
     with suppress(SystemExit):
         root.main()
     assert "valid; 1 flow, 2 clusters" in capsys.readouterr().out
