@@ -194,6 +194,8 @@ def write_file(path: Path, text: str) -> None:
 
 def stale_files(folder: Path, expected: Mapping[str, str], command: str) -> tuple[str, ...]:
     """Return a message for each file in *folder* that is missing or differs from *expected*."""
+    if not folder.exists():
+        return (f"{folder} is missing; give the folder of the files with --out, or run: {command}",)
     return tuple(
         f"{path} is {'outdated' if path.exists() else 'missing'}; run: {command}"
         for path, text in ((folder / name, text) for name, text in expected.items())

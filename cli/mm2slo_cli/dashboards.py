@@ -1,5 +1,6 @@
 """`mm2slo dashboards`: Grafana dashboards and their provisioning files."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +40,9 @@ def check(source: ConfigSource, out: _Out = FOLDER) -> None:
     """Check that the files are current."""
     console = Console(highlight=False, soft_wrap=True)
     expected = generate_files(_read(source))
-    outdated = stale_files(out, expected, "mm2slo dashboards generate")
+    command = ["mm2slo", "dashboards", "generate", *source.arguments()]
+    command += [] if out == FOLDER else ["--out", str(out)]
+    outdated = stale_files(out, expected, shlex.join(command))
     for problem in outdated:
         console.print(problem, markup=False)
     if outdated:

@@ -76,7 +76,8 @@ def test_alerts_check_prints_command_that_updates_files(tmp_path: Path) -> None:
     options = ("--config", config, "--out", tmp_path / "out", "--scale", "0.5")
     code, output = run("check", *options)
     assert code == 1
-    [command] = {line.partition("; run: ")[2] for line in output.splitlines() if "; run: " in line}
+    missing = f"{tmp_path / 'out'} is missing; give the folder of the files with --out, or run: "
+    [command] = {line.partition(missing)[2] for line in output.splitlines() if missing in line}
     program, group, name, *rest = shlex.split(command)
     assert (program, group) == ("mm2slo", "alerts")
     assert run(name, *rest)[0] == 0

@@ -34,7 +34,7 @@ def test_dashboards_check_changed_file_exits_1(tmp_path: Path) -> None:
     changed.write_text(changed.read_text().replace("MirrorMaker 2 / Flow", "Mine"))
     code, output = run("check", "--out", tmp_path)
     assert code == 1
-    assert f"{changed} is outdated; run: mm2slo dashboards generate" in output
+    assert f"{changed} is outdated; run: mm2slo dashboards generate --out {tmp_path}\n" in output
 
 
 def test_dashboards_generate_unwritable_folder_raises_user_error(tmp_path: Path) -> None:
