@@ -90,8 +90,12 @@ def _clusters(question: GateQuestion) -> CheckAnswer:
         names = " and ".join(seen.unreadable)
         return _unknown(f"{names} cannot be read", "mm2slo check --connect shows why")
     if seen.waiting_for:
-        return _unknown(f"not read yet: {', '.join(seen.waiting_for)}", "ask again in some seconds")
+        return _waiting(seen)
     return _passed("both clusters were read")
+
+
+def _waiting(seen: CutoverEvidence) -> CheckAnswer:
+    return _unknown(f"not read yet: {', '.join(seen.waiting_for)}", "ask again in some seconds")
 
 
 def _connectors(question: GateQuestion) -> CheckAnswer:
@@ -114,6 +118,8 @@ def _connectors(question: GateQuestion) -> CheckAnswer:
                 bad.append(f"{connector}{task} is {each.state}")
     if bad:
         return _failed("connectors or tasks do not run", step, _cases(bad))
+    if silent and seen.waiting_for:
+        return _waiting(seen)
     if silent:
         text = f"the status topic shows no task of {' and '.join(silent)}"
         return _unknown(text, "check the status topic, and that MirrorMaker 2 runs")
@@ -125,6 +131,8 @@ def _flow(question: GateQuestion) -> CheckAnswer:
     seen = question.evidence
     if seen.state == "stopped":
         return _failed(f"the flow is stopped ({seen.state_reason})", "see runbook MM2FlowStopped")
+    if seen.state == "unknown" and seen.waiting_for:
+        return _waiting(seen)
     if seen.state == "unknown":
         text = f"the state of the flow is unknown ({seen.state_reason})"
         return _unknown(text, "ask again in some seconds")
@@ -199,6 +207,8 @@ def _transactions(question: GateQuestion) -> CheckAnswer:
 def _topics(question: GateQuestion) -> CheckAnswer:
     """Each topic has its copy; for go, none has appeared within `--freeze`."""
     seen = question.evidence
+    if not seen.partitions and seen.waiting_for:
+        return _waiting(seen)
     if not seen.partitions:
         text = "no topic of the flow is known"
         return _unknown(text, "check the topic filter, and that the source's topics may be listed")
@@ -560,8 +570,8 @@ def _audit(question: GateQuestion) -> CheckAnswer:
     """An audit is complete up to the last record, without faults."""
     fact, seen = question.audit, question.evidence
     step = (
-        f"run `mm2slo audit --flow '{seen.flow}'` up to now, or accept the check "
-        "(--accept audit=REASON)"
+        f"run `mm2slo audit --config mm2slo.yaml --flow '{seen.flow}'` up to now, or accept the "
+        "check (--accept audit=REASON)"
     )
     if fact is None or fact.complete_up_to is None:
         return _unknown("the flow was not audited", step)

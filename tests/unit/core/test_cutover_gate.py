@@ -297,6 +297,19 @@ def test_nothing_read_is_never_go() -> None:
         assert passed == set(), passed
 
 
+@pytest.mark.parametrize("name", ["clusters", "connectors", "flow", "topics"])
+def test_check_before_a_round_says_that_it_was_not_read_yet(name: str) -> None:
+    evidence = not_read(Flow("us", "eu"), NOW)
+    found = result(decide(GateQuestion(CutoverPhase.GO, evidence, CutoverTerms())), name)
+    assert found.text == "not read yet: a round of the exporter"
+    assert (found.result, found.next_step) == (CheckOutcome.UNKNOWN, "ask again in some seconds")
+
+
+def test_flow_that_was_not_audited_names_a_complete_command() -> None:
+    step = result(judge(audit=None), "audit").next_step
+    assert step.startswith("run `mm2slo audit --config mm2slo.yaml --flow 'us->eu'` up to now")
+
+
 def test_reasons_without_a_position_are_reasons_of_readiness() -> None:
     assert {each.value for each in BlockReason} >= NO_POSITION
 
