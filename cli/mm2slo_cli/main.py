@@ -46,6 +46,14 @@ _EXTRAS = {
     "orjson": "logship",
     "prometheus_client": "logship",
 }
+_COMMAND_EXTRAS = {
+    ("audit",): "audit",
+    ("cutover",): "report",
+    ("drill",): "report",
+    ("report", "serve"): "report",
+    ("report", "slack"): "report,slack",
+}
+"""Of commands that need more than one package: all of them at once."""
 
 PASS_THROUGH: dict[str, Any] = {
     # All arguments after the name, also --help, are parsed by the command itself.
@@ -328,4 +336,8 @@ def _missing(error: ModuleNotFoundError) -> UserError:
     package = name.partition(".")[0]
     if package.startswith(_OURS):
         return UserError(f"this build of mm2slo has no {name}; install it again")
-    return MissingExtraError(module=package, extra=_EXTRAS.get(package))
+    extra = _EXTRAS.get(package)
+    for command, whole in _COMMAND_EXTRAS.items():
+        if extra and tuple(sys.argv[1 : 1 + len(command)]) == command:
+            extra = whole
+    return MissingExtraError(module=package, extra=extra)

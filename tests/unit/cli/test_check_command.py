@@ -446,3 +446,27 @@ def test_command_file_as_argument_names_the_option(command: str, good: str) -> N
     done = mm2slo(command, good, COLUMNS="300")
     assert done.returncode == 2
     assert f"Unexpected argument '{good}'; give a configuration with --config FILE" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        ("audit", "audit"),
+        ("cutover check", "report"),
+        ("exclude list", "store"),
+        ("report serve", "report"),
+        ("report slack", "report,slack"),
+    ],
+)
+def test_main_missing_extra_names_all_packages_of_the_command(
+    command: str,
+    extra: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def run() -> None:
+        raise ModuleNotFoundError("no", name="sqlalchemy")
+
+    monkeypatch.setattr("mm2slo_cli.main.app", run)
+    assert run_main(monkeypatch, *command.split()) == 2
+    assert capsys.readouterr().err.endswith(f"pip install '.[{extra}]'\n")
