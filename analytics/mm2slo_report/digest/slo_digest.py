@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from mm2slo_core.config.field_types import may_carry_secrets
 from mm2slo_core.config.secret import Secret
 from mm2slo_core.reporting.report_entry import Entry, WindowKind
-from mm2slo_core.reporting.report_query import resolve_relative_period
+from mm2slo_core.reporting.report_query import ACCEPTED, RELATIVE_PERIODS, resolve_relative_period
 from mm2slo_core.reporting.slo_report import Report
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.digest_message import Message, build_message
@@ -62,7 +62,8 @@ class DigestBuilder:
         try:
             report = self.reporter.report(at=as_of, over=over)
         except ValueError as error:
-            raise UserError(str(error)) from None
+            all_accepted = f"{', '.join(RELATIVE_PERIODS)}, {ACCEPTED}"
+            raise UserError(str(error).replace(ACCEPTED, all_accepted)) from None
         except SliSourceError as problem:
             raise UserError(f"no figures for the digest: {problem}") from None
         details, warnings = [], list(report.warnings)

@@ -53,7 +53,7 @@ def create_app(service: ReportService) -> ASGIApp:
         docs_url=None,  # these pages load scripts from other sites
         redoc_url=None,
         openapi_url="/openapi.json",
-        dependencies=[Depends(reject_unknown_parameters)],
+        dependencies=[Depends(check_parameter_names)],
         redirect_slashes=False,
     )
     app.state.service = service
@@ -68,8 +68,11 @@ def create_app(service: ReportService) -> ASGIApp:
     return RequestLog(guarded, OPEN_PATHS | {"/metrics"})
 
 
-async def reject_unknown_parameters(request: Request) -> None:
-    """Reject unknown and repeated query parameters instead of ignoring a value."""
+async def check_parameter_names(request: Request) -> None:
+    """Reject unknown and repeated query parameters instead of ignoring a value, and missing ones.
+
+    Required parameters are enumerations.
+    """
     known = {each.alias: each for each in request.scope["route"].dependant.query_params}
     for name in request.query_params:
         values = request.query_params.getlist(name)
@@ -79,6 +82,9 @@ async def reject_unknown_parameters(request: Request) -> None:
             close = suggest(name, known)
             hint = f"; did you mean {close!r}?" if close else ""
             raise invalid_parameter(name, f"unknown parameter {name!r}{hint}", *sorted(known))
+    for name, each in known.items():
+        if each.field_info.is_required() and name not in request.query_params:
+            raise invalid_parameter(name, f"{name} is missing", *each.field_info.annotation)
 
 
 class _RequestCounter:
@@ -106,8 +112,11 @@ def _from_source_error(error: SliSourceError) -> ProblemError:
 def _from_validation_error(error: RequestValidationError) -> ProblemError:
     first, *_ = error.errors()
     where = str(first["loc"][-1])
-    expected = first.get("ctx", {}).get("expected", "")
-    accepted = [each.strip("'") for each in expected.replace(" or ", ", ").split(", ") if each]
+    context = first.get("ctx", {})
+    expected = context.get("expected", "").replace(" or ", ", ").split(", ")
+    accepted = [each.strip("'") for each in expected if each]
+    accepted += [str(context[bound]) for bound in ("ge", "le") if bound in context]
+    accepted += ["1"] if first["type"] == "int_parsing" else []
     return invalid_parameter(where, f"{where}: {first['msg']}", *accepted)
 
 

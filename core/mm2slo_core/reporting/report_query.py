@@ -273,7 +273,7 @@ def resolve_relative_period(text: str, as_of: int, zone: tzinfo) -> str:
 
     Any other text is returned unchanged.
     """
-    name = _RELATIVE.get(text)
+    name = RELATIVE_PERIODS.get(text)
     if name is None:
         return text
     return name(datetime.fromtimestamp(as_of / 1000, UTC).astimezone(zone).date())
@@ -289,7 +289,7 @@ def _last_quarter(today: date) -> str:
     return f"{number // 4:04}-Q{number % 4 + 1}"
 
 
-_RELATIVE: Final[dict[str, Callable[[date], str]]] = {
+RELATIVE_PERIODS: Final[dict[str, Callable[[date], str]]] = {
     "yesterday": lambda today: f"{today - timedelta(days=1)}",
     "last-week": _last_week,
     "last-month": lambda today: f"{today.replace(day=1) - timedelta(days=1):%Y-%m}",

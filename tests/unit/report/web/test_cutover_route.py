@@ -58,6 +58,12 @@ def failing(found: dict[str, object]) -> list[str]:
     return [each["name"] for each in checks if each["result"] != "pass"]
 
 
+def test_missing_phase_is_rejected_with_its_values(store: Store) -> None:
+    status, found = ask(start(store, a=SAFE), path="/flows/us-to-eu/cutover")
+    assert (status, found["parameter"], found["detail"]) == (422, "phase", "phase is missing")
+    assert found["accepted"] == ["ready", "go"]
+
+
 def test_everything_but_a_missing_audit_passes(store: Store) -> None:
     status, found = ask(start(store, one=SAFE))
     assert (status, found["verdict"], found["go"]) == (200, "unknown", False)
