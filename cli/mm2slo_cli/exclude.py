@@ -66,7 +66,7 @@ RulesFile = Annotated[
     typer.Option(
         "--rules-file",
         metavar="FILE",
-        help="Rule file; overrides alerting.maintenance.rules_file.",
+        help="Rule file; overrides rules_file in alerting.maintenance.",
     ),
 ]
 
@@ -80,7 +80,7 @@ AlertmanagerUrl = Annotated[
     typer.Option(
         "--alertmanager-url",
         metavar="URL",
-        help="Alertmanager URL; overrides alerting.links.alertmanager.",
+        help="Alertmanager URL; overrides alertmanager in alerting.links.",
     ),
 ]
 

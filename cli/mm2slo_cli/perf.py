@@ -250,8 +250,8 @@ def matrix(  # noqa: PLR0913 - one parameter per option
         typer.Option(
             metavar="NAME=V1,V2",
             help="What to change, one at a time: tasks, partitions, record-size, rate, batch, "
-            "linger, compression, max.poll.records, fetch.min.bytes, max.partition.fetch.bytes, "
-            "round-trip, exactly-once. Repeatable.",
+            "linger, compression, max.poll.records, fetch.min.bytes, exactly-once, "
+            "max.partition.fetch.bytes or round-trip. Repeatable.",
         ),
     ],
     mode: _Mode = PerfMode.LATENCY,

@@ -311,3 +311,16 @@ def test_every_command_that_takes_a_configuration_takes_mirrormaker_files(
             "logship offsets", "logship dead-letter list", "logship dead-letter replay",
         )
     }  # fmt: skip
+
+
+def test_no_help_text_is_cut_at_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    cut = [
+        (command, line)
+        for command, text in helps(monkeypatch, capsys)
+        for line in text.splitlines()
+        if "…" in line
+    ]
+    assert cut == []
