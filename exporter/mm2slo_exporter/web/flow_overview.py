@@ -23,6 +23,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .4rem .8rem; border-bottom: 1px solid var(--line) }
+tbody th { white-space: nowrap }
 .number { text-align: right; font-variant-numeric: tabular-nums }
 .running, .idle { color: var(--good) } .stopped { color: var(--bad) }
 details { color: var(--dim) }
