@@ -138,3 +138,10 @@ def test_parse_fired_unquotes_go_strings() -> None:
     )
     assert render_alert.labels == {"alertname": "A", "topic": 'a"b\\c'}
     assert render_alert.annotations == {"summary": "1\n2 \u00a0 ü", "impact": "x"}
+
+
+def test_readme_shows_the_message_of_a_stopped_flow() -> None:
+    readme = Path("README.md").read_text(encoding="utf-8")
+    lines = [line.rstrip() for line in preview("MM2FlowStopped").splitlines()]
+    assert "\n".join(lines[:3]) in readme
+    assert "\n".join(lines[4:]) in readme
