@@ -37,6 +37,9 @@ _UNAUDITED_SHOWN: Final = 10
 _TOPICS_IN_DETAIL: Final = 3
 
 
+_REPORT: Final = "mm2slo audit --report FILE.html"
+
+
 def print_report(console: Console, report: RunReport) -> None:
     """Print the report; the verdict is the last line and is never wrapped."""
     console.print(render_screen(report, console.width))
@@ -124,7 +127,7 @@ def _details(topics: list[TopicFigures]) -> Iterator[RenderableType]:
             yield from (_point(line) for line in lines)
     rest = len(topics) - _TOPICS_IN_DETAIL
     if rest > 0:
-        yield Text(f"details of {rest:,} more topics: --report FILE.html", style="dim")
+        yield Text(f"details of {plural(rest, 'more topic')}: {_REPORT}", style="dim")
 
 
 def _examples(report: RunReport) -> Iterator[RenderableType]:
@@ -141,7 +144,7 @@ def _examples(report: RunReport) -> Iterator[RenderableType]:
     for verdict in sorted(first, key=lambda each: each not in FAULTS):
         yield _point(f"{verdict}: {first[verdict]}")
     if total > len(first):
-        yield Text(f"  {plural(total, 'record')} in all: --report FILE.html or .json", style="dim")
+        yield Text(f"  {plural(total, 'record')} in all: {_REPORT} or .json", style="dim")
 
 
 def _not_audited(report: RunReport) -> Iterator[RenderableType]:
@@ -152,7 +155,7 @@ def _not_audited(report: RunReport) -> Iterator[RenderableType]:
         yield _point(f"{each.target_topic}: {each.reason}: {each.detail}")
     rest = len(report.not_audited) - _UNAUDITED_SHOWN
     if rest > 0:
-        yield Text(f"  {rest:,} more in --report FILE.html", style="dim")
+        yield Text(f"  {rest:,} more: {_REPORT}", style="dim")
 
 
 def _point(text: str, style: str = "") -> RenderableType:

@@ -86,6 +86,13 @@ def printed(report: RunReport, width: int = 80) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
+def test_terminal_report_names_the_command_with_the_details_of_one_more_topic(
+    report: RunReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal_report, "_TOPICS_IN_DETAIL", len(report.units) - 1)
+    assert "details of 1 more topic: mm2slo audit --report FILE.html" in printed(report)
+
+
 def test_terminal_report_fits_80_columns_and_ends_with_verdict(report: RunReport) -> None:
     *table, verdict = printed(report)
     assert max(map(cell_len, table)) <= 80
