@@ -109,9 +109,12 @@ class PerfReport:
             found = _REPORT.validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the whole"
+            where = ".".join(map(str, first["loc"]))
+            what = "is missing" if first["type"] == "missing" else "has the wrong type"
             raise UserError(
-                f"{name} is no measurement of `mm2slo perf`: {where}: {first['msg']}"
+                f"{name} is no measurement of `mm2slo perf`: "
+                f"{f'{where} {what}' if where else 'the file is not a JSON object'}; "
+                "expected the file that `mm2slo perf run --report FILE.json` writes"
             ) from None
         if found.format != FORMAT or not found.cells:
             raise UserError(f"{name}: format {found.format}, {len(found.cells)} cells; "
@@ -126,8 +129,10 @@ def read_measurement(file: Path) -> PerfReport:
     """Raises UserError for a file that is no measurement, or cannot be read."""
     try:
         return PerfReport.parse(file.read_text(encoding="utf-8"), str(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} cannot be read: {error}") from None
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file} cannot be read: byte {error.start} is not UTF-8") from None
 
 
 def good_runs(runs: Sequence[PerfRun]) -> list[PerfRun]:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from perf_samples import report_of, run_of
@@ -15,6 +16,7 @@ from mm2slo_core.perf.perf_report import (
     perf_html,
     perf_markdown,
     ratio_text,
+    read_measurement,
 )
 from mm2slo_core.perf.perf_schedule import PerfMode
 from mm2slo_core.user_errors import UserError
@@ -30,13 +32,28 @@ def test_report_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("{", "is no measurement of `mm2slo perf`: the whole: Invalid JSON"),
-        ("{}", "a.json is no measurement of `mm2slo perf`: flow: Field required"),
+        (
+            "{",
+            "is no measurement of `mm2slo perf`: the file is not a JSON object; expected the file",
+        ),
+        ("{}", "a.json is no measurement of `mm2slo perf`: flow is missing; expected the file"),
+        ('{"flow": 1}', "a.json is no measurement of `mm2slo perf`: flow has the wrong type"),
     ],
 )
 def test_other_files_are_refused(text: str, expected: str) -> None:
     with pytest.raises(UserError, match=re.escape(expected)):
         PerfReport.parse(text, "a.json")
+
+
+def test_unreadable_file_has_the_plain_reason(tmp_path: Path) -> None:
+    (tmp_path / "bytes.json").write_bytes(b"{\xff")
+    for name, reason in (
+        ("none.json", "No such file or directory"),
+        ("bytes.json", "byte 1 is not UTF-8"),
+    ):
+        with pytest.raises(UserError) as refused:
+            read_measurement(tmp_path / name)
+        assert str(refused.value) == f"{tmp_path / name} cannot be read: {reason}"
 
 
 def test_format_of_another_version_is_refused() -> None:
