@@ -192,7 +192,11 @@ def test_table_has_80_columns_and_a_remedy_per_problem(
         " us->eu   ok      exporter: Describe on topic heartbeats, orders of us",
     ]
     assert " us->eu   fix     audit is denied Read on topic orders: the topic is not" in lines
-    assert lines[-1] == "3 to fix, 0 unknown, 40 ok"
+    assert lines[-1] == "3 to fix, 0 unknown, 39 ok"
+    # It holds both heartbeats and canaries.
+    assert [line for line in lines if "us.heartbeats of eu" in line] == [
+        " us->eu   ok      exporter: Read on topic us.heartbeats of eu"
+    ]
 
 
 def test_json_has_all_results_and_no_secret(
@@ -203,7 +207,7 @@ def test_json_has_all_results_and_no_secret(
     printed = capsys.readouterr().out
     assert "hunter2" not in printed
     found = json.loads(printed)
-    assert found["counts"] == {"ok": 43, "unknown": 1}
+    assert found["counts"] == {"ok": 42, "unknown": 1}
     assert found["results"][0] == {
         "where": "eu",
         "check": "connection",
