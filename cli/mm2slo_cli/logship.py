@@ -51,7 +51,10 @@ _ACCEPTED = (AnswerAction.ACCEPTED, AnswerAction.SLOW_DOWN)
 
 @logship_app.callback()
 def about() -> None:
-    """Ship log files to the HTTP Event Collector of Splunk."""
+    """Ship log files to the HTTP Event Collector of Splunk.
+
+    Without a command, `run` with its options: mm2slo logship --config mm2slo.yaml
+    """
 
 
 @logship_app.command()

@@ -138,3 +138,8 @@ def test_configuration_without_logship_names_the_section(config: Path) -> None:
 
     with pytest.raises(UserError, match="has no section logship"):
         _run("offsets", config=config)
+
+
+def test_help_names_the_command_that_runs_by_default() -> None:
+    output = CliRunner().invoke(logship_app, ["--help"]).output
+    assert "mm2slo logship --config mm2slo.yaml" in output
