@@ -85,7 +85,8 @@ def read_tests(folder: Path) -> tuple[RuleTest, ...]:
     )
     if not found:
         raise UserError(
-            f"no tests *{SUFFIX} in {folder}; name the folder of the tests with --tests"
+            f"no tests *{SUFFIX} in {folder}; run in a checkout of mm2slo, or name the folder of "
+            "the tests with --tests"
         )
     return found
 

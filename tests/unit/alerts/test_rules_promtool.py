@@ -3,6 +3,7 @@
 import os
 from functools import cache
 from itertools import chain
+from pathlib import Path
 
 import pytest
 from promtool import ROOT, RULE_TESTS, needs_promtool
@@ -21,6 +22,7 @@ from mm2slo_alerts.alert_rules import AlertRule
 from mm2slo_alerts.promtool_tests import SUFFIX, RuleTest
 from mm2slo_cli.alerts_test import RuleFiles, failure, read_rules, read_tests
 from mm2slo_core.config.alerting_config import LinksConfig
+from mm2slo_core.user_errors import UserError
 
 BUDGET_ALERTS = ("MM2ErrorBudget", "MM2SLO")
 """tests/unit/alerts/burn runs their tests against the whole files."""
@@ -126,3 +128,8 @@ def test_rule_tests_kill_sampled_alert_mutants() -> None:
 def test_rule_tests_kill_sampled_recording_mutants() -> None:
     chosen = sample_mutants(mutants(rules().recording), RECORDING_SAMPLE, seed=5)
     assert unexpected(chosen) == []
+
+
+def test_read_tests_outside_of_a_checkout_names_it(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="run in a checkout of mm2slo"):
+        read_tests(tmp_path)
