@@ -22,6 +22,9 @@ Definitions beyond those of `record_verdict`:
   or overdue, and its copy is beyond the target's end of that time. Not for LATEST.
 - UNMASKED: a target record of equal identity, in any partition, has a part of `must_change` with
   equal content. Of equal parts, the k-th source record belongs to the k-th target record.
+- Copied again (`copied_again`) are of equal records of a partition as many as there are judged
+  duplicates, at most all. Copies in other partitions belong to the partition of the first source
+  record, and equal records of all partitions count there.
 - A run of duplicates may extend beyond the window when deciding whether it is a replay. Its event
   covers the judged ones: from the first offset to the last + 1, and their number.
 - Order is judged (`order_judged`) if all flows have positions, except for LATEST. OUT_OF_ORDER is
@@ -60,6 +63,7 @@ from reference_pairing import (
     Pair,
     Pairing,
     find_unmasked,
+    identity,
     is_late,
     missing_verdicts,
     pair,
@@ -145,7 +149,8 @@ class _Ledger:
         self._bytes: Counter[_Cell] = Counter()
         self._matched: defaultdict[_Cell, list[Pair]] = defaultdict(list)
         self._evidence: list[Evidence] = []
-        self._copied_again: set[int] = set()
+        self._copied_again: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        """Of each duplicate, by partition and fingerprint: the number of equal source records."""
         self._replays: set[ReplayEvent] = set()
         self._open: list[int] = []
         for flow, of_flow in enumerate(scope.flows):
@@ -170,7 +175,8 @@ class _Ledger:
                     self._add(Verdict.LATE, source, counterpart=copy)
         for source in pairing.deleted:
             self._add(Verdict.MATCHED, source)
-        sources = (each for each in records if each.side is Side.SOURCE)
+        sources = [each for each in records if each.side is Side.SOURCE]
+        equal_records = EqualRecords(sources, self._scope)
         missing = missing_verdicts(pairing.missing, pairing.unexplained, sources, self._scope)
         for source, verdict, counterpart in missing.verdicts:
             self._add(verdict, source, counterpart=counterpart)
@@ -182,7 +188,8 @@ class _Ledger:
             verdict = Verdict.DUPLICATE if event is None else Verdict.REPLAY
             block = None if event is None else event.start
             if self._is_in_window(copy.timestamp):
-                self._copied_again.add(copy.fingerprint)
+                number = equal_records(owner, copy)
+                self._copied_again[owner.partition, copy.fingerprint].append(number)
             self._add(verdict, copy, cell=(owner.flow, owner.partition), block=block)
         known = {each.partition: each.auditable_from for each in self._scope.partitions}
         for copy in missing.unexplained:
@@ -210,7 +217,7 @@ class _Ledger:
             scope=self._scope,
             partitions=tuple(self._partitions(arrivals)),
             affinity=of_keys,
-            copied_again=len(self._copied_again),
+            copied_again=sum(min(max(each), len(each)) for each in self._copied_again.values()),
             replays=tuple(sorted(self._replays, key=lambda each: (each.partition, each.start))),
             evidence=cap_evidence(self._evidence, evidence_cap),
             oldest_open=min(self._open, default=None),
@@ -263,6 +270,22 @@ class _Ledger:
                 block=block,
             )
         )
+
+
+class EqualRecords:
+    """How many of *sources* are equal to a duplicate."""
+
+    def __init__(self, sources: Iterable[AuditRecord], scope: UnitScope) -> None:
+        groups = [identity(each, scope) for each in sources]
+        self._scope = scope
+        self._of_group = Counter(groups)
+        self._anywhere = Counter(group[1:] for group in groups)
+
+    def __call__(self, owner: AuditRecord, copy: AuditRecord) -> int:
+        group = identity(owner, self._scope)
+        if identity(copy, self._scope) == group:
+            return self._of_group[group]
+        return self._anywhere[group[1:]]
 
 
 def find_replays(

@@ -43,7 +43,7 @@ def pair(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
     groups: defaultdict[tuple[int | None, ...], tuple[list[AuditRecord], list[AuditRecord]]]
     groups = defaultdict(lambda: ([], []))
     for record in sorted(records, key=place):
-        source, target = groups[_identity(record, scope)]
+        source, target = groups[identity(record, scope)]
         (source if record.side is Side.SOURCE else target).append(record)
     matched: list[Pair] = []
     missing: list[AuditRecord] = []
@@ -74,7 +74,8 @@ def comparable_partition(record: AuditRecord, scope: UnitScope) -> int | None:
     return record.partition if scope.comparison is Comparison.RECORDS else None
 
 
-def _identity(record: AuditRecord, scope: UnitScope) -> tuple[int | None, ...]:
+def identity(record: AuditRecord, scope: UnitScope) -> tuple[int | None, ...]:
+    """Return what equal records have in common: partition, timestamp and fingerprint."""
     time = record.timestamp if scope.identity.timestamp else None
     return comparable_partition(record, scope), time, record.fingerprint
 

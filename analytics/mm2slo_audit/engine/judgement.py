@@ -49,6 +49,7 @@ from mm2slo_audit.engine.record_pairs import (
 from mm2slo_audit.engine.record_verdicts import (
     VERDICTS,
     claim_copies_elsewhere,
+    count_copied_again,
     find_unmatched,
     judge_duplicates,
     judge_late,
@@ -279,8 +280,8 @@ class _Judgement:
                 self.ledgers[row.topic].add_evidence(row)
         if copied_again:
             copies = found.where(F.col("verdict").isin(*_COPIES))
-            for row in copies.groupBy("topic").agg(F.countDistinct("fp").alias("n")).collect():
-                self.ledgers[row.topic].copied_again = row.n
+            for row in count_copied_again(copies).collect():
+                self.ledgers[row.topic].copied_again = row.copied_again
         if replayed:
             blocks = found.where("block is not null").select(
                 "topic", "partition", "block", "block_end", "block_size"

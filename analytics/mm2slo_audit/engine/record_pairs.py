@@ -248,12 +248,14 @@ def _leftover_rows(
         *(F.col(f"{prefix}{each}").alias(each) for each in ("partition", "offset", "ts", "fp")),
     )
     none = F.lit(None).cast("int")
+    # Duplicates are not looked for, so the number of equal records is not needed.
     return chosen.withColumns(
         {
             "group_partition": F.lit(-1),
             "group_ts": units.group_ts,
             "owner_flow": none,
             "owner_partition": none,
+            "equal_records": none.cast("bigint"),
             "decided": F.lit(False),
         }
     ).select(*UNMATCHED_COLUMNS)

@@ -50,6 +50,7 @@ UNMATCHED_COLUMNS: Final = (
     "group_ts",
     "owner_flow",
     "owner_partition",
+    "equal_records",
     "decided",
 )
 
@@ -57,6 +58,7 @@ UNMATCHED_COLUMNS: Final = (
 def find_unmatched(records: DataFrame, units: Units, *, decided: bool = False) -> DataFrame:
     """Each record without a counterpart, with `kind` and, for duplicates, the owner of its group.
 
+    `equal_records`: how many source records the group has.
     *decided*: `match_tally` has already counted single records (`group_marks.DECIDED`); column
     `decided` says which.
     """
@@ -121,7 +123,7 @@ def claim_copies_elsewhere(leftover: DataFrame, records: DataFrame, units: Units
         sources.join(wanted.distinct(), on=["topic", "fp"], how="left_semi")
         .withColumn("group_ts", compared.group_ts)
         .groupBy("topic", "group_ts", "fp")
-        .agg(F.min(_owner_place()).alias("elsewhere"))
+        .agg(F.min(_owner_place()).alias("elsewhere"), F.count("*").alias("equal_elsewhere"))
     )
     rows = leftover.withColumns(
         {"absent": F.count(F.when(missing, 1)).over(alike), "k": F.row_number().over(place)}
@@ -134,6 +136,9 @@ def claim_copies_elsewhere(leftover: DataFrame, records: DataFrame, units: Units
             "kind": F.when(again, DUPLICATED).otherwise(F.col("kind")),
             "owner_flow": F.coalesce(_owner_flow(owner), "owner_flow"),
             "owner_partition": F.coalesce(_owner_partition(owner), "owner_partition"),
+            "equal_records": F.when(again, F.col("equal_elsewhere")).otherwise(
+                F.col("equal_records")
+            ),
         }
     ).select(*UNMATCHED_COLUMNS)
 
@@ -158,6 +163,7 @@ def _add_kind(surplus: DataFrame, decided: Column) -> DataFrame:
             "kind": kind,
             "owner_flow": _owner_flow(F.col("owner")),
             "owner_partition": _owner_partition(F.col("owner")),
+            "equal_records": F.col("ns"),
             "decided": decided,
         }
     ).select(*UNMATCHED_COLUMNS)
@@ -249,10 +255,12 @@ VERDICT_COLUMNS: Final = (
     "block",
     "block_end",
     "block_size",
+    "equal_records",
 )
 """Columns of a verdict: the partition that counts it (`cell_flow` null: a target partition), then
 its evidence. `weight` is added to the count: 0 if already counted, -1 to undo a count (not
-evidence). `block_end` and `block_size` describe its replay."""
+evidence). `block_end` and `block_size` describe its replay; `equal_records` is of copies: how many
+source records are equal to it."""
 
 
 def verdict_code(verdict: Verdict) -> int:
@@ -286,7 +294,7 @@ def verdict_rows(
         partition.alias("other_partition"),
         offset.alias("other_offset"),
         weight.alias("weight"),
-        *(F.lit(None).cast("bigint").alias(each) for each in VERDICT_COLUMNS[-3:]),
+        *(F.lit(None).cast("bigint").alias(each) for each in VERDICT_COLUMNS[-4:]),
     )
 
 
@@ -424,7 +432,7 @@ def judge_duplicates(
     a frame that is used twice.
     """
     copies = leftover.where(F.col("kind") == DUPLICATED).select(
-        "topic", "partition", "offset", "owner_flow", "owner_partition", "ts", "fp", "kh"
+        *_RECORD_PLACE, "owner_flow", "owner_partition", "equal_records", "ts", "fp", "kh"
     )
     number = copies.count() if census else 0
     if number:
@@ -453,7 +461,16 @@ def judge_duplicates(
         "block",
         "block_end",
         "block_size",
+        "equal_records",
     )
+
+
+def count_copied_again(copies: DataFrame) -> DataFrame:
+    """`copied_again` by topic, from verdicts on *copies*; `reference_audit` has the rule."""
+    alike = copies.groupBy("topic", "cell_partition", "fp").agg(
+        F.least(F.max("equal_records"), F.count("*")).alias("records")
+    )
+    return alike.groupBy("topic").agg(F.sum("records").alias("copied_again"))
 
 
 def _find_runs(

@@ -185,7 +185,8 @@ class UnitOutcome:
     partitions: tuple[PartitionOutcome, ...]
     affinity: AffinityOutcome = field(default_factory=AffinityOutcome)
     copied_again: int = 0
-    """Records with additional copies, by their fingerprint, like the draws of a sample."""
+    """Records with additional copies. Of equal records, a copy each: a thousand equal records and
+    ten additional copies are ten records that were copied again."""
     replays: tuple[ReplayEvent, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     """Capped per verdict, unlike `counts`."""

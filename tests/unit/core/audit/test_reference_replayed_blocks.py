@@ -44,6 +44,29 @@ def test_replay_across_window_start_counts_records_in_window() -> None:
     assert [(e.start, e.end, e.size) for e in outcome.replays] == [(5, 6, 1)]
 
 
+def test_of_equal_records_as_many_were_copied_again_as_have_a_copy() -> None:
+    records = [src(n, 7) for n in range(20)] + [dst(n, 7) for n in range(30)]
+    assert found(records).copied_again == 10
+    three_times = [*records, *(dst(n, 7) for n in range(30, 60))]
+    assert found(three_times).copied_again == 20
+    assert found([src(0, 7), *(dst(n, 7) for n in range(4))]).copied_again == 1
+
+
+def test_equal_records_copied_again_are_counted_by_partition() -> None:
+    records = [
+        *(src(n, 7, partition=p) for p in (0, 1) for n in range(10)),
+        *(dst(n, 7, partition=0) for n in range(30)),
+        *(dst(n, 7, partition=1) for n in range(14)),
+    ]
+    assert found(records).copied_again == 10 + 4
+
+
+def test_equal_records_copied_again_to_another_partition_are_counted_there() -> None:
+    records = [src(n, 7) for n in range(5)] + [dst(n, 7) for n in range(5)]
+    elsewhere = [dst(n, 7, partition=1) for n in range(3)]
+    assert found([*records, *elsewhere]).copied_again == 3
+
+
 def test_surplus_below_auditable_from_is_unauditable() -> None:
     unit = scope(target={"auditable_from": 5})
     outcome = found([dst(4, 1), dst(5, 2)], unit)
