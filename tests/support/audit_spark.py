@@ -251,8 +251,10 @@ def _flow(number: int, draw: random.Random, *, plain: bool) -> FlowScope:
 
 
 def _time_type(draw: random.Random, *, plain: bool) -> TimestampType:
-    stamped = not plain and draw.random() < 0.4
-    return TimestampType.LOG_APPEND if stamped else TimestampType.CREATE
+    drawn = 1.0 if plain else draw.random()
+    if drawn < 0.15:
+        return TimestampType.MIXED
+    return TimestampType.LOG_APPEND if drawn < 0.4 else TimestampType.CREATE
 
 
 def _record(

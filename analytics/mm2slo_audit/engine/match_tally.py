@@ -330,7 +330,7 @@ def latency_columns(units: Units, counted: Column) -> dict[str, Column]:
     arrived, started = F.col("t_latest"), F.col("s_earliest")
     known = counted & arrived.isNotNull()
     lower = F.col("t_earliest")
-    created = known & ~units.stamped_source
+    created = known & units.created_source
     sent = known & started.isNotNull()
     return {
         "e_cell": F.when(counted & arrived.isNull(), UNBRACKETED_BUCKET)

@@ -93,13 +93,20 @@ class Units:
     @property
     def stamped_source(self) -> Column:
         """Whether the row's source topic has LogAppendTime."""
-        stamped = {
-            each.index: [flow.source_time is TimestampType.LOG_APPEND for flow in each.flows]
-            for each in self.scopes
+        return self._has_source_time(TimestampType.LOG_APPEND)
+
+    @property
+    def created_source(self) -> Column:
+        """Whether all records of the row's source topic have CreateTime."""
+        return self._has_source_time(TimestampType.CREATE)
+
+    def _has_source_time(self, kind: TimestampType) -> Column:
+        held = {
+            each.index: [flow.source_time is kind for flow in each.flows] for each in self.scopes
         }
-        if not any(any(each) for each in stamped.values()):
-            return F.lit(False)
-        listed = [stamped.get(index, []) for index in range(max(stamped) + 1)]
+        if len(found := {each for of_unit in held.values() for each in of_unit}) == 1:
+            return F.lit(found.pop())
+        listed = [held.get(index, []) for index in range(max(held) + 1)]
         flows = F.get(_literal(listed, "array<array<boolean>>"), F.col("topic"))
         return F.coalesce(F.get(flows, F.col("flow")), F.lit(False))
 

@@ -457,13 +457,19 @@ def _equal_record_criterion(scope: UnitScope) -> str:
     return "their range between offset syncs" if scope.bucketed else "their number"
 
 
+_TIMES: Final = {
+    TimestampType.LOG_APPEND: "uses LogAppendTime",
+    TimestampType.MIXED: "has records with CreateTime and others with LogAppendTime",
+}
+
+
 def _limitations(unit: UnitReport, figures: Figures) -> Iterable[str]:
     outcome = unit.outcome
     scope = outcome.scope
-    if scope.target_time is TimestampType.LOG_APPEND:
+    if scope.target_time is not TimestampType.CREATE:
         yield (
-            "the target uses LogAppendTime: timestamps are not compared, so equal records of one"
-            f" partition are distinguished only by {_equal_record_criterion(scope)}"
+            f"the target {_TIMES[scope.target_time]}: timestamps are not compared, so equal"
+            f" records of one partition are distinguished only by {_equal_record_criterion(scope)}"
         )
     left_out = [
         name

@@ -17,6 +17,7 @@ from mm2slo_audit.scope.flow_topic_reader import CommitsAndSyncs
 from mm2slo_audit.scope.sync_history import (
     KnownPosition,
     SyncHistory,
+    TimedSync,
     build_sync_runs,
     find_cuts,
     find_known_position,
@@ -414,6 +415,67 @@ def apply_log_starts(
     )
     partitions = tuple(_raise_target_start(each, target_starts) for each in scope.partitions)
     return apply_bounds(replace(scope, flows=flows, partitions=partitions), copies)
+
+
+def without_timestamps(scope: UnitScope, copies: Mapping[CopyKey, CopyMap]) -> UnitScope:
+    """The scope for copies with timestamps of the target, although it has CreateTime now."""
+    cut = (
+        len(scope.flows) == 1
+        and scope.comparison is Comparison.RECORDS
+        and scope.flows[0].has_positions
+    )
+    flows = tuple(
+        replace(
+            flow,
+            partitions=tuple(
+                _with_copied_cuts(each, copies.get((index, each.partition))) if cut else each
+                for each in flow.partitions
+            ),
+        )
+        for index, flow in enumerate(scope.flows)
+    )
+    partitions = tuple(
+        replace(each, read_from=_first_copy(each, scope, copies)) for each in scope.partitions
+    )
+    identity = scope.identity.without_timestamp()
+    return apply_bounds(
+        replace(scope, flows=flows, partitions=partitions, identity=identity), copies
+    )
+
+
+def _with_copied_cuts(source: SourcePartition, copy: CopyMap | None) -> SourcePartition:
+    if copy is None or copy.runs is None:
+        return source
+    found = find_cuts(
+        [TimedSync(*point, at=0.0) for point in copy.runs.points()],
+        dense=copy.dense,
+        read=(source.read_from, source.end),
+        target_end=copy.target_end,
+    )
+    return replace(source, cuts=found)
+
+
+def _first_copy(
+    target: TargetPartition, scope: UnitScope, copies: Mapping[CopyKey, CopyMap]
+) -> int:
+    """The lowest offset that a copy of a record that is read may have.
+
+    Not the first offset of the window: the clock of the target may be behind that of producers.
+    """
+    reached = [
+        _lower_target_offset(copies.get((index, each.partition)), each.read_from)
+        for index, flow in enumerate(scope.flows)
+        for each in flow.partitions
+        if each.partition == target.partition
+    ]
+    if not reached or scope.comparison is Comparison.KEYS:
+        return target.log_start
+    return max(target.log_start, min(target.read_from, *reached))
+
+
+def _lower_target_offset(copy: CopyMap | None, source_start: int) -> int:
+    bounds = copy.runs.target_bounds(source_start) if copy is not None and copy.runs else None
+    return 0 if bounds is None else bounds.lower
 
 
 def _first_readable(source: SourcePartition, copy: CopyMap, scope: UnitScope) -> int:

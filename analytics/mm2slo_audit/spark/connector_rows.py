@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.unit_columns import side_code
 from mm2slo_audit.spark.scan_plan import FlowPlace, Scan, ScanRange, split_ranges
+from mm2slo_core.audit.audit_scope import TimestampType
 from mm2slo_core.audit.fingerprint import HEADER, KEYED_DIGITS, NULL_FLAGS, STEPS, Identity, Sample
 from mm2slo_core.config.client_security import java_properties, java_settings
 from mm2slo_core.config.flow_config import ClusterConfig
@@ -48,10 +49,19 @@ def read_records(
 ) -> DataFrame:
     """The records of *scan* in *sample*, with the columns of `AuditRecord` and without payloads.
 
+    Column `other_time`: the record has another timestamp type than its topic has now.
     *kafka*: settings of Java's consumer for the cluster.
     """
     rows = read_rows(spark, scan, kafka, headers=scan.identity.reads_headers)
-    kept = sample_rows(rows, scan.identity, sample)
+    stamped = F.col("timestampType") == _LOG_APPEND_TIME
+    kept = sample_rows(
+        rows,
+        scan.identity,
+        sample,
+        other_time=stamped if scan.timestamps is TimestampType.CREATE else ~stamped,
+        # One that the sample lacks may be the copy of a record in the sample.
+        keep_other_times=scan.compares_timestamps,
+    )
     return _place_rows(spark, kept, scan.places).select(
         F.col("unit").alias("topic"),
         "flow",
@@ -66,11 +76,27 @@ def read_records(
         "in_keys",
         "tombstone",
         "masked",
+        "other_time",
     )
 
 
-def sample_rows(rows: DataFrame, identity: Identity, sample: Sample) -> DataFrame:
-    """Hashes and strata of the connector's *rows* in *sample*."""
+_LOG_APPEND_TIME: Final = 1
+"""`TimestampType.id` of Kafka's clients."""
+
+
+def sample_rows(
+    rows: DataFrame,
+    identity: Identity,
+    sample: Sample,
+    *,
+    other_time: Column | None = None,
+    keep_other_times: bool = False,
+) -> DataFrame:
+    """Hashes and strata of the connector's *rows* in *sample*.
+
+    *other_time*: whether a row has another timestamp type than expected, a column of the result;
+    *keep_other_times*: also outside the sample.
+    """
     columns = record_columns(identity, sample, headers=identity.reads_headers)
     hashed = rows.select(
         "topic",
@@ -82,6 +108,7 @@ def sample_rows(rows: DataFrame, identity: Identity, sample: Sample) -> DataFram
         columns.size.cast("int").alias("size"),
         columns.tombstone.alias("tombstone"),
         columns.masked.alias("masked"),
+        (F.lit(False) if other_time is None else other_time).alias("other_time"),
         F.spark_partition_id().alias("task"),
     )
     drawn = hashed.withColumns({"in_records": columns.in_records, "in_keys": columns.in_keys})
@@ -89,7 +116,8 @@ def sample_rows(rows: DataFrame, identity: Identity, sample: Sample) -> DataFram
         return drawn.drop("task")
     # A filter is not pushed below what is not deterministic. Below the projection it would hash
     # for itself, in a method that is too large for Java to compile: twice the time of a census.
-    return drawn.where("(in_records OR in_keys) AND task >= 0").drop("task")
+    kept = "in_records OR in_keys OR other_time" if keep_other_times else "in_records OR in_keys"
+    return drawn.where(f"({kept}) AND task >= 0").drop("task")
 
 
 def read_rows(

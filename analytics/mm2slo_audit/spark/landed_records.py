@@ -1,7 +1,9 @@
 """Lands both sides from Kafka in Parquet: hashes and offsets of the sampled records, and polls.
 
 Retention may delete records during the read: then log starts are read again, scopes are bounded by
-them, and the rest is read again. Polls become a table without a Python worker.
+them, and the rest is read again. A record keeps the timestamp type that it was written with, so
+copies may have timestamps of the target although the topic has CreateTime now: then they are read
+again, without timestamps in the fingerprints. Polls become a table without a Python worker.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.judgement import judge
-from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA, side_code
+from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA, SOURCE, TARGET, side_code
 from mm2slo_audit.scope.audit_units import not_audited_after
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_assembly import (
@@ -35,6 +37,7 @@ from mm2slo_audit.scope.scope_assembly import (
     Starts,
     apply_log_starts,
     partitions_of,
+    without_timestamps,
 )
 from mm2slo_audit.spark.connector_rows import connector_options, read_records
 from mm2slo_audit.spark.run_folders import (
@@ -52,7 +55,13 @@ from mm2slo_audit.spark.spark_errors import (
     find_spark_problem,
     one_line_errors,
 )
-from mm2slo_core.audit.audit_scope import ArrivalPoll, NotAudited, UnitScope, Window
+from mm2slo_core.audit.audit_scope import (
+    ArrivalPoll,
+    NotAudited,
+    TimestampType,
+    UnitScope,
+    Window,
+)
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.config.config_model import Config, unapplied_client_settings
@@ -131,7 +140,7 @@ def land_records(
         delete_folder(spark, folder)
         make_folder(spark, folder)
         before = landing.rows, landing.offsets
-        landed = landing.land(scopes, f"{folder}/records")
+        landed = landing.land_all(scopes, folder)
         if not landed:
             delete_folder(spark, folder)
             continue
@@ -149,7 +158,9 @@ def land_records(
         records=records,
         polls=poll_frame(spark, scoped.polls) if scoped.polls else None,
         poll_rows=len(scoped.polls),
-        scopes=tuple(sorted(landing.scopes, key=lambda scope: scope.index)),
+        scopes=tuple(
+            sorted(map(landing.with_record_times, landing.scopes), key=lambda scope: scope.index)
+        ),
         failed=tuple(landing.failed),
         directories=directories,
         rows=landing.rows,
@@ -188,6 +199,54 @@ class _Landing:
         self._unreachable: dict[str, KafkaOperationError] = {}
         """Clusters that stopped responding during the read, with the error."""
         self.clients: Mapping[str, ClusterClient] | None = None
+        self._other_times: set[tuple[int, int, int]] = set()
+        """Unit, flow and side with records of another timestamp type than the topic has now."""
+
+    def land_all(self, scopes: Sequence[UnitScope], folder: str) -> list[UnitScope]:
+        """Land *scopes* in *folder*; returns those that could be read.
+
+        If copies have a timestamp of the target, all are read again, without it in fingerprints.
+        """
+        totals = self.rows, self.offsets, self.bytes_read
+        kept = len(self.scopes)
+        landed = self.land(scopes, f"{folder}/records")
+        stamped = {
+            each.index
+            for each in landed
+            if each.identity.timestamp and (each.index, 0, TARGET) in self._other_times
+        }
+        if not stamped:
+            return landed
+        names = ", ".join(each.target_topic for each in landed if each.index in stamped)
+        logger.warning(
+            "reading again, without comparing timestamps: %s has records with LogAppendTime,"
+            " although its message.timestamp.type is CreateTime now",
+            names,
+        )
+        delete_folder(self._spark, folder)
+        make_folder(self._spark, folder)
+        self.rows, self.offsets, self.bytes_read = totals
+        del self.scopes[kept:]
+        again = [
+            without_timestamps(each, self._scoped.copies[each.index])
+            if each.index in stamped
+            else each
+            for each in landed
+        ]
+        return self.land(again, f"{folder}/records")
+
+    def with_record_times(self, scope: UnitScope) -> UnitScope:
+        """*scope* with the timestamp types of the records that were read."""
+
+        def found(time: TimestampType, flow: int, side: int) -> TimestampType:
+            other = (scope.index, flow, side) in self._other_times
+            return TimestampType.MIXED if other else time
+
+        flows = tuple(
+            replace(each, source_time=found(each.source_time, number, SOURCE))
+            for number, each in enumerate(scope.flows)
+        )
+        return replace(scope, flows=flows, target_time=found(scope.target_time, 0, TARGET))
 
     def land(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
         """Append the records of *scopes* to *path*; returns the scopes that could be read."""
@@ -273,7 +332,11 @@ class _Landing:
             read_records(self._spark, each, self._sample, self._kafka[each.cluster])
             for each in planned
         ]
-        records = reduce(DataFrame.unionByName, frames) if frames else empty_records(self._spark)
+        records = (
+            reduce(DataFrame.unionByName, frames)
+            if frames
+            else empty_records(self._spark).withColumn("other_time", F.lit(False))
+        )
         counted = Observation("landed")
         context = self._spark.sparkContext
         files = max(
@@ -285,12 +348,19 @@ class _Landing:
         with self._progress.track_job(
             context, f"mm2slo-landing-{id(self)}-{self._jobs}", offsets, tasks=tasks
         ):
+            other_time = F.when(F.col("other_time"), F.concat_ws(" ", "topic", "flow", "side"))
             observed = records.coalesce(files).observe(
-                counted, F.count(F.lit(1)).alias("rows"), F.sum("size").alias("bytes")
+                counted,
+                F.count(F.lit(1)).alias("rows"),
+                F.sum("size").alias("bytes"),
+                F.concat_ws(",", F.collect_set(other_time)).alias("other_times"),
             )
             masked = any(each.identity.must_change for each in planned)
             write_landed(observed, path, masked=masked)
         rows, size = int(counted.get["rows"]), int(counted.get["bytes"] or 0)
+        for place in filter(None, counted.get["other_times"].split(",")):
+            topic, flow, side = map(int, place.split())
+            self._other_times.add((topic, flow, side))
         self.rows += rows
         self.offsets += offsets
         complete = self._sample.census

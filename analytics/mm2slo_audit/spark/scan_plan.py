@@ -1,4 +1,4 @@
-"""Plans the scans: one per cluster, side, isolation level and identity (pure)."""
+"""Plans the scans: one per cluster, side, isolation level, identity and timestamp type (pure)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mm2slo_audit.scope.scope_assembly import Isolations
-from mm2slo_core.audit.audit_scope import SourcePartition, TargetPartition, UnitScope
+from mm2slo_core.audit.audit_scope import (
+    SourcePartition,
+    TargetPartition,
+    TimestampType,
+    UnitScope,
+)
 from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_kafka.partition_offsets import Isolation
@@ -36,8 +41,15 @@ class Scan:
     side: Side
     isolation: Isolation
     identity: Identity
+    timestamps: TimestampType
+    """The present setting of its topics; older records may have another."""
     places: Mapping[str, FlowPlace]
     ranges: tuple[ScanRange, ...]
+
+    @property
+    def compares_timestamps(self) -> bool:
+        """Whether records are copies, and are recognized by the timestamp of their original."""
+        return self.side is Side.TARGET and self.identity.timestamp
 
     @property
     def offsets(self) -> int:
@@ -68,6 +80,7 @@ class _ScanKey(NamedTuple):
     side: Side
     isolation: Isolation
     identity: Identity
+    timestamps: TimestampType
     repeat: int
     """A topic with a second place is read a second time."""
 
@@ -87,8 +100,7 @@ def plan_scans(scopes: Iterable[UnitScope], isolations: Sequence[Isolations]) ->
         ]
     for key, found in places.items():
         if ranges[key]:
-            cluster, side, isolation, identity, _again = key
-            yield Scan(cluster, side, isolation, identity, found, tuple(ranges[key]))
+            yield Scan(*key[:-1], found, tuple(ranges[key]))
 
 
 def _topics(
@@ -99,8 +111,17 @@ def _topics(
     for scope in scopes:
         levels = isolations[scope.index]
         for index, flow in enumerate(scope.flows):
-            key = _ScanKey(flow.flow.source, Side.SOURCE, levels.sources[index], scope.identity, 0)
+            key = _ScanKey(
+                flow.flow.source,
+                Side.SOURCE,
+                levels.sources[index],
+                scope.identity,
+                flow.source_time,
+                repeat=0,
+            )
             yield key, flow.source_topic, FlowPlace(scope.index, index), flow.partitions
         target = scope.flows[0].flow.target
-        key = _ScanKey(target, Side.TARGET, levels.target, scope.identity, 0)
+        key = _ScanKey(
+            target, Side.TARGET, levels.target, scope.identity, scope.target_time, repeat=0
+        )
         yield key, scope.target_topic, FlowPlace(scope.index, 0), scope.partitions

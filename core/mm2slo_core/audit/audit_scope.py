@@ -80,12 +80,14 @@ class Comparison(StrEnum):
 
 
 class TimestampType(StrEnum):
-    """`message.timestamp.type` of a topic."""
+    """`message.timestamp.type` of the records of a topic."""
 
     # MirrorMaker 2 does not sync the setting (`DefaultConfigPropertyFilter` excludes it), so both
     # sides may differ. A copy has the timestamp of its original unless the target sets its own.
     CREATE = "CreateTime"
     LOG_APPEND = "LogAppendTime"
+    MIXED = "mixed"
+    """Not a setting: it was changed, and records keep the type that they were written with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from mm2slo_audit.spark.connector_rows import sample_rows
 from mm2slo_core.audit.fingerprint import Identity, Sample
@@ -12,7 +13,8 @@ from mm2slo_core.audit.fingerprint import Identity, Sample
 pytestmark = pytest.mark.xdist_group("spark")
 
 COLUMNS = (
-    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
+    "topic string, partition int, offset bigint, timestamp timestamp, timestampType int,"
+    " key binary, value binary"
 )
 HEADERS = "headers array<struct<key: string, value: binary>>"
 LARGEST = 8000
@@ -35,7 +37,13 @@ def test_sample_rows_is_one_compiled_stage(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], rate: float, headers: bool
 ) -> None:
     rows = connector_rows(spark, headers=headers)
-    kept = sample_rows(rows, Identity(headers=headers), Sample(rate))
+    kept = sample_rows(
+        rows,
+        Identity(headers=headers),
+        Sample(rate),
+        other_time=F.col("timestampType") == 1,
+        keep_other_times=True,
+    )
     capsys.readouterr()
     kept.explain(mode="codegen")
     sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)

@@ -1,5 +1,6 @@
 """Scans, the connector's options, and explanations of read errors."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from mm2slo_core.audit.audit_scope import (
     NotAuditedReason,
     SourcePartition,
     TargetPartition,
+    TimestampType,
     UnitScope,
     Window,
 )
@@ -97,6 +99,22 @@ def test_plan_scans_separates_identities_and_isolation_levels() -> None:
         (Side.SOURCE, ["c"]),
     ]
     assert [each.isolation for each in found][-1] == committed
+
+
+def test_plan_scans_separates_timestamp_types() -> None:
+    plain = unit(0, "us.a", (US_EU, "a", (0, 1)))
+    stamped = replace(
+        unit(1, "us.b", (US_EU, "b", (0, 1)), identity=Identity().without_timestamp()),
+        target_time=TimestampType.LOG_APPEND,
+    )
+    found = list(plan_scans([plain, stamped], [PLAIN, PLAIN]))
+    assert [(each.side, each.timestamps) for each in found] == [
+        (Side.SOURCE, TimestampType.CREATE),
+        (Side.TARGET, TimestampType.CREATE),
+        (Side.SOURCE, TimestampType.CREATE),
+        (Side.TARGET, TimestampType.LOG_APPEND),
+    ]
+    assert [each.compares_timestamps for each in found] == [False, True, False, False]
 
 
 def test_plan_scans_topic_of_two_units_is_read_twice() -> None:

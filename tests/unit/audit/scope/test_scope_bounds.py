@@ -5,7 +5,12 @@ from dataclasses import replace
 import pytest
 from small_audit_unit import scope
 
-from mm2slo_audit.scope.scope_assembly import CopyMap, apply_bounds, apply_log_starts
+from mm2slo_audit.scope.scope_assembly import (
+    CopyMap,
+    apply_bounds,
+    apply_log_starts,
+    without_timestamps,
+)
 from mm2slo_core.audit.audit_scope import UnitScope
 from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.offset_translation import SyncRuns
@@ -56,3 +61,17 @@ def test_apply_log_starts_raises_auditable_from() -> None:
     unit = read_from_200(Identity().without_timestamp())
     found = apply_log_starts(unit, {(0, 0): straight()}, {0: {0: 400}}, {})
     assert found.partitions[0].auditable_from == 500
+
+
+@pytest.mark.parametrize(("synced", "read_from"), [(True, 300), (False, 0)])
+def test_without_timestamps_reads_copies_that_precede_the_window(
+    synced: bool, read_from: int
+) -> None:
+    unit = read_from_200(Identity())
+    late = tuple(replace(each, read_from=350) for each in unit.partitions)
+    copies = {(0, number): straight(synced=synced) for number in (0, 1)}
+    found = without_timestamps(replace(unit, partitions=late), copies)
+    assert not found.identity.timestamp
+    assert [each.read_from for each in found.partitions] == [read_from] * 2
+    assert found.bucketed is synced
+    assert found.partitions[0].auditable_from == (300 if synced else 0)
