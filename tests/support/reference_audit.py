@@ -35,7 +35,8 @@ Definitions beyond those of `record_verdict`:
   tombstone, and the target has no record of that key and may have cleaned it (`tombstones_kept`). A
   target record is unexplained if it equals none and the source has no record of that key (and it is
   no tombstone), or none newer (by timestamp, if the identity covers it). Only the key stratum is
-  compared; records without a key are left out.
+  compared. Source records without a key (in a sample those of the record stratum) are unauditable:
+  Kafka's cleaner removes such records, on either side at any time.
 - Affinity: a key counts if it has judged records on both sides, on the target from
   `auditable_from` on. It is split if it is in a target partition where it is not on the source
   (RECORDS), or in more partitions than on the source (KEYS, LATEST). `records_moved` are its target
@@ -116,7 +117,12 @@ def judge(
     of_unit = [each for each in records if each.topic == scope.index]
     latest = scope.comparison is Comparison.LATEST
     keyed = [each for each in of_unit if each.in_keys]
-    compared = keyed if latest else [each for each in of_unit if each.in_records]
+    if latest:
+        compared = [
+            each for each in of_unit if each.in_keys or (each.key_hash is None and each.in_records)
+        ]
+    else:
+        compared = [each for each in of_unit if each.in_records]
     pairing = pair_latest(compared, scope) if latest else pair(compared, scope)
     ledger = _Ledger(scope)
     ledger.add_sources(compared)
@@ -173,6 +179,9 @@ class _Ledger:
                     self._add(Verdict.MATCHED, source)
                 else:
                     self._add(Verdict.LATE, source, counterpart=copy)
+        for source in records if latest else ():
+            if source.side is Side.SOURCE and source.key_hash is None:
+                self._add(Verdict.UNAUDITABLE, source)
         for source in pairing.deleted:
             self._add(Verdict.MATCHED, source)
         sources = [each for each in records if each.side is Side.SOURCE]

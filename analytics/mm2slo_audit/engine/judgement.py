@@ -78,6 +78,9 @@ from mm2slo_core.audit.unit_outcome import (
 )
 from mm2slo_core.records.timeline_record import Side
 
+_OF_LATEST: Final = "in_keys OR (kh IS NULL AND in_records)"
+"""Records of compacted topics. Those without a key are not in the sample of keys."""
+
 _COPIES: Final = (verdict_code(Verdict.DUPLICATE), verdict_code(Verdict.REPLAY))
 
 
@@ -172,7 +175,7 @@ class _Judgement:
                 )
         for of_kind, rows in (
             (Units((*fast.scopes, *exact.scopes)), in_records),
-            (latest_units, self.records.where("in_keys")),
+            (latest_units, self.records.where(_OF_LATEST)),
         ):
             masking = of_kind.where(lambda each: bool(each.identity.must_change))
             if masking:
@@ -243,7 +246,9 @@ class _Judgement:
 
     def _latest(self, units: Units) -> DataFrame:
         in_keys = self.records.where("in_keys")
-        self._add_source_bytes(in_keys, units)
+        for row in sum_source_bytes(self.records.where(_OF_LATEST), units).collect():
+            self.ledgers[row.topic].add_bytes(row)
+            self.ledgers[row.topic].add_keyless(row)
         compared = self._keep(pair_newest(add_arrival_brackets(in_keys, self.polls, units), units))
         matched = compared.where("settled and offset is not null")
         copied = matched.where("t_offset is not null").withColumnsRenamed(
@@ -396,6 +401,10 @@ class UnitLedger:
         """Add bytes of source records."""
         cell = row.flow, row.partition
         self.source_bytes[cell] = self.source_bytes.get(cell, 0) + row.source_bytes
+
+    def add_keyless(self, row: Row) -> None:
+        """Add source records without a key, of which compaction keeps none."""
+        self.counts[row.flow, row.partition][Verdict.UNAUDITABLE] += row.keyless
 
     def add_count(self, row: Row) -> None:
         """Add the count of a verdict in a partition."""

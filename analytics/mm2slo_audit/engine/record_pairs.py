@@ -167,12 +167,18 @@ def _descents(found: DataFrame, units: Units, lane: tuple[str, ...]) -> DataFram
 
 
 def sum_source_bytes(records: DataFrame, units: Units) -> DataFrame:
-    """`source_bytes` of source records in the window by (topic, flow, partition)."""
+    """`source_bytes` of source records in the window by (topic, flow, partition).
+
+    `keyless`: how many of them have no key.
+    """
     return (
         units.of(records)
         .where((F.col("side") == SOURCE) & units.judged)
         .groupBy("topic", "flow", "partition")
-        .agg(F.sum(F.col("size").cast("bigint")).alias("source_bytes"))
+        .agg(
+            F.sum(F.col("size").cast("bigint")).alias("source_bytes"),
+            F.count(F.when(F.col("kh").isNull(), 1)).alias("keyless"),
+        )
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from small_audit_unit import counts, dst, found, scope, src
 
 from mm2slo_core.audit.audit_scope import AuditRecord, Comparison
-from mm2slo_core.audit.fingerprint import Identity
+from mm2slo_core.audit.fingerprint import Identity, Sample
 from mm2slo_core.audit.unit_outcome import Verdict
 
 # Missing records: verdicts and their precedence.
@@ -143,3 +143,13 @@ def test_judge_ignores_records_of_other_units() -> None:
 def test_judge_with_partition_outside_scope_raises_key_error() -> None:
     with pytest.raises(KeyError):
         found([src(0, 1, partition=7)])
+
+
+def test_records_without_a_key_in_a_compacted_topic_are_unauditable() -> None:
+    unit = scope(comparison=Comparison.LATEST)
+    copied = [src(0, 1, key=3), dst(0, 1, key=3), src(1, 2), dst(1, 2)]
+    lost = [src(2, 3), src(3, 4, at=999)]
+    assert counts([*copied, *lost], unit) == {Verdict.MATCHED: 1, Verdict.UNAUDITABLE: 2}
+    outside_keys = [replace(each, in_keys=each.key_hash is not None) for each in lost]
+    assert counts(outside_keys, unit, Sample(0.5)) == {Verdict.UNAUDITABLE: 1}
+    assert not counts([replace(each, in_records=False) for each in outside_keys], unit)
