@@ -131,6 +131,14 @@ _CAUSES: Final[Mapping[str, tuple[NotAuditedReason, str]]] = {
         NotAuditedReason.FAILED,
         "the topic was deleted while it was read",
     ),
+    # KafkaRecordToRowConverter, with multiplyExact: Spark's timestamps are microseconds.
+    "java.lang.ArithmeticException: long overflow": (
+        NotAuditedReason.FAILED,
+        "Spark's Kafka connector cannot read a record with a timestamp after the year 294247"
+        " (nanoseconds instead of milliseconds?): `kafka-get-offsets --time 9223372036854776` with"
+        " this topic on both clusters prints the offset of the first one; the topic can be audited"
+        " once retention or kafka-delete-records has removed it",
+    ),
     "common.errors.TimeoutException": (
         NotAuditedReason.UNREACHABLE,
         "the brokers do not respond to the executors: check that each executor can reach them",

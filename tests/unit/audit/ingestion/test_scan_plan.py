@@ -230,6 +230,9 @@ def test_explain_read_error_maps_exceptions_to_reasons() -> None:
     encrypted = explain_read_error("us.a", ENCRYPTED_KEY)
     assert encrypted.reason is NotAuditedReason.UNREACHABLE
     assert encrypted.detail.startswith("Java cannot decrypt the private key")
+    far = explain_read_error("us.a", "Caused by: java.lang.ArithmeticException: long overflow\n")
+    assert far.reason is NotAuditedReason.FAILED
+    assert "a record with a timestamp after the year 294247" in far.detail
     other = explain_read_error("us.a", "java.lang.IllegalStateException: odd\nmore")
     assert other.reason is NotAuditedReason.FAILED
     assert other.detail == "reading it failed: IllegalStateException: odd"
