@@ -12,7 +12,7 @@ import os
 import random
 import tempfile
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
@@ -285,8 +285,15 @@ def _record(
         key_hash=None if key is None else key - 2,
         size=content * 3,
         tombstone=of_content.random() < 0.3,
-        masked=tuple(random.Random(f"{seed}").choice((None, 1, 2, 3)) for seed in masks),
+        masked=tuple(_contents(masks)),
     )
+
+
+def _contents(masks: Iterable[object]) -> Iterator[int]:
+    """Hashes of contents: up to two of each part."""
+    for part, seed in enumerate(masks):
+        drawn = random.Random(f"{seed}")
+        yield from drawn.sample(range(10 * part, 10 * part + 4), drawn.choice((0, 1, 1, 2)))
 
 
 def _polls(

@@ -59,17 +59,26 @@ def key_hash(key: bytes | None, hmac_key: bytes | None = None) -> int | None:
 
 def masked_hashes(
     identity: Identity, key: bytes | None, value: bytes | None, headers: Sequence[Header] | None
-) -> tuple[int | None, ...]:
-    """Hash each part of `Identity.must_change` like a key; None: null, empty or absent.
+) -> tuple[int, ...]:
+    """Hash the distinct contents of each part of `Identity.must_change`, each with its part.
 
-    Of several headers of one name it is the first.
+    Null, empty and absent ones are left out; a header may occur several times.
     """
-    parts: dict[str, bytes | None] = {"key": key, "value": value}
-    for name, content in reversed(headers or ()):
-        parts[f"{HEADER}{name}"] = content
-    return tuple(
-        key_hash(parts.get(part) or None, identity.hmac_key) for part in identity.must_change
-    )
+    parts = [("key", key), ("value", value)]
+    parts += [(f"{HEADER}{name}", content) for name, content in headers or ()]
+    found = [
+        _part_hash(name, content, identity.hmac_key)
+        for part in identity.must_change
+        for name, content in parts
+        if name == part and content
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _part_hash(name: str, content: bytes, hmac_key: bytes | None) -> int:
+    if hmac_key is not None:
+        return _keyed(hmac_key, _field(name.encode()) + _field(content))
+    return _signed(xxh64_intdigest(content, xxh64_intdigest(name.encode(), SEED)))
 
 
 def chained(*longs: int) -> int:

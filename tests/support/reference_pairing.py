@@ -331,18 +331,18 @@ def _was_missing(pair: Pair, source: SourcePartition, earlier: UnitScope) -> boo
 def find_unmasked(records: Iterable[AuditRecord], scope: UnitScope) -> list[Pair]:
     """Return the source records with an unchanged part, each with a copy that has it.
 
-    In any partition, so that moved and additional copies count as well.
+    In any partition, so that moved and additional copies count as well. Of several copies it is the
+    first by partition and offset.
     """
     groups: defaultdict[tuple[int | None, ...], tuple[list[AuditRecord], list[AuditRecord]]]
     groups = defaultdict(lambda: ([], []))
     for record in sorted(records, key=place):
         time = record.timestamp if scope.identity.timestamp else None
-        for part, content in enumerate(record.masked):
-            if content is not None:
-                source, target = groups[part, time, record.fingerprint, content]
-                (source if record.side is Side.SOURCE else target).append(record)
+        for content in record.masked:
+            source, target = groups[time, record.fingerprint, content]
+            (source if record.side is Side.SOURCE else target).append(record)
+    pairs = [pair for of_both in groups.values() for pair in zip(*of_both, strict=False)]
     found: dict[tuple[int, int, int], Pair] = {}
-    for _, (source, target) in sorted(groups.items(), key=lambda group: group[0][0] or 0):
-        for pair in zip(source, target, strict=False):
-            found.setdefault(place(pair[0]), pair)
+    for pair in sorted(pairs, key=lambda each: place(each[1])):
+        found.setdefault(place(pair[0]), pair)
     return list(found.values())

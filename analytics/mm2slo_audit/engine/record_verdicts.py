@@ -597,7 +597,7 @@ def _was_missing(units: Units, number: int, offset: Column, copy: Column, copied
     return F.coalesce(within & (copy >= target_end) & due, F.lit(False))
 
 
-_SAME_PART: Final = ("topic", "group_ts", "fp", "part", "content")
+_SAME_PART: Final = ("topic", "group_ts", "fp", "content")
 _OFFSET_ORDER: Final = ("flow", "partition", "offset")
 
 
@@ -606,8 +606,7 @@ def judge_unmasked(records: DataFrame, units: Units) -> DataFrame:
     parts = (
         units.of(records)
         .withColumn("group_ts", units.group_ts)
-        .select("*", F.posexplode("masked").alias("part", "content"))
-        .where("content is not null")
+        .withColumn("content", F.explode("masked"))
     )
     in_order = Window.partitionBy(*_SAME_PART, "side").orderBy(*_OFFSET_ORDER)
     source = F.col("side") == SOURCE
@@ -626,7 +625,8 @@ def judge_unmasked(records: DataFrame, units: Units) -> DataFrame:
         )
         .where("offset is not null and other_offset is not null")
     )
-    first = F.row_number().over(Window.partitionBy("topic", *_OFFSET_ORDER).orderBy("part")) == 1
+    of_record = Window.partitionBy("topic", *_OFFSET_ORDER)
+    first = F.row_number().over(of_record.orderBy("other_partition", "other_offset")) == 1
     return verdict_rows(
         pairs.withColumn("first", first).where("first"),
         F.lit(verdict_code(Verdict.UNMASKED)),

@@ -317,20 +317,37 @@ def key_hash(hmac_key: bytes | None = None) -> Column:
 
 
 def masked_hashes(identity: Identity) -> Column:
-    """Hashes of the parts that must change, null if null, empty or absent; array<bigint>."""
-    hashes = [
-        F.when(F.octet_length(part) > 0, _hash_of(part, identity.hmac_key))
-        for part in map(_part, identity.must_change)
-    ]
-    return F.array(*hashes).cast("array<bigint>")
+    """Distinct hashes of the contents of parts that must change; array<bigint>.
+
+    Null, empty and absent ones are left out.
+    """
+    hashes = [_part_hashes(name, identity.hmac_key) for name in identity.must_change]
+    if not hashes:
+        return F.array().cast("array<bigint>")
+    return F.array_distinct(F.concat(*hashes))
 
 
-def _part(name: str) -> Column:
-    if not name.startswith(HEADER):
-        return F.col(name)
-    header = name.removeprefix(HEADER)
-    named = F.filter("headers", lambda h: h["key"] == header)
-    return F.get(named, F.lit(0))["value"]
+def _contents(name: str) -> Column:
+    """What is in a part: of each header of a name."""
+    contents = F.array(F.col(name)) if not name.startswith(HEADER) else _header_values(name)
+    return F.filter(contents, lambda part: F.octet_length(part) > 0)
+
+
+def _header_values(name: str) -> Column:
+    named = F.filter("headers", lambda h: h["key"] == name.removeprefix(HEADER))
+    values = F.transform(named, lambda h: h["value"])
+    return F.coalesce(values, F.array().cast("array<binary>"))
+
+
+def _part_hashes(name: str, hmac_key: bytes | None) -> Column:
+    """The name is hashed as well: equal contents of two parts are no copies of each other."""
+
+    def hashed(content: Column) -> Column:
+        if hmac_key is None:
+            return F.xxhash64(F.lit(name), content)
+        return _hmac(hmac_key, F.concat(_field(_to_binary(F.lit(name))), _field(content)))
+
+    return F.transform(_contents(name), hashed)
 
 
 def _hash_of(part: Column, hmac_key: bytes | None) -> Column:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 _MANIFEST: Final = "manifest.json"
 
 

@@ -205,8 +205,9 @@ class AuditRecord:
     """In the key stratum of the sample; False for records without a key unless it is a census."""
     tombstone: bool = False
     """The value is null: on a compacted topic the key may be deleted on either side."""
-    masked: tuple[int | None, ...] = ()
-    """Hashes of the parts in `Identity.must_change`, in its order; None: null, empty or absent."""
+    masked: tuple[int, ...] = ()
+    """Hashes of the contents of the parts in `Identity.must_change`, each with its part: distinct,
+    of each header of a name, and without null, empty or absent ones."""
 
 
 @dataclass(frozen=True, slots=True)

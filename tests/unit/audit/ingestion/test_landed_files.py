@@ -33,7 +33,7 @@ def records(*, masked: bool) -> list[AuditRecord]:
             in_records=in_records,
             in_keys=in_keys,
             tombstone=tombstone,
-            masked=(None, number) if masked else (),
+            masked=(7, number) if masked else (),
         )
         for number, (side, in_records, in_keys, tombstone) in enumerate(
             product(Side, BOTH, BOTH, BOTH)
@@ -62,4 +62,4 @@ def test_read_landed_unites_files_with_and_without_masked_parts(
     for masked in (False, True):
         write_landed(record_frame(spark, records(masked=masked)), path, masked=masked)
     found = read_landed(spark, [path]).where("topic = 3").orderBy("masked").collect()
-    assert [row.masked for row in found] == [None, [None, 3]]
+    assert [row.masked for row in found] == [None, [7, 3]]

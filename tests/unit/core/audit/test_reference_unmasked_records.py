@@ -37,34 +37,42 @@ def test_unchanged_part_is_unmasked_and_the_record_is_matched() -> None:
 @pytest.mark.parametrize("content", [None, b""])
 def test_null_empty_or_absent_parts_are_not_unmasked(content: bytes | None) -> None:
     same = masked_hashes(MASKING, b"k", content, [("other", b"x"), ("ssn", content)])
-    assert same == masked_hashes(MASKING, b"k", content, None) == (None, None)
+    assert same == masked_hashes(MASKING, b"k", content, None) == ()
     assert unmasked(src(0, 1, masked=same), dst(0, 1, masked=same)) == []
 
 
 def test_moved_and_additional_copies_are_unmasked_as_well() -> None:
-    source = src(0, 1, masked=(7, None))
-    assert unmasked(source, dst(9, 1, masked=(7, None), partition=1)) == [(0, 9)]
-    assert unmasked(source, dst(3, 1, masked=(1, None)), dst(4, 1, masked=(7, None))) == [(0, 4)]
+    source = src(0, 1, masked=(7,))
+    assert unmasked(source, dst(9, 1, masked=(7,), partition=1)) == [(0, 9)]
+    assert unmasked(source, dst(3, 1, masked=(1,)), dst(4, 1, masked=(7,))) == [(0, 4)]
 
 
 def test_equal_records_are_unmasked_as_often_as_their_copies() -> None:
-    twins = [src(n, 1, masked=(7, None)) for n in range(3)]
-    copies = [dst(n, 1, masked=(hashed, None)) for n, hashed in enumerate((50, 7, 60))]
+    twins = [src(n, 1, masked=(7,)) for n in range(3)]
+    copies = [dst(n, 1, masked=(hashed,)) for n, hashed in enumerate((50, 7, 60))]
     assert unmasked(*twins, *copies) == [(0, 1)]
 
 
 def test_unmasked_records_of_compacted_topics_and_outside_the_window() -> None:
-    pair = [src(0, 1, key=3, masked=(7, None)), dst(0, 1, key=3, masked=(7, None))]
+    pair = [src(0, 1, key=3, masked=(7,)), dst(0, 1, key=3, masked=(7,))]
     assert unmasked(*pair, comparison=Comparison.LATEST) == [(0, 0)]
     assert unmasked(*(replace(each, timestamp=999) for each in pair)) == []
 
 
 def test_masked_hashes_cover_configured_parts() -> None:
     identity = Identity(must_change=("key", "header:ssn", "value"))
-    key, header, value = masked_hashes(identity, b"a", b"b", [("ssn", b"a"), ("ssn", b"z")])
-    assert key == header != value
+    headers = [("ssn", b"a"), ("other", b"a"), ("ssn", b"z"), ("ssn", None), ("ssn", b"a")]
+    key, first, second, value = masked_hashes(identity, b"a", b"b", headers)
+    assert len({key, first, second, value}) == 4
     keyed = replace(identity, hmac_key=b"secret")
-    assert masked_hashes(keyed, b"a", b"b", [])[0] not in {key, None}
+    assert len({key, first, *masked_hashes(keyed, b"a", b"b", [])}) == 4
+
+
+def test_each_header_of_a_name_must_change() -> None:
+    of_source = masked_hashes(MASKING, None, None, [("ssn", b"one"), ("ssn", b"two")])
+    of_copy = masked_hashes(MASKING, None, None, [("ssn", b"***"), ("ssn", b"two")])
+    assert unmasked(src(0, 1, masked=of_source), dst(4, 1, masked=of_copy)) == [(0, 4)]
+    assert unmasked(src(0, 1, masked=of_source), dst(4, 1, masked=of_copy[:1])) == []
 
 
 def test_common_identity_checks_parts_of_all_flows() -> None:
