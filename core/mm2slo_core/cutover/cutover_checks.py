@@ -5,13 +5,14 @@ Each passes, fails, or is unknown. Evidence older than the end of the traffic pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from mm2slo_core.audit.confidence_bounds import plural
 from mm2slo_core.cutover.cutover_evidence import (
     NO_CASES,
+    AccessGap,
     AuditFact,
     BudgetFact,
     Cases,
@@ -33,7 +34,7 @@ class CheckOutcome(StrEnum):
     FAIL = "fail"
     UNKNOWN = "unknown"
     ACCEPTED = "accepted"
-    """Unknown, or failing for items, all of which the user accepts."""
+    """The user accepts all that is unknown, and each item that fails."""
 
 
 class GateQuestion(NamedTuple):
@@ -57,12 +58,16 @@ class CheckAnswer(NamedTuple):
     items: tuple[str, ...] = ()
 
 
+CheckAnswers = list[CheckAnswer]
+"""All that a check finds: what the user accepts of it must not hide the rest."""
+
+
 class GateCheck(NamedTuple):
     """One check; *follows* are those whose failure makes this one fail, too."""
 
     name: str
     phases: frozenset[CutoverPhase]
-    judge: Callable[[GateQuestion], CheckAnswer]
+    judge: Callable[[GateQuestion], CheckAnswer | CheckAnswers]
     follows: tuple[str, ...] = ()
 
 
@@ -126,50 +131,47 @@ def _connectors(question: GateQuestion) -> CheckAnswer:
     return _passed("all tasks of the source and checkpoint connectors run")
 
 
-def _flow(question: GateQuestion) -> CheckAnswer:
+def _flow(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """The flow is not stopped, and the newest canary (heartbeat) is not overdue."""
     seen = question.evidence
     if seen.state == "stopped":
         return _failed(f"the flow is stopped ({seen.state_reason})", "see runbook MM2FlowStopped")
     if seen.state == "unknown" and seen.waiting_for:
         return _waiting(seen)
+    found: CheckAnswers = []
     if seen.state == "unknown":
         text = f"the state of the flow is unknown ({seen.state_reason})"
-        return _unknown(text, "ask again in some seconds")
+        found.append(_unknown(text, "ask again in some seconds"))
     what = "canary" if seen.canaries else "heartbeat"
     if seen.arrived_at is None:
-        return _unknown(
-            f"no {what} has been seen to arrive",
-            "configure canaries or heartbeats; without them a dead flow without traffic looks idle",
+        step = (
+            "configure canaries or heartbeats; without them a dead flow without traffic looks idle"
         )
+        return [*found, _unknown(f"no {what} has been seen to arrive", step)]
     age = seen.at - seen.arrived_at
     if age > seen.arrival_within:
-        return _failed(
-            f"the newest {what} arrived {_seconds(age)} ago, due within "
-            f"{_seconds(seen.arrival_within)}",
-            "see runbook MM2FlowStopped",
-        )
-    return _passed(f"the flow is {seen.state}; the newest {what} arrived {_seconds(age)} ago")
+        due = f"due within {_seconds(seen.arrival_within)}"
+        text = f"the newest {what} arrived {_seconds(age)} ago, {due}"
+        return _failed(text, "see runbook MM2FlowStopped")
+    return found or _passed(
+        f"the flow is {seen.state}; the newest {what} arrived {_seconds(age)} ago"
+    )
 
 
-def _producers(question: GateQuestion) -> CheckAnswer:
+def _producers(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """The ends of all data topics of the source have not changed for `--freeze`.
 
     A producer that closes may still send for `delivery.timeout.ms` (KIP-91). Before the
     first question, movement is not held against anybody: the producers may have been running.
     """
     seen, freeze = question.evidence, question.terms.freeze
+    found: CheckAnswers = []
     if seen.unread_ends.count:
-        return _unknown(
-            f"the ends of {plural(seen.unread_ends.count, 'partition')} are not known",
-            "check the leaders of these partitions",
-            seen.unread_ends,
-        )
+        text = f"the ends of {plural(seen.unread_ends.count, 'partition')} are not known"
+        found.append(_unknown(text, "check the leaders of these partitions", seen.unread_ends))
     frozen = _frozen_for(seen)
-    if frozen >= freeze:
-        return _passed(f"no record was written for {_seconds(frozen)}")
     # A topic that appeared restarts the freeze as well.
-    if seen.written_at is not None and seen.at - seen.written_at < freeze:
+    if frozen < freeze and seen.written_at is not None and seen.at - seen.written_at < freeze:
         writers = seen.access.writers if seen.access else ()
         who = f"; may write: {', '.join(writers[:5])}" if writers else ""
         return _failed(
@@ -177,8 +179,10 @@ def _producers(question: GateQuestion) -> CheckAnswer:
             "stop their producers; each record restarts the freeze",
             seen.written,
         )
-    text = f"frozen for {_seconds(frozen)} of {_seconds(freeze)}"
-    return _unknown(text, "ask again when the time is over")
+    if frozen < freeze:
+        text = f"frozen for {_seconds(frozen)} of {_seconds(freeze)}"
+        found.append(_unknown(text, "ask again when the time is over"))
+    return found or _passed(f"no record was written for {_seconds(frozen)}")
 
 
 def _transactions(question: GateQuestion) -> CheckAnswer:
@@ -257,7 +261,7 @@ def _settings(question: GateQuestion) -> CheckAnswer:
     return _passed("topics and copies have the same settings")
 
 
-def _access(question: GateQuestion) -> CheckAnswer:
+def _access(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """No ACL denies access to a copy or group; readers of the source may read on the target.
 
     MirrorMaker 2 copies literal ACLs of topics, those that deny as well, and removes none.
@@ -268,31 +272,38 @@ def _access(question: GateQuestion) -> CheckAnswer:
     if facts.problem:
         step = "grant Describe on both clusters, or compare ACLs and accept this check"
         return _unknown(f"ACLs cannot be read: {facts.problem}", step)
-    denied, missing = (
-        [f"{each.principal}: {each.what}" for each in gaps]
-        for gaps in (facts.denied, facts.missing)
-    )
-    if denied:
-        return _failed(
-            f"{plural(len(denied), 'ACL')} of the target deny access",
-            "remove them with kafka-acls.sh: MirrorMaker 2 copies a literal DENY of a topic and "
-            "never removes it",
-            _cases(denied),
-            [each.principal for each in facts.denied],
+    found: CheckAnswers = []
+    if facts.denied:
+        found.append(
+            _failed(
+                f"{plural(len(facts.denied), 'ACL')} of the target deny access",
+                "remove them with kafka-acls.sh: MirrorMaker 2 copies a literal DENY of a topic "
+                "and never removes it",
+                *_gaps(facts.denied),
+            )
         )
-    if missing:
-        return _failed(
-            f"{plural(len(missing), 'reader')} of the source may not read on the target",
-            "grant Read on the copies and groups to the same principals",
-            _cases(missing),
-            [each.principal for each in facts.missing],
+    if facts.missing:
+        found.append(
+            _failed(
+                f"{plural(len(facts.missing), 'reader')} of the source may not read on the target",
+                "grant Read on the copies and groups to the same principals",
+                *_gaps(facts.missing),
+            )
         )
     if facts.unjudged:
-        return _unknown(
-            "the target has ACLs, and no ACL of the source names readers",
-            "check that the consumers may read the copies, and accept this check",
+        found.append(
+            _unknown(
+                "the target has ACLs, and no ACL of the source names readers",
+                "check that the consumers may read the copies, and accept this check",
+            )
         )
-    return _passed("ACLs do not keep consumers out")
+    return found or _passed("ACLs do not keep consumers out")
+
+
+def _gaps(gaps: Sequence[AccessGap]) -> tuple[Cases, list[str]]:
+    return _cases(f"{each.principal}: {each.what}" for each in gaps), [
+        each.principal for each in gaps
+    ]
 
 
 def _lag(question: GateQuestion) -> CheckAnswer:
@@ -332,27 +343,30 @@ def _positions(question: GateQuestion) -> CheckAnswer:
     return _passed("all partitions are copied to the end")
 
 
-def _uncarried_groups(question: GateQuestion) -> CheckAnswer:
+def _uncarried_groups(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """MirrorMaker 2 carries all groups: none is a Streams or share group, or excluded."""
     seen = question.evidence
     if not seen.groups_read:
         return _unknown("not all groups were read yet", "ask again in some seconds")
     uncarried = [each.group for each in seen.groups if not each.carried]
     excluded = [each for each in seen.excluded_groups if not each.startswith(_TOOL_GROUPS)]
+    found: CheckAnswers = []
     if names := [*uncarried, *excluded]:
         described = [f"{each} (Streams or share group)" for each in uncarried]
         described += [f"{each} (excluded by the filter)" for each in excluded]
-        return _failed(
-            f"MirrorMaker 2 does not carry {plural(len(names), 'group')}",
-            "plan how each of them starts on the target, and accept it by name "
-            f"(--accept uncarried_groups/{names[0]}=REASON)",
-            _cases(described),
-            names,
+        found.append(
+            _failed(
+                f"MirrorMaker 2 does not carry {plural(len(names), 'group')}",
+                "plan how each of them starts on the target, and accept it by name "
+                f"(--accept uncarried_groups/{names[0]}=REASON)",
+                _cases(described),
+                names,
+            )
         )
     if not seen.group_types_known:
         text = "whether there are Streams or share groups is not known"
-        return _unknown(text, "grant Describe on the groups of the source")
-    return _passed("MirrorMaker 2 carries all groups")
+        found.append(_unknown(text, "grant Describe on the groups of the source"))
+    return found or _passed("MirrorMaker 2 carries all groups")
 
 
 _TOOL_GROUPS: Final = ("console-consumer-", "__")
@@ -376,85 +390,86 @@ def _groups(question: GateQuestion) -> CheckAnswer:
     return _passed(f"{plural(len(seen.groups), 'group')} ready")
 
 
-def _source_groups(question: GateQuestion) -> CheckAnswer:
+def _source_groups(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """No group has members on the source, and each has committed the end of each partition.
 
     Markers and compacted records at the end do not count.
     """
-    seen = question.evidence
-    if old := _old_groups(seen):
-        return old
-    carried = [each for each in seen.groups if each.carried]
+    found, groups = _current_groups(question.evidence)
     bad: dict[str, str] = {}
-    for each in carried:
-        if each.members_on_source:
-            bad[each.group] = "has members"
+    unknown: list[str] = []
+    for each in groups:
+        if not each.carried:
+            continue
+        why = ["has members"] if each.members_on_source else []
         if each.uncommitted:
-            bad[each.group] = f"no commit on {plural(each.uncommitted, 'partition')} with records"
+            why.append(f"no commit on {plural(each.uncommitted, 'partition')} with records")
         if each.remaining:
-            bad[each.group] = f"{plural(each.remaining, 'record')} to read"
+            why.append(f"{plural(each.remaining, 'record')} to read")
+        if why:
+            bad[each.group] = ", ".join(why)
+        elif each.remaining is None or each.members_on_source is None:
+            unknown.append(each.group)
     if bad:
-        return _failed_groups(
-            bad, "not finished on the source", "let the consumers read to the end, then stop them"
-        )
-    unknown = [
-        each.group for each in carried if each.remaining is None or each.members_on_source is None
-    ]
+        step = "let the consumers read to the end, then stop them"
+        found.append(_failed_groups(bad, "not finished on the source", step))
     if unknown:
-        return _unknown(
-            f"whether {plural(len(unknown), 'group')} has read everything and stopped is not known",
-            "ask again in some seconds",
-            _cases(unknown),
+        text = (
+            f"whether {plural(len(unknown), 'group')} has read everything and stopped is not known"
         )
-    return _passed("all groups are stopped and have read to the end")
+        found.append(_unknown(text, "ask again in some seconds", _cases(unknown)))
+    return found or _passed("all groups are stopped and have read to the end")
 
 
-def _target_groups(question: GateQuestion) -> CheckAnswer:
+def _target_groups(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """No group has members on the target, or a commit there beyond its position or the log.
 
     MirrorMaker 2 moves no commit of a group with members on the target, and none backwards.
     """
-    seen = question.evidence
-    if old := _old_groups(seen):
-        return old
+    found, groups = _current_groups(question.evidence)
     bad: dict[str, str] = {}
-    for each in seen.groups:
-        if each.members_on_target:
-            bad[each.group] = "has members"
-        elif each.skipped_most:
-            bad[each.group] = f"skips {_bounds(each.skipped_least, each.skipped_most)}"
-        elif outside := [reason for reason in each.blocked if reason in OUTSIDE_THE_LOG]:
-            bad[each.group] = ", ".join(outside)
+    unknown: list[str] = []
+    for each in groups:
+        why = ["has members"] if each.members_on_target else []
+        if each.skipped_most:
+            why.append(f"skips {_bounds(each.skipped_least, each.skipped_most)}")
+        why += [reason for reason in each.blocked if reason in OUTSIDE_THE_LOG]
+        if why:
+            bad[each.group] = ", ".join(why)
+        elif each.members_on_target is None:
+            unknown.append(each.group)
     if bad:
-        return _failed_groups(
-            bad,
-            "with members or commits on the target that are in the way",
-            "stop the members; delete the group's commits on the target (kafka-consumer-groups.sh "
-            "--delete-offsets), so that MirrorMaker 2 writes them again",
+        found.append(
+            _failed_groups(
+                bad,
+                "with members or commits on the target that are in the way",
+                "stop the members; delete the group's commits on the target "
+                "(kafka-consumer-groups.sh --delete-offsets), so that MirrorMaker 2 writes them "
+                "again",
+            )
         )
-    unknown = [each.group for each in seen.groups if each.members_on_target is None]
     if unknown:
         text = f"whether {plural(len(unknown), 'group')} has members there is not known"
-        return _unknown(text, "look with kafka-consumer-groups.sh --describe", _cases(unknown))
-    return _passed("no group is active on the target or ahead of its position")
+        step = "look with kafka-consumer-groups.sh --describe"
+        found.append(_unknown(text, step, _cases(unknown)))
+    return found or _passed("no group is active on the target or ahead of its position")
 
 
 OUTSIDE_THE_LOG: Final = frozenset({"target_offset_expired", "target_offset_beyond_end"})
 """Values of `BlockReason`: the consumer's reset policy decides."""
 
 
-def _checkpoints(question: GateQuestion) -> CheckAnswer:
+def _checkpoints(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """Checkpoints are those of the last commits, and will not move any more.
 
     They follow a commit after the next flush, a round of checkpoints, and one of syncs, twice to be
     sure. Until then redelivery may still shrink, and a commit may be missing.
     """
     seen = question.evidence
-    if old := _old_groups(seen):
-        return old
+    found, groups = _current_groups(seen)
     late: dict[str, str] = {}
     waiting: list[float] = []
-    for each in seen.groups:
+    for each in groups:
         if not each.carried:
             continue
         if (left := _settles_in(seen, each)) > 0:
@@ -463,16 +478,13 @@ def _checkpoints(question: GateQuestion) -> CheckAnswer:
             lag = f"{each.checkpoint_lag or 0:,} offsets behind its commit"
             late[each.group] = ", ".join(each.blocked) or lag
     if late:
-        return _failed_groups(
-            late, "without a checkpoint of its last commit", "see runbook MM2CheckpointStalled"
-        )
+        step = "see runbook MM2CheckpointStalled"
+        found.append(_failed_groups(late, "without a checkpoint of its last commit", step))
     if waiting:
-        return _unknown(
-            f"{plural(len(waiting), 'group')} may still get newer checkpoints for "
-            f"{_seconds(max(waiting))}",
-            "ask again when the time is over",
-        )
-    return _passed("checkpoints are those of the last commits")
+        number, longest = plural(len(waiting), "group"), _seconds(max(waiting))
+        text = f"{number} may still get newer checkpoints for {longest}"
+        found.append(_unknown(text, "ask again when the time is over"))
+    return found or _passed("checkpoints are those of the last commits")
 
 
 def _settles_in(seen: CutoverEvidence, group: GroupFact) -> float:
@@ -493,7 +505,7 @@ NO_POSITION: Final = frozenset(
 """Values of `BlockReason`: nothing says where a consumer resumes."""
 
 
-def _target_commits(question: GateQuestion) -> CheckAnswer:
+def _target_commits(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """Each group has its commits on the target, where a consumer resumes.
 
     A checkpoint is no commit. Without `sync.group.offsets.enabled`, which is off by default, only
@@ -501,15 +513,14 @@ def _target_commits(question: GateQuestion) -> CheckAnswer:
     `auto.offset.reset` says.
     """
     seen = question.evidence
-    if old := _old_groups(seen):
-        return old
-    unsynced = [each for each in seen.groups if each.carried and each.unsynced]
+    found, groups = _current_groups(seen)
+    unsynced = [each for each in groups if each.carried and each.unsynced]
     bad = {
         each.group: f"no commit on {plural(each.unsynced, 'partition')}"
         for each in unsynced
         if _settles_in(seen, each) <= 0
     }
-    origins = [each for each in seen.groups if each.carried and each.unsynced_origins]
+    origins = [each for each in groups if each.carried and each.unsynced_origins]
     for each in origins:
         topics = ", ".join(each.unsynced_origins[:_SHOWN])
         bad[each.group] = f"no commit on {topics}, which it reads as copies"
@@ -523,25 +534,21 @@ def _target_commits(question: GateQuestion) -> CheckAnswer:
                 "set the commits of these topics on the target (kafka-consumer-groups.sh "
                 "--reset-offsets --to-datetime): MirrorMaker 2 does not translate them back"
             )
-        return _failed_groups(bad, "without commits on the target", step)
-    if unsynced:
-        return _unknown(
-            f"{plural(len(unsynced), 'group')} may still get commits on the target",
-            "ask again in a minute",
-            _cases(each.group for each in unsynced),
-        )
-    return _passed("each group has its commits on the target")
+        found.append(_failed_groups(bad, "without commits on the target", step))
+    if waiting := [each.group for each in unsynced if each.group not in bad]:
+        text = f"{plural(len(waiting), 'group')} may still get commits on the target"
+        found.append(_unknown(text, "ask again in a minute", _cases(waiting)))
+    return found or _passed("each group has its commits on the target")
 
 
-def _redelivery(question: GateQuestion) -> CheckAnswer:
+def _redelivery(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """No group reads more records again than `--accept-redelivery`."""
-    seen, limit = question.evidence, question.terms.redelivery
-    if old := _old_groups(seen):
-        return old
+    limit = question.terms.redelivery
+    found, groups = _current_groups(question.evidence)
     over: dict[str, str] = {}
     unknown: list[str] = []
     most = 0
-    for each in seen.groups:
+    for each in groups:
         if not each.carried:
             continue
         if each.redelivery_most is None:
@@ -552,18 +559,14 @@ def _redelivery(question: GateQuestion) -> CheckAnswer:
             bounds = _bounds(each.redelivery_least or 0, each.redelivery_most)
             over[each.group] = f"reads {bounds} again"
     if over:
-        return _failed_groups(
-            over,
-            f"would read more than {plural(limit, 'record')} again",
-            f"wait for newer checkpoints, or accept it (--accept-redelivery {most})",
+        step = f"wait for newer checkpoints, or accept it (--accept-redelivery {most})"
+        found.append(
+            _failed_groups(over, f"would read more than {plural(limit, 'record')} again", step)
         )
     if unknown:
-        return _unknown(
-            f"not known for {plural(len(unknown), 'group')}",
-            "see runbook MM2FailoverNotReady",
-            _cases(unknown),
-        )
-    return _passed(f"no group reads more than {plural(most, 'record')} again")
+        text = f"not known for {plural(len(unknown), 'group')}"
+        found.append(_unknown(text, "see runbook MM2FailoverNotReady", _cases(unknown)))
+    return found or _passed(f"no group reads more than {plural(most, 'record')} again")
 
 
 def _audit(question: GateQuestion) -> CheckAnswer:
@@ -573,14 +576,14 @@ def _audit(question: GateQuestion) -> CheckAnswer:
         f"run `mm2slo audit --config mm2slo.yaml --flow '{seen.flow}'` up to now, or accept the "
         "check (--accept audit=REASON)"
     )
-    if fact is None or fact.complete_up_to is None:
-        return _unknown("the flow was not audited", step)
-    if fact.faults.count:
+    if fact is not None and fact.faults.count:
         return _failed(
             f"audits found {plural(fact.faults.count, 'kind')} of faults",
             "see the audit's report: decide for each record what happens to it",
             fact.faults,
         )
+    if fact is None or fact.complete_up_to is None:
+        return _unknown("the flow was not audited", step)
     # A record's timestamp is its producer's, so that only records themselves say when they end.
     last = seen.quiet_after if seen.quiet_after is not None else seen.frozen_from
     if last is None or fact.complete_up_to < last:
@@ -691,27 +694,25 @@ def _is_old(seen: CutoverEvidence, read_at: float | None) -> bool:
     return read_at < seen.frozen_from or seen.at - read_at > _OLD_SECONDS
 
 
-def _old_groups(seen: CutoverEvidence) -> CheckAnswer | None:
-    """The answer for evidence of groups that proves nothing, if it does not."""
+def _current_groups(seen: CutoverEvidence) -> tuple[CheckAnswers, Sequence[GroupFact]]:
+    """Groups whose evidence proves something, and the answers for the others."""
     step = "ask again in some seconds"
     if not seen.groups_read:
-        return _unknown("not all groups were read yet", step)
-    if seen.unread_groups.count:
-        return _unknown(
-            f"{plural(seen.unread_groups.count, 'group')} cannot be read",
-            "grant Describe on these groups on both clusters",
-            seen.unread_groups,
-        )
+        return [_unknown("not all groups were read yet", step)], ()
     if _is_old(seen, seen.groups_listed_at):
-        return _unknown("groups were not listed since the last record", step)
+        return [_unknown("groups were not listed since the last record", step)], ()
+    found: CheckAnswers = []
+    if seen.unread_groups.count:
+        text = f"{plural(seen.unread_groups.count, 'group')} cannot be read"
+        grant = "grant Describe on these groups on both clusters"
+        found.append(_unknown(text, grant, seen.unread_groups))
     old = [
         each.group for each in seen.groups if each.carried and _is_old(seen, each.commits_read_at)
     ]
-    if not old:
-        return None
-    return _unknown(
-        f"{plural(len(old), 'group')} not read since the last record", step, _cases(old)
-    )
+    if old:
+        text = f"{plural(len(old), 'group')} not read since the last record"
+        found.append(_unknown(text, step, _cases(old)))
+    return found, [each for each in seen.groups if each.group not in old]
 
 
 _OLD_SECONDS: Final = 300.0

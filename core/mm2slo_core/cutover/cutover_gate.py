@@ -6,7 +6,7 @@ no permission either: a check that cannot be made does not pass. Only the user c
 unknown, by name and with a reason.
 
 Invariants:
-A. `go` needs every check of its phase to pass or to be accepted.
+A. `go` needs every check of its phase to pass or to be accepted, with all that it finds.
 B. Evidence that is older than the end of the traffic, or of a cluster that cannot be read, proves
    nothing: it is unknown.
 C. A failing check that follows from another failing one is marked as its consequence, and the cause
@@ -28,7 +28,7 @@ from mm2slo_core.cutover.cutover_checks import (
     CutoverPhase,
     GateQuestion,
 )
-from mm2slo_core.cutover.cutover_evidence import CutoverTerms, Waiver
+from mm2slo_core.cutover.cutover_evidence import Cases, CutoverTerms, Waiver
 from mm2slo_core.reporting.report_entry import Instant, json_part
 from mm2slo_core.user_errors import UserError
 
@@ -104,14 +104,16 @@ def decide(question: GateQuestion) -> CutoverDecision:
     standing: dict[str, CheckOutcome] = {}
     first: dict[str, tuple[str, ...]] = {}
     for check in checks:
-        answer = check.judge(question)
+        judged = check.judge(question)
+        answers = [judged] if isinstance(judged, CheckAnswer) else judged
         if (
-            answer.result is CheckOutcome.PASS
+            answers[0].result is CheckOutcome.PASS
             and standing.get(ALL_READ, CheckOutcome.PASS) in _NOT_PASSED
         ):
-            answer = CheckAnswer(CheckOutcome.UNKNOWN, "not known without both clusters")
+            answers = [CheckAnswer(CheckOutcome.UNKNOWN, "not known without both clusters")]
         waivers = tuple(each for each in question.terms.waivers if each.check == check.name)
-        result = _accepted(answer, waivers)
+        answer = _combined(answers, waivers)
+        result = answer.result
         standing[check.name] = result
         explaining = _EXPLAINING.get(result, frozenset())
         # Only first causes: a chain of consequences would hide them.
@@ -158,8 +160,25 @@ def _rank(result: CutoverCheck) -> tuple[int, bool]:
     return _ORDER.index(result.result), bool(result.consequence_of)
 
 
+def _combined(answers: Iterable[CheckAnswer], waivers: Iterable[Waiver]) -> CheckAnswer:
+    """The worst result, with the texts of all that is not accepted, and the items of all."""
+    judged = [each._replace(result=_accepted(each, waivers)) for each in answers]
+    judged.sort(key=lambda each: _ORDER.index(each.result))
+    shown = [each for each in judged if each.result in _NOT_PASSED] or judged
+    return CheckAnswer(
+        judged[0].result,
+        "; ".join(each.text for each in shown),
+        Cases(
+            sum(each.cases.count for each in shown),
+            tuple(case for each in shown for case in each.cases.first),
+        ),
+        "; ".join(dict.fromkeys(each.next_step for each in shown if each.next_step)),
+        tuple(dict.fromkeys(item for each in judged for item in each.items)),
+    )
+
+
 def _accepted(answer: CheckAnswer, waivers: Iterable[Waiver]) -> CheckOutcome:
-    """A waiver of a check accepts that it is unknown, one of an item that this item fails."""
+    """A waiver of a check accepts what is unknown, one of an item that this item fails."""
     items = {each.item for each in waivers}
     if answer.result is CheckOutcome.UNKNOWN and None in items:
         return CheckOutcome.ACCEPTED

@@ -166,6 +166,92 @@ def test_failing_items_are_accepted_one_by_one() -> None:
     assert judge(access=DENIED, accept=["access/User:shop=no producer"]).verdict is GateVerdict.GO
 
 
+SHOP_MISSING = AccessFacts(
+    NOW,
+    denied=(AccessGap("User:web", "Write on topic us.orders"),),
+    missing=(AccessGap("User:shop", "Read on topic us.orders"),),
+)
+HIDING: dict[str, tuple[str, dict[str, Any], CheckOutcome]] = {
+    "access": (
+        "access/User:web",
+        {"access": SHOP_MISSING},
+        CheckOutcome.FAIL,
+    ),
+    "access without readers": (
+        "access/User:shop",
+        {"access": replace(DENIED, unjudged=True)},
+        CheckOutcome.UNKNOWN,
+    ),
+    "uncarried_groups": (
+        "uncarried_groups/old",
+        {"groups": (group(group="old", carried=False),), "group_types_known": False},
+        CheckOutcome.UNKNOWN,
+    ),
+    "source_groups": (
+        "source_groups/old",
+        {"groups": (group(group="old", remaining=5), group(remaining=None))},
+        CheckOutcome.UNKNOWN,
+    ),
+    "target_groups": (
+        "target_groups/old",
+        {"groups": (group(group="old", skipped_most=5), group(members_on_target=None))},
+        CheckOutcome.UNKNOWN,
+    ),
+    "checkpoints": (
+        "checkpoints/old",
+        {"groups": (group(group="old", checkpoint_lag=5), group(commits_changed_at=NOW - 10))},
+        CheckOutcome.UNKNOWN,
+    ),
+    "target_commits": (
+        "target_commits/old",
+        {"groups": (group(group="old", unsynced=1), group(unsynced=1, commits_changed_at=NOW))},
+        CheckOutcome.UNKNOWN,
+    ),
+    "redelivery": (
+        "redelivery/old",
+        {"groups": (group(group="old", redelivery_most=5), group(redelivery_most=None))},
+        CheckOutcome.UNKNOWN,
+    ),
+    "source_groups, not read": (
+        "source_groups",
+        {"groups": (group(group="old", remaining=5),), "unread_groups": ONE},
+        CheckOutcome.FAIL,
+    ),
+    "redelivery, old": (
+        "redelivery",
+        {"groups": (group(redelivery_most=5), group(group="old", commits_read_at=None))},
+        CheckOutcome.FAIL,
+    ),
+    "producers": ("producers", TRICKLE | {"unread_ends": ONE}, CheckOutcome.FAIL),
+    "flow": ("flow", {"state": "unknown", "arrived_at": NOW - 1000}, CheckOutcome.FAIL),
+    "audit": ("audit", {"audit": AuditFact(None, Cases(1, ("lost: 2",)))}, CheckOutcome.FAIL),
+}
+
+
+@pytest.mark.parametrize("case", HIDING)
+def test_acceptance_of_a_part_of_a_check_does_not_hide_the_rest(case: str) -> None:
+    accepted, fields, rest = HIDING[case]
+    check = accepted.partition("/")[0]
+    assert result(judge(**fields, accept=[f"{accepted}=x"]), check).result is rest
+
+
+def test_failing_check_names_all_of_its_items_and_what_is_unknown() -> None:
+    found = result(judge(access=SHOP_MISSING), "access")
+    assert found.items == ("User:web", "User:shop")
+    assert found.cases == (
+        "User:web: Write on topic us.orders",
+        "User:shop: Read on topic us.orders",
+    )
+    both = ["access/User:web=x", "access/User:shop=y"]
+    assert judge(access=SHOP_MISSING, accept=both).verdict is GateVerdict.GO
+    groups = (group(group="old", remaining=5, members_on_source=True), group(remaining=None))
+    found = result(judge(groups=groups), "source_groups")
+    assert (found.result, found.count, found.items) == (CheckOutcome.FAIL, 2, ("old",))
+    assert found.cases == ("old: has members, 5 records to read", "shop")
+    rest = result(judge(groups=groups, accept=["source_groups/old=x"]), "source_groups")
+    assert (rest.cases, rest.accepted[0].item) == (("shop",), "old")
+
+
 def test_redelivery_is_accepted_by_number() -> None:
     groups = (group(redelivery_least=2, redelivery_most=40),)
     assert "2 to 40 records" in result(judge(groups=groups), "redelivery").cases[0]
