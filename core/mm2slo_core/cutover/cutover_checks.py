@@ -395,8 +395,9 @@ def _source_groups(question: GateQuestion) -> CheckAnswer | CheckAnswers:
 
     Markers and compacted records at the end do not count.
     """
-    found, groups = _current_groups(question.evidence)
-    bad: dict[str, str] = {}
+    seen = question.evidence
+    found, groups = _current_groups(seen)
+    bad = _active_groups(seen, seen.uncommitted_source_groups)
     unknown: list[str] = []
     for each in groups:
         if not each.carried:
@@ -426,8 +427,9 @@ def _target_groups(question: GateQuestion) -> CheckAnswer | CheckAnswers:
 
     MirrorMaker 2 moves no commit of a group with members on the target, and none backwards.
     """
-    found, groups = _current_groups(question.evidence)
-    bad: dict[str, str] = {}
+    seen = question.evidence
+    found, groups = _current_groups(seen)
+    bad = _active_groups(seen, seen.uncommitted_target_groups)
     unknown: list[str] = []
     for each in groups:
         why = ["has members"] if each.members_on_target else []
@@ -713,6 +715,14 @@ def _current_groups(seen: CutoverEvidence) -> tuple[CheckAnswers, Sequence[Group
         text = f"{plural(len(old), 'group')} not read since the last record"
         found.append(_unknown(text, step, _cases(old)))
     return found, [each for each in seen.groups if each.group not in old]
+
+
+def _active_groups(seen: CutoverEvidence, uncommitted: Iterable[str]) -> dict[str, str]:
+    """Why the active groups without a commit fail; none of an old listing, which proves nothing."""
+    if not seen.groups_read or _is_old(seen, seen.groups_listed_at):
+        return {}
+    why = "is active, and has no commit"
+    return {each: why for each in uncommitted if not each.startswith(_TOOL_GROUPS)}
 
 
 _OLD_SECONDS: Final = 300.0

@@ -153,6 +153,9 @@ class CutoverEvidence:
     group_types_known: bool = False
     """Whether Streams and share groups were listed, too."""
     groups: tuple[GroupFact, ...] = ()
+    uncommitted_source_groups: tuple[str, ...] = ()
+    """Active groups without a commit on any topic: what they read is not known."""
+    uncommitted_target_groups: tuple[str, ...] = ()
     excluded_groups: tuple[str, ...] = ()
     """By the flow's filter."""
     settles_after: float = 300.0

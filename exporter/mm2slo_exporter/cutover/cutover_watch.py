@@ -24,9 +24,11 @@ from mm2slo_core.cutover.cutover_evidence import (
     TaskFact,
 )
 from mm2slo_core.offset_translation import PositionQuality
+from mm2slo_core.topic_filters import GroupFilter
 from mm2slo_core.topic_selection import TopicRole, replication_policy
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.flow_observation import ClusterView, Observation, OffsetsRead
+from mm2slo_exporter.state.failover_readiness import OWN_GROUPS
 from mm2slo_exporter.state.flow_report import FlowReport, GroupState, PartitionState, TopicState
 
 ASKED_SECONDS: Final = 900.0
@@ -331,6 +333,8 @@ class _Collector:
             ),
             group_types_known=report.unjudged_groups.all_types,
             groups=tuple(map(self._group, report.groups)),
+            uncommitted_source_groups=self._uncommitted_groups(seen.source),
+            uncommitted_target_groups=self._uncommitted_groups(seen.target),
             excluded_groups=report.unjudged_groups.excluded,
             settles_after=(
                 flow.offset_flush_interval
@@ -444,6 +448,19 @@ class _Collector:
             blocked=tuple(each.reason.value for each in judged.blocked),
             commits_read_at=(None if group in seen.source.unreadable_groups else state.commits_at),
             commits_changed_at=known[1] if known else None,
+        )
+
+    def _uncommitted_groups(self, view: ClusterView) -> tuple[str, ...]:
+        """Active groups without a commit; those with commits on other topics alone read these."""
+        if not (self._seen.source.groups_complete and self._seen.target.groups_complete):
+            return ()
+        wants = GroupFilter(self._flow.groups, self._flow.groups_exclude).matches
+        others = view.group_states.keys() - view.group_offsets.keys()
+        others -= {each.group for each in self._report.groups}
+        return tuple(
+            group
+            for group in sorted(others)
+            if view.is_active(group) and wants(group) and not group.startswith(OWN_GROUPS)
         )
 
     def _progress(self, group: str) -> tuple[int | None, int, int]:

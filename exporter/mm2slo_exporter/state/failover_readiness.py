@@ -35,7 +35,7 @@ from mm2slo_exporter.state.flow_report import (
 from mm2slo_exporter.state.group_lag import UNKNOWN_LAG, sum_lags
 
 _EXACT: Final = frozenset({PositionQuality.LIVE, PositionQuality.FILTERED})
-_OWN_GROUPS: Final = ("mm2slo.leader.", "mm2slo.canary.")
+OWN_GROUPS: Final = ("mm2slo.leader.", "mm2slo.canary.")
 
 
 class _Judged(NamedTuple):
@@ -112,7 +112,7 @@ class GroupJudge:
             return NO_UNJUDGED_GROUPS
         names = seen.source.group_states.keys() | seen.source.uncarried_groups
         names -= {each.group for each in judged}
-        names = {group for group in names if not group.startswith(_OWN_GROUPS)}
+        names = {group for group in names if not group.startswith(OWN_GROUPS)}
         excluded = [group for group in names if not self._wants(group)]
         return UnjudgedGroups(
             excluded=tuple(sorted(excluded)),

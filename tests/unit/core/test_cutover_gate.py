@@ -337,6 +337,23 @@ def test_group_that_is_not_used_is_accepted_by_name() -> None:
     assert judge(groups=groups, accept=["source_groups/old=retired"]).verdict is GateVerdict.GO
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_group_that_is_active_without_a_commit_fails_by_name(side: str) -> None:
+    fields: dict[str, Any] = {f"uncommitted_{side}_groups": ("flink", "console-consumer-7")}
+    decision = judge(**fields)
+    found = decision.checks[0]
+    assert (found.name, found.result, found.items) == (
+        f"{side}_groups",
+        CheckOutcome.FAIL,
+        ("flink",),
+    )
+    assert found.cases == ("flink: is active, and has no commit",)
+    accept = [f"{side}_groups/flink=keeps its own offsets"]
+    assert judge(**fields, accept=accept).verdict is GateVerdict.GO
+    old = judge(**fields, groups_listed_at=FROZEN - 1)
+    assert result(old, f"{side}_groups").result is CheckOutcome.UNKNOWN
+
+
 def test_audit_is_compared_with_the_timestamps_of_records_where_these_are_known() -> None:
     early = AuditFact(FROZEN - 100)
     assert judge(audit=early).verdict is GateVerdict.UNKNOWN

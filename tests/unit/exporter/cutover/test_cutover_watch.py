@@ -175,6 +175,30 @@ def test_group_facts_are_those_of_its_readiness_and_what_it_has_to_read() -> Non
     assert shop.commits_read_at == flow.scene.source["groups_read_at"]["shop"]
 
 
+def test_active_groups_without_any_commit_are_named_on_both_clusters() -> None:
+    flow = Watched()
+    with_group(flow, 95)
+    states = {
+        "shop": "stable",
+        "live": "stable",
+        "asked": "unknown",
+        "gone": "empty",
+        "elsewhere": "stable",
+        "mm2slo.leader.us-to-eu": "stable",
+        "connect-sink": "stable",
+    }
+    for view in (flow.scene.source, flow.scene.target):
+        offsets = view.get("group_offsets", {}) | {"elsewhere": {TopicPartition("other", 0): 1}}
+        view |= {"group_states": states, "group_offsets": offsets}
+    flow.start()
+    seen = flow.evidence()
+    assert seen.uncommitted_source_groups == ("asked", "live")
+    assert seen.uncommitted_target_groups == ("asked", "live")
+    flow.scene.source["groups_complete"] = False
+    flow.look()
+    assert flow.evidence().uncommitted_source_groups == ()
+
+
 def test_topics_of_the_target_that_a_group_reads_as_copies_need_commits_there() -> None:
     flow = Watched()
     with_group(flow, 95)
