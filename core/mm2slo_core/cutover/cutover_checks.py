@@ -406,7 +406,7 @@ def _source_groups(question: GateQuestion) -> CheckAnswer | CheckAnswers:
         if each.uncommitted:
             why.append(f"no commit on {plural(each.uncommitted, 'partition')} with records")
         if each.remaining:
-            why.append(f"{plural(each.remaining, 'record')} to read")
+            why.append(f"up to {plural(each.remaining, 'record')} to read")
         if why:
             bad[each.group] = ", ".join(why)
         elif each.remaining is None or each.members_on_source is None:

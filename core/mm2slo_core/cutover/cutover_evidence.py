@@ -41,7 +41,8 @@ class GroupFact:
     members_on_source: bool | None
     members_on_target: bool | None
     remaining: int | None
-    """Records between its commits and the ends of the source, without ranges that hold none."""
+    """At most: offsets between its commits and the ends of the source, but of ranges without a
+    record. None also if an uncommitted partition may have records."""
     uncommitted: int
     """Partitions with records and without a commit, of topics on which it commits."""
     unsynced: int

@@ -114,7 +114,7 @@ class CutoverReader:
         wanted: dict[TopicPartition, tuple[int, int]] = {}
         for tail in tails:
             if tail not in kept and len(wanted) < _MAX_TAILS:
-                wanted.setdefault(tail.partition, (tail.commit, tail.end))
+                wanted.setdefault(tail.partition, (tail.start, tail.end))
         if wanted:
             try:
                 # As MirrorMaker 2 reads: an aborted record has no copy, either.

@@ -47,10 +47,10 @@ _DATA: Final = frozenset({TopicRole.DATA, TopicRole.UNSELECTED})
 
 
 class UnreadTail(NamedTuple):
-    """Offsets of a partition from a group's commit to the end."""
+    """Offsets of a partition from a group's commit, or the start of the log, to the end."""
 
     partition: TopicPartition
-    commit: int
+    start: int
     end: int
 
 
@@ -140,7 +140,7 @@ class CutoverWatch:
             newest = self._newest
         if newest is None:
             return ()
-        return sorted(set(_tails(*newest[:2])), key=lambda tail: tail.end - tail.commit)
+        return sorted(set(_tails(*newest[:2])), key=lambda tail: tail.end - tail.start)
 
     def ends(self) -> tuple[Mapping[TopicPartition, int], float]:
         """The ends of the source's data topics, and when they were first read as they are."""
@@ -472,23 +472,25 @@ class _Collector:
         remaining: int | None = 0
         uncommitted = unsynced = 0
         for topic, state, partition, commit in _partitions_of(commits, self._by_name):
-            if commit is None:
+            tail = _tail(partition, state, commit)
+            has_record = None if tail is None else self._has_record(tail)
+            if commit is None and has_record is not None:
                 # A group that commits on a topic and not on all of it has not seen the rest.
-                uncommitted += state.source_end != state.source_start
+                uncommitted += has_record
+            elif tail is None or has_record is None or remaining is None:
+                remaining = None
+            else:
+                remaining += has_record * (tail.end - tail.start)
+            if commit is None:
                 continue
             copies = self._seen.plan.partitions(topic.pair.target, len(topic.partitions))
             is_empty_there = state.target_end == state.target_start
             unsynced += not is_empty_there and copies[state.partition] not in there
-            if state.source_end is None:
-                remaining = None
-            elif commit < state.source_end:
-                tail = UnreadTail(partition, commit, state.source_end)
-                has_record = self._reads.tails.get(tail)
-                if has_record is None or remaining is None:
-                    remaining = None
-                else:
-                    remaining += has_record * (state.source_end - commit)
         return remaining, uncommitted, unsynced
+
+    def _has_record(self, tail: UnreadTail) -> bool | None:
+        """None if that was not read yet."""
+        return tail.start < tail.end and self._reads.tails.get(tail)
 
     def _unsynced_origins(self, group: str) -> tuple[str, ...]:
         """MirrorMaker 2 translates positions along the flow alone, not those on copies back."""
@@ -533,9 +535,19 @@ def _tails(seen: Observation, report: FlowReport) -> Iterator[UnreadTail]:
     for group in report.groups:
         commits = seen.source.group_offsets.get(group.group, {})
         for _topic, state, partition, commit in _partitions_of(commits, topics):
-            end = state.source_end
-            if commit is not None and end is not None and commit < end:
-                yield UnreadTail(partition, commit, end)
+            tail = _tail(partition, state, commit)
+            if tail is not None and tail.start < tail.end:
+                yield tail
+
+
+def _tail(
+    partition: TopicPartition, state: PartitionState, commit: int | None
+) -> UnreadTail | None:
+    """What a group has not read; None if its start or its end is not known."""
+    known = [each for each in (commit, state.source_start) if each is not None]
+    if state.source_end is None or not known:
+        return None
+    return UnreadTail(partition, max(known), state.source_end)
 
 
 def _cases(texts: Iterable[str]) -> Cases:

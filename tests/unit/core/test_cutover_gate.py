@@ -247,7 +247,7 @@ def test_failing_check_names_all_of_its_items_and_what_is_unknown() -> None:
     groups = (group(group="old", remaining=5, members_on_source=True), group(remaining=None))
     found = result(judge(groups=groups), "source_groups")
     assert (found.result, found.count, found.items) == (CheckOutcome.FAIL, 2, ("old",))
-    assert found.cases == ("old: has members, 5 records to read", "shop")
+    assert found.cases == ("old: has members, up to 5 records to read", "shop")
     rest = result(judge(groups=groups, accept=["source_groups/old=x"]), "source_groups")
     assert (rest.cases, rest.accepted[0].item) == (("shop",), "old")
 

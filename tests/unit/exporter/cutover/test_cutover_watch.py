@@ -430,13 +430,26 @@ def test_time_of_the_last_record_is_found_once_for_given_ends(age: float) -> Non
     assert seen.quiet_after is None
 
 
-def test_partition_with_records_and_without_a_commit_was_not_seen() -> None:
+def test_partition_with_a_record_and_without_a_commit_was_not_seen() -> None:
     flow = Watched()
-    flow.scene.logs[TopicPartition("orders", 1)] = type(flow.log)()
-    flow.scene.logs[TopicPartition("orders", 1)].live(7, 7)
+    other = flow.scene.logs[TopicPartition("orders", 1)] = type(flow.log)()
+    other.live(7, 7)
     with_group(flow, 100)
     flow.start()
-    assert flow.evidence().groups[0].uncommitted == 1
+    tail = UnreadTail(TopicPartition("orders", 1), 0, 7)
+    assert flow.watch.unread_tails() == [tail]
+    found = [flow.evidence(tails=tails).groups[0] for tails in ({}, {tail: True}, {tail: False})]
+    assert [(each.uncommitted, each.remaining) for each in found] == [(0, None), (1, 0), (0, 0)]
+
+
+def test_commit_before_the_start_of_the_log_has_the_records_of_the_log_to_read() -> None:
+    flow = Watched()
+    flow.log.start = 50
+    with_group(flow, 10)
+    flow.start()
+    tail = UnreadTail(ORDERS, 50, 100)
+    assert flow.watch.unread_tails() == [tail]
+    assert flow.evidence(tails={tail: True}).groups[0].remaining == 50
 
 
 def test_groups_that_cannot_be_read_are_named_by_cluster_of_either_side() -> None:
