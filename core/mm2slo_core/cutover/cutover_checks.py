@@ -106,7 +106,8 @@ def _waiting(seen: CutoverEvidence) -> CheckAnswer:
 def _connectors(question: GateQuestion) -> CheckAnswer:
     """Source and checkpoint connector and all their tasks run, by the status topic.
 
-    A paused checkpoint connector leaves groups where they were, without any other sign.
+    A paused checkpoint connector leaves groups where they were, without any other sign. Without
+    groups to carry it has no task (`MirrorCheckpointConnector.taskConfigs`).
     """
     seen = question.evidence
     step = "resume or restart them, and ask again"
@@ -115,7 +116,8 @@ def _connectors(question: GateQuestion) -> CheckAnswer:
     for connector in (seen.source_connector, seen.checkpoint_connector):
         own = [each for each in seen.tasks if each.connector == connector]
         tasks = [each for each in own if each.task is not None]
-        if not tasks:
+        idle = own and connector == seen.checkpoint_connector and _has_no_groups(seen)
+        if not tasks and not idle:
             silent.append(connector)
         for each in own:
             if each.state != "running":
@@ -129,6 +131,12 @@ def _connectors(question: GateQuestion) -> CheckAnswer:
         text = f"the status topic shows no task of {' and '.join(silent)}"
         return _unknown(text, "check the status topic, and that MirrorMaker 2 runs")
     return _passed("all tasks of the source and checkpoint connectors run")
+
+
+def _has_no_groups(seen: CutoverEvidence) -> bool:
+    """Whether MirrorMaker 2 is known to have no groups to carry."""
+    others = seen.unread_groups.count or seen.uncommitted_source_groups
+    return seen.groups_read and not others and not any(each.carried for each in seen.groups)
 
 
 def _flow(question: GateQuestion) -> CheckAnswer | CheckAnswers:

@@ -368,6 +368,26 @@ def test_failed_task_is_found_beside_a_connector_without_tasks() -> None:
     assert result(judge(tasks=tasks), "connectors").result is CheckOutcome.FAIL
 
 
+def test_checkpoint_connector_has_no_task_without_groups_to_carry() -> None:
+    tasks = SAFE.tasks[:3]
+    assert result(judge(tasks=tasks), "connectors").result is CheckOutcome.UNKNOWN
+    for groups in ((), (group(carried=False),)):
+        found = result(judge(tasks=tasks, groups=groups), "connectors")
+        assert found.result is CheckOutcome.PASS
+    paused = (*SAFE.tasks[:2], TaskFact(CHECKPOINT, None, "paused"))
+    assert result(judge(tasks=paused, groups=()), "connectors").result is CheckOutcome.FAIL
+    changes: tuple[dict[str, Any], ...] = (
+        {"tasks": SAFE.tasks[:2]},
+        {"tasks": (SAFE.tasks[0], *SAFE.tasks[2:])},
+        {"groups_read": False},
+        {"unread_groups": ONE},
+        {"uncommitted_source_groups": ("live",)},
+    )
+    for changed in changes:
+        found = result(judge(**{"tasks": tasks, "groups": (), **changed}), "connectors")
+        assert found.result is CheckOutcome.UNKNOWN, changed
+
+
 def test_commit_outside_of_the_log_on_the_target_is_in_the_way() -> None:
     groups = (group(blocked=("target_offset_beyond_end",), redelivery_most=None),)
     decision = judge(groups=groups)
