@@ -107,11 +107,11 @@ class DrillReport:
 
     @property
     def recovery_point_seconds(self) -> float | None:
-        """The larger of the ledger's figure, and mm2slo's for all topics of the flow."""
+        """The larger of the ledger's figure, and mm2slo's for all topics, if both are known."""
         if not self.injected or self.loss is None or not self.loss.acknowledged:
             return None
-        said = self.predicted_loss.seconds if self.predicted_loss else None
-        return max(self.loss.seconds, said or 0.0)
+        predicted = self.predicted_loss.seconds if self.predicted_loss else None
+        return None if predicted is None else max(self.loss.seconds, predicted)
 
     @property
     def rpo_verdict(self) -> DrillVerdict:

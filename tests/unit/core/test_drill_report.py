@@ -94,6 +94,14 @@ def test_topics_that_are_further_behind_than_that_of_the_drill_count() -> None:
     assert (behind.recovery_point_seconds, behind.rpo_verdict) == (3_600.0, DrillVerdict.NOT_MET)
 
 
+@pytest.mark.parametrize("predicted", [None, PredictedLoss(5_000, None, 1_099.0)])
+def test_recovery_point_without_the_figure_of_mm2slo_is_unknown(
+    predicted: PredictedLoss | None,
+) -> None:
+    found = replace(REPORT, predicted_loss=predicted)
+    assert (found.recovery_point_seconds, found.rpo_verdict) == (None, DrillVerdict.UNKNOWN)
+
+
 def test_group_that_would_not_resume_so_for_real_has_no_recovery_time() -> None:
     groups = [replace(REPORT.groups[0], problem="no commits on the target")]
     assert replace(REPORT, groups=groups).rto_verdict is DrillVerdict.UNKNOWN
