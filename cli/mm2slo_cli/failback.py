@@ -404,14 +404,17 @@ def _summary(
     if known:
         counts = Counter(_BASES[each.basis] for each in known if each.basis)
         yield f"  from {', '.join(f'{name}: {count:,}' for name, count in counts.items())}"
-        yield f"  returning so far: {plural(sum(each.returning for each in known), 'record')}"
+        # Offsets: markers of transactions and compacted records take up some of them.
+        returning = plural(sum(each.returning for each in known), "record")
+        yield f"  returning so far: at most {returning}"
         yield f"  duplicates with this plan: at most {sum(each.again for each in known):,}"
         yield f"  duplicates without it: {sum(each.unplanned for each in known):,}"
     if uncopied := sum(each.uncopied for each in known):
+        most = f"at most {plural(uncopied, 'record')}"
         yield (
-            f"  {plural(uncopied, 'record')} of {reader.flow.flow.source} may not have been copied "
-            f"when the consumers moved; they stay there unless {reader.flow.label} copies them "
-            "before this plan is carried out, and then return as duplicates"
+            f"  {most} of {reader.flow.flow.source} may not have been copied when the consumers "
+            f"moved; they stay there unless {reader.flow.label} copies them before this plan is "
+            "carried out, and then return as duplicates"
         )
     stated = [str(each.partition) for each in known if not each.proved]
     gone = [f"{each.partition} ({each.gone:,})" for each in known if each.gone]

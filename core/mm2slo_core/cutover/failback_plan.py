@@ -171,7 +171,7 @@ class PlannedStart:
     again: int = 0
     """Copies that are copied back at most: duplicates."""
     uncopied: int = 0
-    """Records of the source that the flow had not copied when the consumers moved."""
+    """Offsets of the source that the flow had not copied when the consumers moved, at most."""
     returning: int = 0
     """Offsets from the start to the present end."""
     gone: int = 0

@@ -60,7 +60,7 @@ def test_plan_counts_what_returns_and_writes_the_positions(run: Any, tmp_path: P
     code, text = run(*PLAN, "--ends", "ends.json", copies=(COPY,))
     assert code == 0
     assert "the ends are those of 1970-01-01T00:00:01Z" in text
-    assert "  returning so far: 50 records\n  duplicates with this plan: at most 0\n" in text
+    assert "  returning so far: at most 50 records\n  duplicates with this plan: at most 0\n" in text
     assert "  duplicates without it: 100\n" in text
     assert "never returns, by policy or filter: audit.log" in text
     assert "eu->us is not configured: taken to be as us->eu is" in text
@@ -77,7 +77,7 @@ def test_records_that_stay_on_the_source_are_named(run: Any) -> None:
     """They were acknowledged there and not copied: a failover that was not planned."""
     behind = replace(COPY, sync=Sync(), source_end=120)
     _, text = run(*PLAN, "--ends", "ends.json", copies=(behind,))
-    assert "20 records of us may not have been copied when the consumers moved" in text
+    assert "at most 20 records of us may not have been copied when the consumers moved" in text
 
 
 def test_ends_are_recorded_once(run: Any, tmp_path: Path) -> None:
