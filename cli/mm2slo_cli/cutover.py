@@ -324,6 +324,7 @@ def _lines(each: CutoverCheck) -> Iterator[str]:
         yield f"and {rest:,} more"
     for part in each.accepted:
         item = f"{part.item}: " if part.item else ""
-        yield f"accepted: {item}{part.reason}"
+        absent = "" if part.matches else " (no failing item has this name)"
+        yield f"accepted: {item}{part.reason}{absent}"
     if each.next_step and not each.consequence_of and each.result is not CheckOutcome.ACCEPTED:
         yield f"next: {each.next_step}"

@@ -51,6 +51,9 @@ class AcceptedPart:
 
     item: Annotated[str | None, Field(description="Null: that the check is unknown.")]
     reason: str
+    matches: Annotated[
+        bool, Field(description="Whether the check has the item: else nothing is accepted.")
+    ]
 
 
 @json_part
@@ -130,7 +133,12 @@ def decide(question: GateQuestion) -> CutoverDecision:
                 next_step="" if result is CheckOutcome.PASS else answer.next_step,
                 consequence_of=causes,
                 items=answer.items,
-                accepted=tuple(AcceptedPart(each.item, each.reason) for each in waivers),
+                accepted=tuple(
+                    AcceptedPart(
+                        each.item, each.reason, each.item is None or each.item in answer.items
+                    )
+                    for each in waivers
+                ),
             )
         )
     found = {each.result for each in results}

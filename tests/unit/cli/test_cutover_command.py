@@ -92,7 +92,12 @@ def test_json_is_the_answer_of_the_report_service(run: Any) -> None:
     found = json.loads(text)
     assert (code, found["go"], found["phase"]) == (0, True, "go")
     (audit,) = (each for each in found["checks"] if each["name"] == "audit")
-    assert audit["accepted"] == [{"item": None, "reason": "change 42"}]
+    assert audit["accepted"] == [{"item": None, "reason": "change 42", "matches": True}]
+
+
+def test_acceptance_that_fits_no_item_is_shown_as_such(run: Any) -> None:
+    _, text = run("--phase", "go", *ACCEPTED, "--accept", "source_groups/shp=x")
+    assert "accepted: shp: x (no failing item has this name)" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

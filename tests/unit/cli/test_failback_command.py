@@ -60,7 +60,9 @@ def test_plan_counts_what_returns_and_writes_the_positions(run: Any, tmp_path: P
     code, text = run(*PLAN, "--ends", "ends.json", copies=(COPY,))
     assert code == 0
     assert "the ends are those of 1970-01-01T00:00:01Z" in text
-    assert "  returning so far: at most 50 records\n  duplicates with this plan: at most 0\n" in text
+    assert (
+        "  returning so far: at most 50 records\n  duplicates with this plan: at most 0\n" in text
+    )
     assert "  duplicates without it: 100\n" in text
     assert "never returns, by policy or filter: audit.log" in text
     assert "eu->us is not configured: taken to be as us->eu is" in text

@@ -252,6 +252,14 @@ def test_failing_check_names_all_of_its_items_and_what_is_unknown() -> None:
     assert (rest.cases, rest.accepted[0].item) == (("shop",), "old")
 
 
+def test_acceptance_of_an_item_that_the_check_does_not_have_is_marked() -> None:
+    accept = ["access/User:shop=see a=b", "access/User:shop=x", "audit=y"]
+    decision = judge(access=DENIED, accept=accept)
+    parts = [(each.item, each.matches) for each in result(decision, "access").accepted]
+    assert parts == [("User:shop=see a", False), ("User:shop", True)]
+    assert [each.matches for each in result(decision, "audit").accepted] == [True]
+
+
 def test_redelivery_is_accepted_by_number() -> None:
     groups = (group(redelivery_least=2, redelivery_most=40),)
     assert "2 to 40 records" in result(judge(groups=groups), "redelivery").cases[0]
