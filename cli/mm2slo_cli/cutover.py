@@ -266,7 +266,8 @@ def _wait_for_go(
                     longest = limit
                     if longest is None:
                         longest = _MORE_SECONDS + question.terms.freeze + seen.settles_after
-                    is_read = not (seen.waiting_for or seen.access is None)
+                    # What a cluster that is away has not answered is not waited for.
+                    is_read = seen.unreadable or not (seen.waiting_for or seen.access is None)
                     elapsed = time.monotonic() - started
                     if elapsed >= longest and (is_read or elapsed >= longest + _MORE_SECONDS):
                         return newest

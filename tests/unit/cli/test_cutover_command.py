@@ -1,6 +1,7 @@
 """`mm2slo cutover`: what it prints, and how long it waits; the clusters are prepared evidence."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -124,6 +125,17 @@ def test_clusters_that_are_never_read_are_an_error(
     monkeypatch.setattr(cutover, "_MORE_SECONDS", 0.05)
     code, text = run("--phase", "go", evidence=(None,))
     assert (code, "were not read within" in text) == (2, True)
+
+
+def test_wait_is_not_exceeded_for_a_cluster_that_cannot_be_read(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutover, "_MORE_SECONDS", 5.0)
+    away = replace(SAFE, unreadable=("us",), waiting_for=("source offsets",), access=None)
+    started = time.monotonic()
+    code, _ = run("--phase", "go", "--wait", "0s", evidence=(away,))
+    assert code == 3
+    assert time.monotonic() - started < 4
 
 
 def test_unreachable_clusters_are_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
