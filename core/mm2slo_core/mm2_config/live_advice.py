@@ -70,6 +70,7 @@ class TaskLoad:
 
     task: int | None
     partitions: int
+    """With those that are not data, such as heartbeats: they have no figures."""
     replicated: float | None
     produced: float | None
     lag: int | None
@@ -100,7 +101,8 @@ class LiveAdvice:
 
 def advise(facts: FlowFacts) -> LiveAdvice:
     """Judge *facts*; what they do not show is reported as not known, with what is missing."""
-    total = replace(_load(facts, None, facts.partitions), lag=facts.lag)
+    every = set(facts.partitions).union(*(facts.tasks or {}).values())
+    total = replace(_load(facts, None, every), lag=facts.lag)
     loads = None
     if facts.tasks is not None:
         found = [_load(facts, task, each) for task, each in facts.tasks.items()]

@@ -36,11 +36,13 @@ def test_advise_loads_rates_and_shares_are_those_of_each_task() -> None:
     )
 
 
-def test_advise_partitions_that_are_not_data_count_for_the_task_only() -> None:
+def test_advise_partitions_that_are_not_data_count_but_have_no_figures() -> None:
     tasks = {0: ORDERS, 1: [TopicPartition("heartbeats", 0)]}
     live = advise(changed(tasks=tasks))
     assert live.tasks is not None
     assert [(t.task, t.partitions, t.replicated) for t in live.tasks] == [(0, 12, 1_900), (1, 1, 0)]
+    assert (live.total.partitions, live.total.replicated) == (13, 1_900)
+    assert advise(changed(tasks={0: ORDERS[:6]})).total.partitions == 12
 
 
 @pytest.mark.parametrize(
