@@ -405,7 +405,8 @@ def _source_groups(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """
     seen = question.evidence
     found, groups = _current_groups(seen)
-    bad = _active_groups(seen, seen.uncommitted_source_groups)
+    members = [each for each in seen.groups if each.carried and each.members_on_source]
+    bad = _active_groups(seen, members, seen.uncommitted_source_groups)
     unknown: list[str] = []
     for each in groups:
         if not each.carried:
@@ -437,7 +438,8 @@ def _target_groups(question: GateQuestion) -> CheckAnswer | CheckAnswers:
     """
     seen = question.evidence
     found, groups = _current_groups(seen)
-    bad = _active_groups(seen, seen.uncommitted_target_groups)
+    members = [each for each in seen.groups if each.members_on_target]
+    bad = _active_groups(seen, members, seen.uncommitted_target_groups)
     unknown: list[str] = []
     for each in groups:
         why = ["has members"] if each.members_on_target else []
@@ -725,12 +727,16 @@ def _current_groups(seen: CutoverEvidence) -> tuple[CheckAnswers, Sequence[Group
     return found, [each for each in seen.groups if each.group not in old]
 
 
-def _active_groups(seen: CutoverEvidence, uncommitted: Iterable[str]) -> dict[str, str]:
-    """Why the active groups without a commit fail; none of an old listing, which proves nothing."""
+def _active_groups(
+    seen: CutoverEvidence, members: Iterable[GroupFact], uncommitted: Iterable[str]
+) -> dict[str, str]:
+    """Why active groups fail, whenever their commits were read; none of an old listing."""
     if not seen.groups_read or _is_old(seen, seen.groups_listed_at):
         return {}
     why = "is active, and has no commit"
-    return {each: why for each in uncommitted if not each.startswith(_TOOL_GROUPS)}
+    return {each.group: "has members" for each in members} | {
+        each: why for each in uncommitted if not each.startswith(_TOOL_GROUPS)
+    }
 
 
 _OLD_SECONDS: Final = 300.0

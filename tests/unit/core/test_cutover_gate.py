@@ -217,6 +217,16 @@ HIDING: dict[str, tuple[str, dict[str, Any], CheckOutcome]] = {
         {"groups": (group(group="old", remaining=5),), "unread_groups": ONE},
         CheckOutcome.FAIL,
     ),
+    "source_groups, old": (
+        "source_groups",
+        {"groups": (group(members_on_source=True, commits_read_at=None),)},
+        CheckOutcome.FAIL,
+    ),
+    "target_groups, old": (
+        "target_groups",
+        {"groups": (group(members_on_target=True, commits_read_at=None),)},
+        CheckOutcome.FAIL,
+    ),
     "redelivery, old": (
         "redelivery",
         {"groups": (group(redelivery_most=5), group(group="old", commits_read_at=None))},
