@@ -206,7 +206,7 @@ def test_two_concurrent_processes_post_once(folder: Path, receiver: FakeSlackWeb
         ([], "--channel is missing: give a channel, or print the message with --dry-run"),
         (["--channel", "op"], "unknown --channel 'op' in alerting.slack (did you mean 'ops'"),
         (["--channel", "ops", "--json"], "--json prints the message instead of posting it"),
-        (["--channel", "ops", "--period", "soon"], "unknown period 'soon'; expected 28d"),
+        (["--channel", "ops", "--period", "soon"], "unknown period 'soon'; expected yesterday"),
         (["--channel", "#a", "--token-file", "hook"], "'hook' does not hold a bot token"),
         (["--channel", "ops", "--webhook-file", "none"], "cannot read 'none': No such file"),
         (

@@ -85,7 +85,7 @@ LATEST = Comparison.LATEST
             [src(9, 2, key=5, at=1_700), src(1, 1, key=5, partition=1), dst(0, 2, key=5, at=1_700)],
             {Verdict.MATCHED: 1},
         ),
-        ([src(0, 1), dst(0, 2)], {}),
+        ([src(0, 1), dst(0, 2)], {Verdict.UNAUDITABLE: 1}),
         ([src(9, 2, key=5, at=900), dst(0, 1, key=5, at=800)], {}),
     ],
 )
