@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from mm2slo_core.indicators.sli_counters import Sli, SliKey
-from mm2slo_core.objectives.exclusion import Exclusion, Span
+from mm2slo_core.objectives.exclusion import Exclusion, Span, find_overlap
 from mm2slo_core.reporting.step_counts import (
     STEP_MS,
     Indicator,
@@ -241,12 +241,28 @@ def _state(row: Sequence[Any]) -> CounterState:
     return CounterState(replica, _indicator(row), at, Tally(good, total, unknown), started)
 
 
+class AlreadyExcludedError(UserError):
+    """An existing exclusion overlaps a new one."""
+
+    def __init__(self, existing: Exclusion, flow: Flow) -> None:
+        super().__init__(f"{flow.label} is already excluded by {existing.id}")
+        self.existing = existing
+        self.flow = flow
+
+
 class Exclusions(OpenStore):
     """Add, remove and list exclusions."""
 
-    def add_exclusion(self, exclusion: Exclusion) -> None:
-        """Add an exclusion. Raises UserError if its id exists."""
+    def add_exclusion(self, exclusion: Exclusion, *, flows: Iterable[Flow]) -> None:
+        """Add an exclusion. Raises UserError if its id exists.
+
+        Raises AlreadyExcludedError if another one of the same of *flows* overlaps it.
+        """
         with self._writing() as connection:
+            # In this transaction: two processes may add maintenance at the same time.
+            existing = _select_exclusions(connection, exclusion.in_reports)
+            if found := find_overlap(exclusion, existing, flows):
+                raise AlreadyExcludedError(*found)
             if _find_exclusion(connection, exclusion.id) is not None:
                 raise UserError(
                     f"the store {self.redacted} already has an exclusion {exclusion.id}"
@@ -286,13 +302,8 @@ class Exclusions(OpenStore):
 
         *overlapping* refers to the planned times.
         """
-        query = select(exclusions).order_by(exclusions.c.start_at, exclusions.c.id)
-        if overlapping is not None:
-            query = query.where(
-                exclusions.c.start_at < overlapping.end, exclusions.c.end_at > overlapping.start
-            )
         with self._reading() as connection:
-            found = [from_row(Exclusion, row) for row in connection.execute(query).mappings()]
+            found = _select_exclusions(connection, overlapping)
         # Patterns match as in the configuration, not as in a database's LIKE.
         return tuple(each for each in found if flow is None or each.covers(flow))
 
@@ -301,6 +312,15 @@ class Exclusions(OpenStore):
             f"the store {self.redacted} has no exclusion {exclusion_id}; "
             "`mm2slo exclude list --all` lists all"
         )
+
+
+def _select_exclusions(connection: Connection, overlapping: Span | None) -> list[Exclusion]:
+    query = select(exclusions).order_by(exclusions.c.start_at, exclusions.c.id)
+    if overlapping is not None:
+        query = query.where(
+            exclusions.c.start_at < overlapping.end, exclusions.c.end_at > overlapping.start
+        )
+    return [from_row(Exclusion, row) for row in connection.execute(query).mappings()]
 
 
 def _find_exclusion(connection: Connection, exclusion_id: str) -> Exclusion | None:

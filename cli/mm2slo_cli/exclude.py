@@ -41,12 +41,11 @@ from mm2slo_core.objectives.exclusion import (
     ExclusionState,
     exclusion_document,
     exclusion_id,
-    find_overlap,
     matching_flows,
 )
 from mm2slo_core.quantity_text import parse_duration
-from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.sli_history import AlreadyExcludedError
 from mm2slo_store.store import Store
 
 exclude_app = new_app(
@@ -144,8 +143,10 @@ def add(  # noqa: PLR0913 - one parameter per option
         raise UserError(f"--silence {reason}; or give --alertmanager-url, or --no-silence")
     refuse_missing_folder(targets.rules_file)
     with _opened(loaded, store) as results:
-        refuse_overlap(new, results.exclusions(), targets.flows)
-        results.add_exclusion(new)
+        try:
+            results.add_exclusion(new, flows=targets.flows)
+        except AlreadyExcludedError as error:
+            raise UserError(_overlap_text(error)) from None
         with _reported_steps() as steps:
             if wants_silence:
                 new = add_silence(results, targets, new, steps)
@@ -325,15 +326,11 @@ def new_exclusion(
     )
 
 
-def refuse_overlap(new: Exclusion, existing: Iterable[Exclusion], flows: Iterable[Flow]) -> None:
-    """Raise UserError when a part of *new* is already excluded."""
-    found = find_overlap(new, existing, flows)
-    if found is None:
-        return
-    other, flow = found
+def _overlap_text(error: AlreadyExcludedError) -> str:
+    other = error.existing
     span = other.in_reports or other
-    raise UserError(
-        f"{flow.label} is already excluded from {format_time(span.start)} to "
+    return (
+        f"{error.flow.label} is already excluded from {format_time(span.start)} to "
         f"{format_time(span.end)} by {other.id} ({other.reason}): "
         f"give other times, or first run mm2slo exclude remove {other.id}"
     )

@@ -19,7 +19,6 @@ from mm2slo_core.objectives.exclusion import (
     ExclusionState,
     exclusion_document,
     exclusion_id,
-    find_overlap,
     matching_flows,
 )
 from mm2slo_core.reporting.report_entry import Instant, MaybeInstant
@@ -35,6 +34,7 @@ from mm2slo_report.web.http_responses import (
 )
 from mm2slo_report.web.report_service import Effects, ReportService, service_of
 from mm2slo_report.web.request_checks import TOKEN, require_write_scope
+from mm2slo_store.sli_history import AlreadyExcludedError
 
 router = APIRouter(tags=["planned maintenance"])
 
@@ -213,18 +213,16 @@ def _add(service: ReportService, content: bytes, who: str) -> Response:
     problem = service.maintenance.silence_problem(new, now, requested=asked.silence)
     if problem:
         raise invalid_parameter("silence", f"a silence {problem}", "false")
-    # Of two concurrent requests, the second one sees the first.
     with service.maintenance_lock:
-        found = find_overlap(new, service.records.exclusions(), service.flows)
-        if found is not None:
-            existing, flow = found
+        try:
+            service.records.add_exclusion(new, flows=service.flows)
+        except AlreadyExcludedError as error:
             raise ProblemError(
                 HTTPStatus.CONFLICT,
                 "already-excluded",
-                f"overlaps exclusion {existing.id} of {flow.label}",
-                existing=existing.id,
-            )
-        service.records.add_exclusion(new)
+                f"overlaps exclusion {error.existing.id} of {error.flow.label}",
+                existing=error.existing.id,
+            ) from None
         service.clear_caches()
         new, effects = service.maintenance.apply_added(new, now, silence=asked.silence)
     body = _changed_body(new, now, effects)

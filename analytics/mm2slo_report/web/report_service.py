@@ -473,8 +473,8 @@ class ScopedRecords:
                 found.append(replace(self._without_names(each), flows=flows))
         return tuple(found)
 
-    def add_exclusion(self, exclusion: Exclusion) -> None:
-        self._records.add_exclusion(exclusion)
+    def add_exclusion(self, exclusion: Exclusion, *, flows: Iterable[Flow]) -> None:
+        self._records.add_exclusion(exclusion, flows=flows)
 
     def remove_exclusion(self, exclusion_id: str, *, who: str) -> Exclusion:
         """Raises ProblemError (403) if it excludes other flows too."""

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from store_specs.back_end import BackEnd
 from store_specs.digest_claim_contract import DigestClaimContract as TestDigestClaim  # noqa: F401
+from store_specs.exclusion_contract import ExclusionContract as TestExclusion  # noqa: F401
 from store_specs.lease_contract import LeaseContract as TestLease  # noqa: F401
 from store_specs.postgres_server import Server
 from store_specs.publication_contract import PublicationContract as TestPublication  # noqa: F401

@@ -7,6 +7,7 @@ import pytest
 
 from mm2slo_core.objectives.exclusion import Exclusion, ExclusionMark, Span
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.sli_history import AlreadyExcludedError
 from store_specs.back_end import BackEnd
 from store_specs.sample_results import AP_EU, US_EU
 
@@ -26,14 +27,14 @@ class ExclusionContract:
 
     def test_add_exclusion_stores_every_field(self, back_end: BackEnd) -> None:
         with back_end.open() as store:
-            store.add_exclusion(UPGRADE)
+            store.add_exclusion(UPGRADE, flows=())
         with back_end.open() as store:
             assert store.exclusions() == (UPGRADE,)
 
     def test_remove_exclusion_records_time_and_user(self, back_end: BackEnd) -> None:
         back_end.clock.now = UPGRADE.end
         with back_end.open() as store:
-            store.add_exclusion(UPGRADE)
+            store.add_exclusion(UPGRADE, flows=())
             removed = store.remove_exclusion(UPGRADE.id, who="ben")
             assert removed == replace(UPGRADE, removed_at=UPGRADE.end, removed_by="ben")
             assert removed.mark is ExclusionMark.REMOVED_LATE
@@ -46,19 +47,19 @@ class ExclusionContract:
         self, back_end: BackEnd
     ) -> None:
         with back_end.open() as store:
-            store.add_exclusion(UPGRADE)
+            store.add_exclusion(UPGRADE, flows=())
             before = back_end.content()
             with pytest.raises(UserError, match=r"has no exclusion x; .*exclude list --all"):
                 store.remove_exclusion("x", who="ben")
             with pytest.raises(UserError, match="has no exclusion x"):
                 store.set_silence("x", "s")
             with pytest.raises(UserError, match=f"already has an exclusion {UPGRADE.id}"):
-                store.add_exclusion(replace(UPGRADE, reason="another"))
+                store.add_exclusion(replace(UPGRADE, reason="another"), flows=())
             assert back_end.content() == before
 
     def test_set_silence_survives_removal(self, back_end: BackEnd) -> None:
         with back_end.open() as store:
-            store.add_exclusion(UPGRADE)
+            store.add_exclusion(UPGRADE, flows=())
             store.set_silence(UPGRADE.id, "5e7c")
             assert store.remove_exclusion(UPGRADE.id, who="ben").silence == "5e7c"
 
@@ -67,7 +68,7 @@ class ExclusionContract:
         same_start = replace(later, id="a", flows=("ap->*",))
         with back_end.open() as store:
             for each in (later, same_start, UPGRADE):
-                store.add_exclusion(each)
+                store.add_exclusion(each, flows=())
 
             def ids(flow: object = None, start: int = 0, end: int = 0) -> list[str]:
                 span = Span(start, end) if end else None
@@ -86,7 +87,7 @@ class ExclusionContract:
 
     def test_remove_exclusion_concurrently_succeeds_once(self, back_end: BackEnd) -> None:
         with back_end.open() as store:
-            store.add_exclusion(UPGRADE)
+            store.add_exclusion(UPGRADE, flows=())
 
             def removes(number: int) -> bool:
                 try:
@@ -97,3 +98,20 @@ class ExclusionContract:
 
             with ThreadPoolExecutor(8) as pool:
                 assert sum(pool.map(removes, range(16))) == 1
+
+    def test_add_exclusion_concurrently_refuses_overlap(self, back_end: BackEnd) -> None:
+        with back_end.open() as one, back_end.open() as other:
+
+            def is_added(number: int) -> bool:
+                new = replace(UPGRADE, id=f"e{number}", flows=("us->*",))
+                try:
+                    (one, other)[number % 2].add_exclusion(new, flows=[US_EU])
+                except AlreadyExcludedError:
+                    return False
+                return True
+
+            with ThreadPoolExecutor(8) as pool:
+                assert sum(pool.map(is_added, range(16))) == 1
+            (added,) = one.exclusions()
+            with pytest.raises(AlreadyExcludedError, match=f"us->eu is .* by {added.id}$"):
+                one.add_exclusion(UPGRADE, flows=[US_EU])

@@ -100,7 +100,8 @@ def store(tmp_path: Any) -> Iterator[Store]:
                 Exclusion(
                     id=f"excluded-{number}", flows=flows, start=NOW + (2 * number + 1) * HOUR,
                     end=NOW + (2 * number + 2) * HOUR, reason="upgrade", who="ops", added_at=NOW,
-                )
+                ),
+                flows=(),
             )  # fmt: skip
         yield opened
 
