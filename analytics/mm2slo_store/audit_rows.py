@@ -223,12 +223,20 @@ class StoredUnit:
     """Age in ms at which an open record was overdue."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEvidence:
-    """An anomaly with its unit and flow."""
+class EvidencePlace(NamedTuple):
+    """The place of an anomaly in the list of evidence."""
 
+    window_start: int
     run_id: str
     unit: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvidence:
+    """An anomaly with its topic and flow."""
+
+    place: EvidencePlace
     target_topic: str
     flow: Flow
     evidence: Evidence

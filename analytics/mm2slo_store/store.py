@@ -43,6 +43,7 @@ from mm2slo_store.audit_rows import (
     AuditRun,
     Completion,
     CompletionSpan,
+    EvidencePlace,
     JudgedUnit,
     Published,
     Run,
@@ -186,16 +187,17 @@ class AuditQueries(OpenStore):
         *,
         run_id: str | None = None,
         verdicts: Collection[Verdict] = (),
+        after: EvidencePlace | None = None,
         limit: int | None = None,
-        start: int = 0,
     ) -> tuple[StoredEvidence, ...]:
-        """Anomalies in order of window, unit and number, without the first *start*.
+        """Anomalies in order of their place that follow the place *after*.
 
         *verdicts* empty: all.
         """
         table, columns, flows = store_schema.evidence, store_schema.units.c, store_schema.unit_flows
+        place = columns.window_start, table.c.run_id, table.c.unit, table.c.number
         query = (
-            select(table, columns.target_topic, flows.c.label)
+            select(table, columns.window_start, columns.target_topic, flows.c.label)
             .join(store_schema.units, _same_unit(table))
             .join(
                 flows,
@@ -205,10 +207,11 @@ class AuditQueries(OpenStore):
                     flows.c.flow == table.c.flow,
                 ),
             )
-            .order_by(columns.window_start, table.c.run_id, table.c.unit, table.c.number)
+            .order_by(*place)
             .limit(limit)
-            .offset(start or None)
         )
+        if after is not None:
+            query = query.where(tuple_(*place) > tuple_(*after))
         if run_id is not None:
             query = query.where(table.c.run_id == run_id)
         if verdicts:
@@ -216,8 +219,7 @@ class AuditQueries(OpenStore):
         with self._reading() as connection:
             return tuple(
                 StoredEvidence(
-                    run_id=row["run_id"],
-                    unit=row["unit"],
+                    place=EvidencePlace(*(row[column.name] for column in place)),
                     target_topic=row["target_topic"],
                     flow=Flow.parse(row["label"]),
                     evidence=from_row(Evidence, row),

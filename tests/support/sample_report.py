@@ -41,7 +41,7 @@ from mm2slo_report.rendering.page_views import (
     RecordLag,
 )
 from mm2slo_report.rendering.report_text import burn_rate_text, count_text
-from mm2slo_store.audit_rows import Run, RunHeader, RunState, StoredEvidence
+from mm2slo_store.audit_rows import EvidencePlace, Run, RunHeader, RunState, StoredEvidence
 
 NOW: Final = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 DAY_MS: Final = 86_400_000
@@ -216,7 +216,8 @@ GROUPS: Final = (
 
 def _lost(offset: int, timestamp: int) -> StoredEvidence:
     found = Evidence(Verdict.LOST, Side.SOURCE, 0, 3, offset, timestamp, 0, None)
-    return StoredEvidence("20260713T000000Z-0a1b2c", 0, "us.orders", WEST, found)
+    place = EvidencePlace(0, "20260713T000000Z-0a1b2c", 0, 0)
+    return StoredEvidence(place, "us.orders", WEST, found)
 
 
 AUDITS: Final = (

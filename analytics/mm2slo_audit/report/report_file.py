@@ -46,7 +46,7 @@ from mm2slo_store.audit_document import (
     count_fields,
     latency_seconds,
 )
-from mm2slo_store.audit_rows import Run, RunState, StoredEvidence
+from mm2slo_store.audit_rows import EvidencePlace, Run, RunState, StoredEvidence
 
 
 def render_markdown(report: RunReport) -> str:
@@ -280,8 +280,7 @@ def build_json_document(report: RunReport) -> dict[str, Any]:
         evidence=[
             EvidenceRecord.of(
                 StoredEvidence(
-                    run_id=header.id,
-                    unit=scope.index,
+                    place=EvidencePlace(scope.window.start, header.id, scope.index, number),
                     target_topic=scope.target_topic,
                     flow=scope.flows[each.flow].flow,
                     evidence=each,
@@ -289,7 +288,7 @@ def build_json_document(report: RunReport) -> dict[str, Any]:
             )
             for unit in report.units
             for scope in [unit.outcome.scope]
-            for each in unit.outcome.evidence
+            for number, each in enumerate(unit.outcome.evidence)
         ],
     )
     return document.model_dump(mode="json")

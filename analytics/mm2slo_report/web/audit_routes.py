@@ -1,5 +1,6 @@
 """`/audits`: audit runs, their topics and their evidence, paginated."""
 
+import re
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -17,7 +18,7 @@ from mm2slo_report.web.http_responses import (
 )
 from mm2slo_report.web.report_service import ReportService, service_of
 from mm2slo_store.audit_document import AuditDetail, AuditedTopic, EvidenceRecord, RunSummary
-from mm2slo_store.audit_rows import Run, RunPlace
+from mm2slo_store.audit_rows import EvidencePlace, Run, RunPlace
 
 router = APIRouter(tags=["audits"])
 LIMIT: Final = 100
@@ -25,6 +26,8 @@ MAX_LIMIT: Final = 1_000
 
 _SUGGESTION_RUNS: Final = 500
 """Newest runs that are searched for a suggestion."""
+_PLACE_IN_RUN: Final = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
+"""Unit and number of an anomaly; longer numbers do not fit their columns."""
 RunId = Annotated[str, Path(description="Run id.", max_length=200)]
 PageSize = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Page size.")]
 CursorText = Annotated[str | None, Query(description="`next` of the previous page.")]
@@ -116,26 +119,23 @@ def evidence(
     found = _find_run(service, run)
     verdicts = request_checks.parse_enum("verdict", verdict, Verdict)
     query = {"run": run, "verdict": sorted(verdicts)}
-    first = 0
+    after = None
     if cursor is not None:
-        after = request_checks.decode_cursor(cursor, query).after
-        # A published run never changes, so a number identifies the position.
-        if not (after.isascii() and after.isdigit() and len(after) <= 7):
-            raise invalid_parameter(
-                "cursor",
-                "invalid cursor; expected the value of `next` from the previous page of this run",
-            )
-        first = int(after)
+        after = _evidence_place(request_checks.decode_cursor(cursor, query), found.header.id)
     selected = service.records.evidence(
-        run_id=found.header.id, verdicts=verdicts, start=first, limit=limit + 1
+        run_id=found.header.id, verdicts=verdicts, after=after, limit=limit + 1
     )
     page = selected[:limit]
-    further = len(selected) > limit
-    following = request_checks.encode_cursor(request_checks.PageCursor(str(first + limit)), query)
+    following = None
+    if len(selected) > limit:
+        last = page[-1].place
+        following = request_checks.encode_cursor(
+            request_checks.PageCursor(f"{last.unit}/{last.number}", last.window_start), query
+        )
     answer = EvidencePage(
         run=found.header.id,
         evidence=tuple(map(EvidenceRecord.of, page)),
-        next=following if further else None,
+        next=following,
     )
     return http_responses.respond(request, ResponseBody.json(answer), http_responses.REVALIDATE)
 
@@ -151,3 +151,14 @@ def _find_run(service: ReportService, run_id: str) -> Run:
 def _run_place(cursor: request_checks.PageCursor) -> RunPlace:
     # Runs of earlier pages may be superseded meanwhile; the position stays valid.
     return RunPlace(cursor.as_of, cursor.after)
+
+
+def _evidence_place(cursor: request_checks.PageCursor, run_id: str) -> EvidencePlace:
+    # Topics of earlier pages may be superseded meanwhile; the position stays valid.
+    found = _PLACE_IN_RUN.fullmatch(cursor.after)
+    if found is None:
+        raise invalid_parameter(
+            "cursor",
+            "invalid cursor; expected the value of `next` from the previous page of this run",
+        )
+    return EvidencePlace(cursor.as_of, run_id, int(found[1]), int(found[2]))

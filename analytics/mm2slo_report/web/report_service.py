@@ -49,7 +49,14 @@ from mm2slo_report.web.http_responses import (
     invalid_parameter,
 )
 from mm2slo_report.web.request_checks import CALLER, TOKEN, parse_instant
-from mm2slo_store.audit_rows import Run, RunPlace, RunState, StoredEvidence, StoredUnit
+from mm2slo_store.audit_rows import (
+    EvidencePlace,
+    Run,
+    RunPlace,
+    RunState,
+    StoredEvidence,
+    StoredUnit,
+)
 
 if TYPE_CHECKING:
     from mm2slo_report.recording.recorder_history import RecorderHealth
@@ -454,11 +461,11 @@ class ScopedRecords:
         *,
         run_id: str | None = None,
         verdicts: Collection[Verdict] = (),
+        after: EvidencePlace | None = None,
         limit: int | None = None,
-        start: int = 0,
     ) -> Sequence[StoredEvidence]:
-        found = (each for each in self._all_evidence(run_id, verdicts) if each.flow in self._flows)
-        return tuple(islice(found, start, None if limit is None else start + limit))
+        found = self._all_evidence(run_id, verdicts, after)
+        return tuple(islice((each for each in found if each.flow in self._flows), limit))
 
     def count_evidence(self, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
         return self._records.count_evidence(run_id)
@@ -519,14 +526,13 @@ class ScopedRecords:
             after = RunPlace(batch[-1].header.started_at, batch[-1].header.id)
 
     def _all_evidence(
-        self, run_id: str | None, verdicts: Collection[Verdict]
+        self, run_id: str | None, verdicts: Collection[Verdict], after: EvidencePlace | None
     ) -> Iterator[StoredEvidence]:
-        start = 0
         while batch := self._records.evidence(
-            run_id=run_id, verdicts=verdicts, start=start, limit=_BATCH
+            run_id=run_id, verdicts=verdicts, after=after, limit=_BATCH
         ):
             yield from batch
-            start += len(batch)
+            after = batch[-1].place
 
 
 Records: TypeAlias = "Store | ScopedRecords"

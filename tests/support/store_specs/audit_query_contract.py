@@ -88,13 +88,14 @@ class AuditQueryContract:
             store.publish(run_of("r1", judged(orders_outcome(FIRST, found=found))))
             lost = store.evidence(verdicts={Verdict.LOST})
             assert [each.evidence for each in lost] == [found[2], found[0]]
-            assert {(each.run_id, each.unit, each.flow) for each in lost} == {("r1", 0, US_EU)}
+            assert {each.flow for each in lost} == {US_EU}
+            assert [each.place for each in lost] == [(0, "r1", 0, 1), (0, "r1", 0, 2)]
             (overdue,) = store.evidence(run_id="r1", verdicts=[Verdict.OVERDUE])
             assert (overdue.flow, overdue.target_topic) == (AP_EU, ORDERS)
             assert len(store.evidence()) == 5
             assert len(store.evidence(limit=2)) == 2
-            assert store.evidence(start=2, limit=2) == store.evidence()[2:4]
-            assert store.evidence(start=4) == store.evidence()[4:]
+            for number, each in enumerate(store.evidence(), 1):
+                assert store.evidence(after=each.place, limit=2) == store.evidence()[number:][:2]
             assert store.evidence(run_id="r2") == ()
             assert store.count_evidence("r1") == {
                 0: {Verdict.LOST: 2, Verdict.OVERDUE: 1, Verdict.ALTERED: 1, Verdict.REPLAY: 1}

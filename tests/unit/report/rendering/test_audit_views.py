@@ -23,6 +23,7 @@ from mm2slo_core.audit.unit_outcome import (
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_report.rendering.page_views import audit_view, latency_view
 from mm2slo_store.audit_rows import (
+    EvidencePlace,
     Run,
     RunHeader,
     RunState,
@@ -81,8 +82,7 @@ def test_audit_view_sums_units() -> None:
         [unit(), unit("us.payments"), unit("us.secret", counts={}, not_audited=not_audited)],
         [
             StoredEvidence(
-                RUN.header.id,
-                0,
+                EvidencePlace(0, RUN.header.id, 0, 0),
                 "us.orders",
                 WEST,
                 Evidence(Verdict.LOST, Side.SOURCE, 0, 3, 41, NOW, 1, None),

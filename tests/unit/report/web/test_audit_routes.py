@@ -100,6 +100,24 @@ def test_evidence_pages_have_no_gaps(service: ServiceFixture) -> None:
     }  # fmt: skip
 
 
+def test_evidence_page_continues_after_superseded_topic(tmp_path: Path) -> None:
+    window, lost = Window(NOW - HOUR, NOW), LOST[:3]
+    with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
+        alpha, beta = (
+            judged(orders_outcome(window, topic=each, found=lost)) for each in ("alpha", "beta")
+        )
+        store.publish(run_of("both", alpha, beta))
+        service = start_service(store, sample_source())
+        path = "/audits/both/evidence?verdict=lost&limit=4"
+        first = service.get(path)
+        store.publish(run_of("later", alpha))
+        second = service.get(f"{path}&cursor={first['next']}")
+        assert [(each["topic"], each["offset"]) for each in second["evidence"]] == [
+            ("beta", 1), ("beta", 2),
+        ]  # fmt: skip
+        assert second["next"] is None
+
+
 def test_unknown_audit_run_suggests_similar_id(service: ServiceFixture) -> None:
     for path in ("/audits/run-7", "/audits/run-7/evidence", "/audits/run-7%00"):
         response = service.client.get(path)
@@ -125,7 +143,7 @@ def test_invalid_audit_parameters_are_rejected(
 
 
 def test_run_cursor_is_invalid_for_evidence(service: ServiceFixture) -> None:
-    for after in ("run-0", "-1", "9" * 40, "0" * 9 + "9" * 30, "1e3", "\u0663"):
+    for after in ("run-0", "1", "0/-1", "0/" + "9" * 30, "0/1e3", "0/1\n", "0/\u0663"):
         cursor = encode_cursor(PageCursor(after), {"run": "run-1", "verdict": []})
         response = service.client.get(f"/audits/run-1/evidence?cursor={cursor}")
         assert (after, response.status_code) == (after, 422)
