@@ -64,6 +64,7 @@ class OpenStore:
 
 
 BUSY_TIMEOUT_MS: Final = 30_000
+"""Time that a writer waits for another one."""
 CONNECT_TIMEOUT_S: Final = 10
 _WRITES: Final = {"mm2slo_writes": True}
 _LOCK: Final = 0x6D6D32736C6F  # "mm2slo"
@@ -107,6 +108,8 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
     """An atomic transaction; one at a time per store."""
     with engine.connect().execution_options(**_WRITES) as connection, connection.begin():
         if not _is_sqlite(engine):
+            # Without it, PostgreSQL waits without limit, as for a writer whose host has stopped.
+            connection.execute(text(f"SET LOCAL lock_timeout = {BUSY_TIMEOUT_MS}"))
             # Serializes writers on PostgreSQL too, as SQLite does.
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         yield connection
@@ -310,6 +313,8 @@ def _schema_revision(connection: Connection) -> str | None:
     return None if found is None else str(found)
 
 
+_LOCKED: Final = "is locked by another process: try again when that has finished"
+_LOCK_TIMEOUT: Final = "55P03"  # PostgreSQL's lock_not_available
 _SQLITE_ADVICE = (
     (
         "not a database",
@@ -319,10 +324,7 @@ _SQLITE_ADVICE = (
         "malformed",
         "is corrupt: restore it from a backup, or move it away and audit its windows again",
     ),
-    (
-        "locked",
-        "is locked by another process: try again when that has finished",
-    ),
+    ("locked", _LOCKED),
     (
         "readonly",
         "cannot be written to: grant this user write access to the file and its folder",
@@ -349,6 +351,8 @@ def describe_error(address: StoreAddress, error: Exception) -> str:
     """A message about *error* of the store at *address*."""
     cause = _cause(error)
     if address.file is None:
+        if getattr(_origin(error), "sqlstate", None) == _LOCK_TIMEOUT:
+            return f"the store {address.redacted} {_LOCKED}"
         hint = (
             "check that PostgreSQL is running there, and the user, password and database"
             if _never_connected(error)
@@ -366,9 +370,13 @@ def _never_connected(error: Exception) -> bool:
     return isinstance(error, DBAPIError) and error.statement is None
 
 
+def _origin(error: Exception) -> BaseException | None:
+    return error.orig if isinstance(error, DBAPIError) else error
+
+
 def _cause(error: Exception) -> str:
     """The driver's message on one line, without the statement and its values."""
-    origin = error.orig if isinstance(error, DBAPIError) else error
+    origin = _origin(error)
     # str() of a psycopg error includes the statement; its primary message does not.
     message = getattr(getattr(origin, "diag", None), "message_primary", None) or str(origin)
     text = " ".join(message.split())

@@ -5,6 +5,8 @@ The long suite runs all others there (`test_whole_contract`).
 
 import psycopg
 import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
 from store_specs.back_end import BackEnd
 from store_specs.digest_claim_contract import DigestClaimContract as TestDigestClaim  # noqa: F401
 from store_specs.exclusion_contract import ExclusionContract as TestExclusion  # noqa: F401
@@ -15,6 +17,7 @@ from store_specs.sample_results import judged, orders_outcome, run_of
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError
+from mm2slo_store.open_store import write_transaction
 from mm2slo_store.store import Store
 
 
@@ -56,6 +59,18 @@ def test_open_without_create_permission_is_refused(server: Server, back_end: Bac
     assert "permission denied for schema public" in message
     assert "reads" not in message
     assert "CREATE TABLE" not in message
+
+
+def test_write_to_locked_store_raises_user_error(
+    back_end: BackEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mm2slo_store.open_store.BUSY_TIMEOUT_MS", 50)
+    other = create_engine(back_end.url, poolclass=NullPool)
+    with back_end.open() as store, write_transaction(other):
+        with pytest.raises(UserError, match="is locked by another process"):
+            store.acquire("eu", "orders", holder="r1")
+        # Readers are not blocked.
+        assert store.units() == ()
 
 
 def test_server_restart_raises_user_error_and_loses_nothing(back_end: BackEnd) -> None:
