@@ -199,7 +199,9 @@ class EvidenceRecord(AuditModel):
     topic: Annotated[str, Field(description="On the target.")]
     partition: int
     offset: int
-    timestamp: Annotated[MaybeInstant, Field(description="Null if the record has none.")]
+    timestamp: Annotated[
+        MaybeInstant, Field(description="Null if the record has none, or one after 9998.")
+    ]
     fingerprint: Hash
     key_hash: Hash | None
     other_partition: int | None
@@ -214,7 +216,7 @@ class EvidenceRecord(AuditModel):
                 **{name: getattr(each, name) for name in _EVIDENCE_FIELDS},
                 "flow": found.flow.label,
                 "topic": found.target_topic,
-                "timestamp": each.timestamp if each.timestamp >= 0 else None,
+                "timestamp": each.time,
             }
         )
 

@@ -184,7 +184,8 @@ def format_evidence(scope: UnitScope, each: Evidence) -> str:
     flow = scope.flows[each.flow]
     source = f"{flow.flow.source} {flow.source_topic}"
     topic = source if each.side is Side.SOURCE else target
-    text = f"{topic}-{each.partition} offset {each.offset}, timestamp {utc_text(each.timestamp)}"
+    time = each.timestamp if each.time is None else utc_text(each.time)
+    text = f"{topic}-{each.partition} offset {each.offset}, timestamp {time}"
     if each.other_partition is not None and each.other_offset is not None:
         text += f"; its copy: {target}-{each.other_partition} offset {each.other_offset}"
     return text

@@ -23,6 +23,7 @@ from typing import Final
 
 from mm2slo_core.audit.audit_scope import UnitScope
 from mm2slo_core.audit.confidence_bounds import order_statistic_ranks
+from mm2slo_core.objectives.exclusion import MAX_TIMESTAMP_MS
 from mm2slo_core.records.timeline_record import Side
 
 EVIDENCE_CAP: Final = 100
@@ -90,6 +91,11 @@ class Evidence:
     other_offset: int | None = None
     block: int | None = None
     """Replay: the target offset at which its block starts."""
+
+    @property
+    def time(self) -> int | None:
+        """The timestamp if it is a date: a record may have none, or any 64-bit number."""
+        return self.timestamp if 0 <= self.timestamp < MAX_TIMESTAMP_MS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,6 +298,16 @@ def test_json_report_throughput_counts_all_source_records(report: RunReport) -> 
     assert topic["bytes_per_second"] * seconds == pytest.approx(sum(each.size for each in sent))
 
 
+def test_reports_show_timestamp_beyond_dates_as_number(report: RunReport) -> None:
+    (unit,) = report.units
+    far = replace(unit.outcome.evidence[0], timestamp=(1 << 63) - 1)
+    unit = replace(unit, outcome=replace(unit.outcome, evidence=(far,)))
+    changed = replace(report, units=(unit,))
+    assert "timestamp 9223372036854775807" in render_markdown(changed)
+    (written,) = build_json_document(changed)["evidence"]
+    assert written["timestamp"] is None
+
+
 def only_on_target(report: RunReport, **changes: Any) -> RunReport:
     """*report* with 17 extra and 1,500 unauditable records more, in no flow."""
     (unit,) = report.units

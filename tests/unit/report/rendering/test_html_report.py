@@ -99,9 +99,10 @@ def test_status_page_contains_report_values() -> None:
     assert "audited up to 2026-07-14 00:30 UTC: 2 lost of 1,204,883" in text
 
 
-def test_evidence_without_a_timestamp_has_no_record_time() -> None:
+@pytest.mark.parametrize("timestamp", [-1, 253_402_300_800_000, (1 << 63) - 1])
+def test_evidence_without_a_date_has_no_record_time(timestamp: int) -> None:
     found = AUDITS[0].evidence[0]
-    found = replace(found, evidence=replace(found.evidence, timestamp=-1))
+    found = replace(found, evidence=replace(found.evidence, timestamp=timestamp))
     html = status_page_html(REPORT, audits=[replace(AUDITS[0], evidence=(found,))])
     assert '<td role="cell" data-label="Record time"><span>n/a</span></td>' in html
     assert "1969-12-31" not in html

@@ -118,6 +118,15 @@ def test_evidence_page_continues_after_superseded_topic(tmp_path: Path) -> None:
         assert second["next"] is None
 
 
+def test_evidence_time_beyond_dates_is_null(tmp_path: Path) -> None:
+    lost = [evidence(Verdict.LOST, each, timestamp=(1 << 63) - each) for each in (1, 2)]
+    with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
+        store.publish(run_of("far", judged(orders_outcome(Window(NOW - HOUR, NOW), found=lost))))
+        service = start_service(store, sample_source())
+        found = service.get("/audits/far/evidence?verdict=lost")["evidence"]
+        assert [(each["offset"], each["timestamp"]) for each in found] == [(1, None), (2, None)]
+
+
 def test_unknown_audit_run_suggests_similar_id(service: ServiceFixture) -> None:
     for path in ("/audits/run-7", "/audits/run-7/evidence", "/audits/run-7%00"):
         response = service.client.get(path)
