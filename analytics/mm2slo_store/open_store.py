@@ -79,15 +79,17 @@ def engine_for(address: StoreAddress) -> Engine:
         return _sqlite_engine(address)
     if importlib.util.find_spec("psycopg") is None:
         raise MissingExtraError(module="psycopg", extra="postgres")
-    timeout = (
-        {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_TIMEOUT_S}
-    )
+    # Otherwise that of the database: psycopg could then not send some characters, and would raise
+    # an error that is not one of the database.
+    options: dict[str, Any] = {"client_encoding": "UTF8"}
+    if "connect_timeout" not in address.url.query:
+        options["connect_timeout"] = CONNECT_TIMEOUT_S
     # SQLAlchemy would show the values of a failed statement; and a server, or a firewall on the
     # way, may have closed a connection that was idle in the pool.
     return create_engine(
         address.url,
         json_serializer=dumps,
-        connect_args=timeout,
+        connect_args=options,
         hide_parameters=True,
         pool_pre_ping=True,
     )

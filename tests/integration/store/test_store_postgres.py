@@ -3,12 +3,15 @@
 The long suite runs all others there (`test_whole_contract`).
 """
 
+from dataclasses import replace
+
 import psycopg
 import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 from store_specs.back_end import BackEnd
 from store_specs.digest_claim_contract import DigestClaimContract as TestDigestClaim  # noqa: F401
+from store_specs.exclusion_contract import UPGRADE
 from store_specs.exclusion_contract import ExclusionContract as TestExclusion  # noqa: F401
 from store_specs.lease_contract import LeaseContract as TestLease  # noqa: F401
 from store_specs.postgres_server import Server
@@ -71,6 +74,26 @@ def test_write_to_locked_store_raises_user_error(
             store.acquire("eu", "orders", holder="r1")
         # Readers are not blocked.
         assert store.units() == ()
+
+
+def test_client_encoding_of_environment_has_no_effect(
+    back_end: BackEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with back_end.open() as store:
+        store.add_exclusion(UPGRADE, flows=())
+        assert store.exclusions() == (UPGRADE,)
+
+
+def test_character_without_equivalent_in_database_raises_user_error(server: Server) -> None:
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    with Store.open(server.url("latin")) as store:
+        with pytest.raises(UserError, match='has no equivalent in encoding "LATIN1"; the trans'):
+            store.add_exclusion(UPGRADE, flows=())
+        latin = replace(UPGRADE, reason="\xdcberlauf")
+        store.add_exclusion(latin, flows=())
+        assert store.exclusions() == (latin,)
 
 
 def test_server_restart_raises_user_error_and_loses_nothing(back_end: BackEnd) -> None:
