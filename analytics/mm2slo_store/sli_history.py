@@ -250,6 +250,13 @@ class AlreadyExcludedError(UserError):
         self.flow = flow
 
 
+class AlreadyRemovedError(UserError):
+    """The exclusion to remove is removed."""
+
+    def __init__(self, removed: Exclusion) -> None:
+        super().__init__(f"the exclusion {removed.id} was already removed by {removed.removed_by}")
+
+
 class Exclusions(OpenStore):
     """Add, remove and list exclusions."""
 
@@ -272,7 +279,7 @@ class Exclusions(OpenStore):
     def remove_exclusion(self, exclusion_id: str, *, who: str) -> Exclusion:
         """Record that *who* removes it now; returns the updated exclusion.
 
-        Raises UserError if its id is unknown or it is removed already.
+        Raises UserError if its id is unknown, AlreadyRemovedError if it is removed.
         """
         open_one = (exclusions.c.id == exclusion_id) & exclusions.c.removed_at.is_(None)
         removal = {"removed_at": self._clock(), "removed_by": who}
@@ -282,9 +289,7 @@ class Exclusions(OpenStore):
         if found is None:
             raise self._no_exclusion(exclusion_id)
         if done.rowcount != 1:
-            raise UserError(
-                f"the exclusion {exclusion_id} was already removed by {found.removed_by}"
-            )
+            raise AlreadyRemovedError(found)
         return found
 
     def set_silence(self, exclusion_id: str, silence: str | None) -> None:

@@ -34,7 +34,7 @@ from mm2slo_report.web.http_responses import (
 )
 from mm2slo_report.web.report_service import Effects, ReportService, service_of
 from mm2slo_report.web.request_checks import TOKEN, require_write_scope
-from mm2slo_store.sli_history import AlreadyExcludedError
+from mm2slo_store.sli_history import AlreadyExcludedError, AlreadyRemovedError
 
 router = APIRouter(tags=["planned maintenance"])
 
@@ -190,14 +190,14 @@ def remove(
     service = service_of(request)
     with service.maintenance_lock:
         known = {each.id: each for each in service.records.exclusions()}
-        found = known.get(exclusion)
-        if found is None:
+        if exclusion not in known:
             raise not_found("exclusion", exclusion, known)
-        if found.removed_at is not None:
+        try:
+            removed = service.records.remove_exclusion(exclusion, who=token.name if token else "")
+        except AlreadyRemovedError:
             raise ProblemError(
                 HTTPStatus.CONFLICT, "already-removed", f"{exclusion!r} is already removed"
-            )
-        removed = service.records.remove_exclusion(exclusion, who=token.name if token else "")
+            ) from None
         now = service.now  # not earlier: what ended a moment later would still run
         service.clear_caches()
         effects = service.maintenance.apply_removed(removed, now)

@@ -7,7 +7,7 @@ import pytest
 
 from mm2slo_core.objectives.exclusion import Exclusion, ExclusionMark, Span
 from mm2slo_core.user_errors import UserError
-from mm2slo_store.sli_history import AlreadyExcludedError
+from mm2slo_store.sli_history import AlreadyExcludedError, AlreadyRemovedError
 from store_specs.back_end import BackEnd
 from store_specs.sample_results import AP_EU, US_EU
 
@@ -92,7 +92,7 @@ class ExclusionContract:
             def removes(number: int) -> bool:
                 try:
                     store.remove_exclusion(UPGRADE.id, who=f"w{number}")
-                except UserError:
+                except AlreadyRemovedError:
                     return False
                 return True
 

@@ -95,6 +95,21 @@ def test_removed_exclusion_counts_again_and_stays_listed(service: ServiceFixture
     assert service.get("/exclusions?state=planned,running")["exclusions"] == []
 
 
+def test_exclusion_removed_by_two_processes_at_once_is_a_conflict(
+    service: ServiceFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = service.client.post("/exclusions", json=exclusion_body()).json()
+    store = service.store
+    before = store.exclusions()
+    store.remove_exclusion(added["id"], who="ben")
+    # The other process removes it after this one has read it.
+    monkeypatch.setattr(store, "exclusions", lambda: before)
+    response = service.client.delete(f"/exclusions/{added['id']}")
+    assert (response.status_code, response.json()["type"]) == (
+        409, "urn:mm2slo:problem:already-removed",
+    )  # fmt: skip
+
+
 def test_removing_unknown_exclusion_returns_404_with_suggestion(service: ServiceFixture) -> None:
     added = service.client.post("/exclusions", json=exclusion_body()).json()["id"]
     response = service.client.delete(f"/exclusions/{added[:-1]}x")
