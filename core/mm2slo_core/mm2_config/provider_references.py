@@ -307,10 +307,11 @@ class SecretReferences:
         return f"{line};" if secrets else text
 
 
-# A number is neither a name nor a mark; a / starts a comment, with or without a second one.
+# A number is neither a name nor a mark; a / starts a comment, with or without a second one. After a
+# single one that ends its line, it is the next line (java.io.StreamTokenizer, which Kafka uses).
 _TOKEN: Final = re.compile(
     r"""
-    (?P<skip>  [\x00-\x20]+ | /\*(?:.*?\*/|.*) | /[^\r\n]* )
+    (?P<skip>  [\x00-\x20]+ | /\*(?:.*?\*/|.*) | //[^\r\n]* | /.?[^\r\n]* )
   | -?(?:\d+\.?\d*|\.\d*)
   | (?P<name>  [A-Za-z_$\xa0-\U0010ffff][\w.$\xa0-\U0010ffff-]* )
   | (?P<quote> ["'])(?P<text>(?:\\.|(?!(?P=quote))[^\\\r\n])*)(?:(?P=quote))?

@@ -27,6 +27,8 @@ VALID = {
     'M required /* a="b" */ c="d" // e\n;': {"c": "d"},
     "M required a=pass/rest of the line\n b=c;": {"a": "pass", "b": "c"},
     'M required "a b"="c" d="1" d="2";': {"a b": "c", "d": "2"},
+    "M required a=pass/\n b=c;\n d=e;": {"a": "pass", "d": "e"},
+    "M required a=pass//\n b=c;": {"a": "pass", "b": "c"},
     "M required a=Grüße€𝄞;": {"a": "Grüße€𝄞"},
     "M required;": {},
     'M required oauth.client.id="x" ssl.truststore.type="PEM";': {
