@@ -27,6 +27,7 @@ _Inode = tuple[int, int]
 class FileWatch:
     """Open files by device and inode; *report_loss* gets path, reason and bytes (0: unknown).
 
+    It reads those of *index*; a file that several sources match belongs to the first of them.
     A renamed or deleted file stays open until it is read to its end and accepted.
     """
 
@@ -36,10 +37,13 @@ class FileWatch:
         checkpoints: Checkpoints,
         report_loss: Callable[[Path, str, int], None],
         *,
+        index: str | None,
         max_deleted_bytes: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._sources = {pattern: each for each in sources for pattern in each.patterns}
+        by_pattern = {pattern: each for each in sources for pattern in each.patterns}
+        self._sources = {name: each for name, each in by_pattern.items() if each.index == index}
+        self._other_patterns = by_pattern.keys() - self._sources.keys()
         self._each_source = sources
         self._checkpoints = checkpoints
         self._report_loss = report_loss
@@ -65,7 +69,7 @@ class FileWatch:
         self._reported, self._unreadable = self._unreadable, {}
         found = self._find()
         for key, each in found.items():
-            if key not in self._files:
+            if key not in self._files and each.pattern in self._sources:
                 self._try_open(key, each)
         if self._is_first:
             self._is_first = False
@@ -119,7 +123,8 @@ class FileWatch:
                 except FileNotFoundError:
                     continue  # rotated since it was listed
                 except OSError as error:
-                    self._report_unreadable(each.path, error)
+                    if each.pattern in self._sources:
+                        self._report_unreadable(each.path, error)
                     continue
                 if stat.S_ISREG(status.st_mode):
                     found.setdefault((status.st_dev, status.st_ino), each)
@@ -161,6 +166,8 @@ class FileWatch:
             self._checkpoints.put(replace(known, device=key[0], inode=key[1], path=str(found.path)))
             self._finished[key] = found.path
             return None
+        if known is not None and known.pattern in self._other_patterns:
+            return None  # renamed while it is read for another index
         if known is not None and known.file_id in self._open_ids():
             return None  # compressed while it is read
         if known is None:

@@ -141,9 +141,10 @@ class Lane:
         section = resources.settings.section
         self.index = sources[0].index
         self.watch = FileWatch(
-            sources,
+            resources.settings.sources,
             resources.checkpoints,
             self._report_loss,
+            index=self.index,
             max_deleted_bytes=section.max_deleted_bytes,
         )
         self._resources = resources

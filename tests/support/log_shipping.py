@@ -149,15 +149,18 @@ def make_watch(
     source: Source,
     state: Path,
     *,
+    sources: Sequence[Source] = (),
+    checkpoints: Checkpoints | None = None,
     losses: RecordedLosses | None = None,
     clock: StoppedClock | None = None,
     max_deleted_bytes: int = 1 << 30,
 ) -> FileWatch:
     state.mkdir(exist_ok=True)
     return FileWatch(
-        [source],
-        Checkpoints(state),
+        sources or [source],
+        checkpoints or Checkpoints(state),
         (losses or RecordedLosses()).lost,
+        index=source.index,
         max_deleted_bytes=max_deleted_bytes,
         clock=clock or StoppedClock(),
     )

@@ -16,6 +16,7 @@ from log_shipping import (
 )
 
 from mm2slo_logship.log_files import PlainContent
+from mm2slo_logship.ship_state import Checkpoints
 
 
 def _append(path: Path, *numbers: int) -> None:
@@ -299,3 +300,35 @@ def test_watch_truncation_before_a_kill_keeps_the_uids(tmp_path: Path) -> None:
 
     assert [event["event_uid"] for event in read_all(again)] == [sent[0]["event_uid"]]
     assert _numbers(sent) == [7]
+
+
+def test_watch_file_that_sources_of_two_indexes_match_is_read_for_the_first(
+    tmp_path: Path,
+) -> None:
+    state = tmp_path / "state"
+    first = make_source(tmp_path / "mm2*.log", index="a")
+    second = make_source(tmp_path / "*audit*.log", index="b")
+    _append(tmp_path / "mm2-audit.log", 1)
+    _append(tmp_path / "audit.log", 2)
+    watches = [make_watch(each, state, sources=[first, second]) for each in (first, second)]
+    for watch in watches:
+        watch.refresh()
+
+    assert [_numbers(read_all(watch)) for watch in watches] == [[1], [2]]
+
+
+def test_watch_file_renamed_to_the_pattern_of_another_index_is_read_once(tmp_path: Path) -> None:
+    first = make_source(tmp_path / "mm2*.log", index="a")
+    second = make_source(tmp_path / "audit.log", index="b")
+    checkpoints = Checkpoints(tmp_path)
+    watches = [
+        make_watch(each, tmp_path, sources=[first, second], checkpoints=checkpoints)
+        for each in (first, second)
+    ]
+    _append(tmp_path / "audit.log", 1)
+    watches[1].refresh()
+    (tmp_path / "audit.log").rename(tmp_path / "mm2-audit.log")
+    for watch in watches:
+        watch.refresh()
+
+    assert [_numbers(read_all(watch)) for watch in watches] == [[], [1]]
