@@ -154,19 +154,35 @@ def replay(source: ConfigSource) -> None:
     settings = _settings(source)
     letters = _dead_letters(settings)
     token = HecTokenFile(Path(settings.section.token_file))
-    client = HecClient(settings.section.endpoints[0], token, settings.connection, settings.version)
-    sent = kept = 0
-    for segment in letters.take():
-        for letter in segment:
-            answer = client.send(letter.envelope)
-            if answer.action in _ACCEPTED:
-                sent += 1
-            else:
-                letters.add(letter.envelope, str(answer))
-                kept += 1
-    typer.echo(f"{sent} events accepted, {kept} kept")
+    clients = [
+        HecClient(url, token, settings.connection, settings.version)
+        for url in settings.section.endpoints
+    ]
+    sent = 0
+
+    def send(envelope: bytes) -> bool:
+        nonlocal sent
+        is_accepted = _send_again(clients, envelope)
+        sent += is_accepted
+        return is_accepted
+
+    try:
+        letters.replay(send)
+    finally:
+        kept = sum(1 for _ in letters)
+        typer.echo(f"{sent} events accepted, {kept} kept")
     if kept:
         raise typer.Exit(1)
+
+
+def _send_again(clients: list[HecClient], envelope: bytes) -> bool:
+    """Whether an endpoint accepts *envelope*. Raises UserError if none can be used."""
+    for _ in clients:
+        answer = clients[0].send(envelope)
+        if answer.action not in {AnswerAction.RETRY, AnswerAction.HOLD}:
+            return answer.action in _ACCEPTED
+        clients.append(clients.pop(0))  # the next event starts with the endpoint that answered
+    raise UserError(f"Splunk accepts no events: {answer}; run replay again when it does")
 
 
 @logship_app.command()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TextIO
 
 import orjson
 
@@ -129,7 +129,6 @@ def _load_checkpoints(folder: Path) -> list[FileCheckpoint]:
 
 
 _SEGMENTS: Final = 8
-_SEGMENT_SUFFIXES: Final = (".jsonl", ".taken")
 _LONGEST_ENVELOPE: Final = 1_000_000
 
 
@@ -142,7 +141,7 @@ class DeadLetter(NamedTuple):
 class DeadLetters:
     """Segments in *folder*, the oldest of which is deleted when they exceed *max_bytes*.
 
-    Several processes may add and take at the same time.
+    Several processes may add, and one may replay at the same time.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
@@ -173,38 +172,56 @@ class DeadLetters:
         return dropped
 
     def __iter__(self) -> Iterator[DeadLetter]:
-        for path in self._segments(_SEGMENT_SUFFIXES):
-            yield from _letters(path)
+        for path in self._segments():
+            yield from map(_letter, _lines(path))
 
-    def take(self) -> Iterator[list[DeadLetter]]:
-        """The letters of each segment, which is deleted when the next one is asked for."""
+    def replay(self, send: Callable[[bytes], bool]) -> None:
+        """Delete each letter whose envelope *send* accepts; those it rejects stay as they are.
+
+        What *send* raises ends the replay. A kill repeats at most one segment. Raises UserError if
+        another process replays.
+        """
+        with (self._folder / "replay.lock").open("a") as lock:
+            _lock(lock, "another replay of dead letters is running; wait until it has ended")
+            for path in self._segments():
+                self._replay(path, send)
+
+    def _replay(self, path: Path, send: Callable[[bytes], bool]) -> None:
+        sent: set[bytes] = set()
+        try:
+            sent.update(line for line in _lines(path) if send(_letter(line).envelope))
+        finally:
+            self._delete(path, sent)
+
+    def _delete(self, path: Path, sent: set[bytes]) -> None:
+        """Delete the lines *sent*; others may have been added to the segment since."""
         with self._locked():
-            taken = [path.rename(path.with_suffix(".taken")) for path in self._segments()]
-        for path in sorted({*taken, *self._folder.glob("*.taken")}):  # also of a killed replay
-            yield list(_letters(path))
-            path.unlink(missing_ok=True)
+            kept = [line for line in _lines(path) if line not in sent]
+            if kept:
+                _replace(path, b"".join(kept), sync=True)
+            else:
+                path.unlink(missing_ok=True)
 
-    def _segments(self, suffixes: tuple[str, ...] = (".jsonl",)) -> list[Path]:
-        return sorted(path for path in self._folder.iterdir() if path.suffix in suffixes)
+    def _segments(self) -> list[Path]:
+        return sorted(path for path in self._folder.iterdir() if path.suffix == ".jsonl")
 
     def _current(self, size: int) -> Path:
-        segments = self._segments(_SEGMENT_SUFFIXES)
+        segments = self._segments()
         last = segments[-1] if segments else None
-        fits = last is not None and last.stat().st_size + size <= self._max_bytes / _SEGMENTS
-        if last is not None and fits and last.suffix == ".jsonl":
+        if last is not None and last.stat().st_size + size <= self._max_bytes / _SEGMENTS:
             return last
         number = int(last.stem) + 1 if last else 1
         return self._folder / f"{number:012d}.jsonl"
 
     def _make_room(self, size: int) -> int:
-        segments = self._segments(_SEGMENT_SUFFIXES)
+        segments = self._segments()
         total = sum(path.stat().st_size for path in segments)
         dropped = 0
         for path in segments:
             if total + size <= self._max_bytes:
                 break
             total -= path.stat().st_size
-            dropped += sum(1 for _ in _letters(path))
+            dropped += len(_lines(path))
             path.unlink()
         return dropped
 
@@ -215,12 +232,18 @@ class DeadLetters:
             yield
 
 
-def _letters(path: Path) -> Iterator[DeadLetter]:
-    with path.open("rb") as lines:
-        for line in lines:
-            if line.endswith(b"\n"):
-                found = orjson.loads(line)
-                yield DeadLetter(found["at"], found["reason"], found["envelope"].encode())
+def _lines(path: Path) -> list[bytes]:
+    """The whole lines of a segment; none if it was deleted to make room."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    return [line for line in lines if line.endswith(b"\n")]
+
+
+def _letter(line: bytes) -> DeadLetter:
+    found = orjson.loads(line)
+    return DeadLetter(found["at"], found["reason"], found["envelope"].encode())
 
 
 def _whole_lines(path: Path) -> int:
@@ -240,11 +263,17 @@ def locked_state(folder: Path) -> Iterator[Path]:
             "that this user can write to"
         ) from None
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(
-                f"logship.state_dir {str(folder)!r} is in use by another mm2slo logship; stop it, "
-                "or set another state_dir if it ships other files"
-            ) from None
+        _lock(
+            lock,
+            f"logship.state_dir {str(folder)!r} is in use by another mm2slo logship; stop it, "
+            "or set another state_dir if it ships other files",
+        )
         yield folder
+
+
+def _lock(file: TextIO, text: str) -> None:
+    """Lock *file* until it is closed. Raises UserError with *text* if another process has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(text) from None

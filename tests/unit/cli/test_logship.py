@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from mm2slo_cli.logship import logship_app
 from mm2slo_core.user_errors import UserError
+from mm2slo_logship.ship_state import DeadLetters
 
 _LINE = (
     "[2026-11-22 17:10:39,123] INFO [Worker clientId=us->eu, groupId=us-mm2] Rebalance started "
@@ -116,12 +117,28 @@ def test_offsets_and_dead_letters_are_printed_and_replayed(config: Path, fake: F
     (letter,) = _run("dead-letter", "list", config=config).output.splitlines()
     assert json.loads(letter)["reason"] == "HTTP 400, code 13: x"
     fake.faults.append(Fault.code(9))
+    with pytest.raises(UserError, match="Splunk accepts no events: HTTP 503, code 9: "):
+        _run("dead-letter", "replay", config=config)
+    fake.faults.append(Fault.code(13))
     assert _run("dead-letter", "replay", config=config, code=1).output == (
         "0 events accepted, 1 kept\n"
     )
+    assert _run("dead-letter", "list", config=config).output == f"{letter}\n"
     assert _run("dead-letter", "replay", config=config).output == "1 events accepted, 0 kept\n"
     assert [event["n"] for event in fake.events] == [2, 1]
     assert _run("dead-letter", "list", config=config).output == ""
+
+
+def test_replay_uses_another_endpoint_when_one_fails(config: Path, fake: FakeHec) -> None:
+    folder = config.parent
+    config.write_text(
+        config.read_text().replace(f'"{fake.url}"', f'"http://127.0.0.1:1", "{fake.url}"')
+    )
+    letters = DeadLetters(folder / "state" / "dead-letters", 8_000)
+    for _ in range(2):
+        letters.add(b'{"event":{"n":1},"index":"repl_logs"}\n', "first")
+
+    assert _run("dead-letter", "replay", config=config).output == "2 events accepted, 0 kept\n"
 
 
 def test_plain_http_to_another_host_is_refused(config: Path, fake: FakeHec) -> None:
