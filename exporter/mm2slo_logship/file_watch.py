@@ -71,6 +71,8 @@ class FileWatch:
         for key, each in found.items():
             if key not in self._files and each.pattern in self._sources:
                 self._try_open(key, each)
+        # An archive of a file that was closed at the previous refresh is recognised by now.
+        self._forget(found)
         if self._is_first:
             self._is_first = False
             self._open_rotated()
@@ -80,7 +82,6 @@ class FileWatch:
             except OSError as error:
                 self.reopen(file, error)
         self._limit_deleted()
-        self._forget(found)
 
     def _follow(self, key: _Inode, file: TailedFile, found: FoundFile | None, now: float) -> None:
         if found is not None:
@@ -226,8 +227,14 @@ class FileWatch:
             if total <= self._max_deleted_bytes:
                 return
             total -= file.unsent
-            self._report_loss(file.path, "deleted", file.unsent)
-            self._close(key)
+            archive = find_rotated(file.checkpoint)
+            if archive is None:
+                self._report_loss(file.path, "deleted", file.unsent)
+                self._close(key)
+            else:
+                file.content.close()
+                del self._files[key]
+                self._try_open(*archive)
 
     def _close(self, key: _Inode) -> None:
         file = self._files.pop(key)

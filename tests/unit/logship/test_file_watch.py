@@ -218,12 +218,31 @@ def test_watch_compressed_copy_of_an_open_file_is_not_read_twice(tmp_path: Path)
     log.unlink()
 
     found = []
-    for _ in range(3):
+    for _ in range(6):
         watch.refresh()
         found += _numbers(read_all(watch, now=clock.now))
         clock.now += 6
 
     assert found == [1, 2]
+
+
+def test_watch_deleted_file_over_the_limit_continues_in_its_archive(tmp_path: Path) -> None:
+    log, clock, losses = tmp_path / "mm2.log", StoppedClock(), RecordedLosses()
+    source = make_source(tmp_path / "mm2.log*")
+    watch = make_watch(source, tmp_path / "state", losses=losses, clock=clock, max_deleted_bytes=10)
+    _append(log, 1, 2)
+    watch.refresh()
+    (tmp_path / "mm2.log.1.gz").write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+
+    found = []
+    for _ in range(6):
+        watch.refresh()
+        found += _numbers(read_all(watch, now=clock.now))
+        clock.now += 6
+
+    assert found == [1, 2]
+    assert losses.found == []
 
 
 def test_watch_folder_and_cut_archive_are_left_alone(tmp_path: Path) -> None:
