@@ -219,6 +219,7 @@ _EXPIRY: Final = 300.0
 class _Entry:
     batch: EventBatch
     client: HecClient | None = None
+    channel: str = ""
     ack_id: int | None = None  # None: done
     sent_at: float = 0.0
 
@@ -245,20 +246,22 @@ class AckWindow:
         if self.is_disabled:
             ack_id = None
         if batch.items:
-            self._entries.append(_Entry(batch, client, ack_id, now))
+            channel = client.channel if client is not None else ""
+            self._entries.append(_Entry(batch, client, channel, ack_id, now))
 
     def poll(self, now: float) -> HecAnswer | None:
         """Ask which batches are indexed; the answer if the token has no acknowledgement."""
         if not len(self) or now - self._polled_at < _POLL_INTERVAL:
             return None
         self._polled_at = now
-        for client in {each.client for each in self._entries if each.ack_id is not None}:
+        waiting = [each for each in self._entries if each.ack_id is not None]
+        for client, channel in {(each.client, each.channel) for each in waiting}:
             if client is None:
                 continue
-            # Ids count per channel, and each client has its own: only it can ask for them.
-            pending = [each for each in self._entries if each.client is client]
+            # Only the endpoint that took a batch knows its id.
+            pending = [each for each in waiting if each.channel == channel]
             ids = [each.ack_id for each in pending if each.ack_id is not None]
-            done, answer = client.acknowledged(ids)
+            done, answer = client.acknowledged(ids, channel)
             if answer.action is AnswerAction.NO_ACK:
                 self.disable()
                 return answer

@@ -55,7 +55,10 @@ class Connection:
 
 
 class HecClient:
-    """Sends to *url*. Never raises: an answer says what to do. Never follows a redirect."""
+    """Sends to *url*. Never raises: an answer says what to do. Never follows a redirect.
+
+    Splunk counts the ids of acknowledgements per `channel`, and from 0 again when it restarts.
+    """
 
     def __init__(self, url: str, token: HecTokenFile, connection: Connection, version: str) -> None:
         path = urlsplit(url).path
@@ -63,11 +66,10 @@ class HecClient:
         self._base = url if path.strip("/") else f"{url}/services/collector"
         self._token = token
         self._pool = connection.pool()
-        self.channel = str(uuid.uuid4())
+        self.channel = str(uuid.uuid4())  # of the next request
         self._headers = {
             "Content-Type": "application/json",
             "User-Agent": f"mm2slo-logship/{version}",
-            "X-Splunk-Request-Channel": self.channel,
             "__splunk_app_name": "mm2slo-logship",
             "__splunk_app_version": version,
         }
@@ -79,28 +81,36 @@ class HecClient:
             packer = zlib.compressobj(1, wbits=_GZIP)
             body = packer.compress(body) + packer.flush()
             headers["Content-Encoding"] = "gzip"
-        return self._request(f"{self._base}/event", body, headers)[0]
+        return self._request(f"{self._base}/event", body, headers, self.channel)[0]
 
-    def acknowledged(self, ids: Sequence[int]) -> tuple[frozenset[int], HecAnswer]:
-        """Which of *ids* are indexed; each is reported once, later polls deny it."""
-        answer, body = self._request(f"{self._base}/ack", orjson.dumps({"acks": ids}), {})
+    def acknowledged(self, ids: Sequence[int], channel: str) -> tuple[frozenset[int], HecAnswer]:
+        """Which of *ids* of *channel* are indexed; each is reported once, later polls deny it."""
+        url = f"{self._base}/ack"
+        answer, body = self._request(url, orjson.dumps({"acks": ids}), {}, channel)
         try:
             acks = orjson.loads(body)["acks"]
             return frozenset(int(each) for each, is_done in acks.items() if is_done is True), answer
         except (ValueError, LookupError, TypeError, AttributeError):
             return frozenset(), answer
 
-    def _request(self, url: str, body: bytes, headers: dict[str, str]) -> tuple[HecAnswer, bytes]:
-        authorization = {"Authorization": f"Splunk {self._token.reveal()}"}
+    def _request(
+        self, url: str, body: bytes, headers: dict[str, str], channel: str
+    ) -> tuple[HecAnswer, bytes]:
+        headers = self._headers | headers | {
+            "Authorization": f"Splunk {self._token.reveal()}",
+            "X-Splunk-Request-Channel": channel,
+        }  # fmt: skip
         try:
-            response = self._pool.request(
-                "POST", url, body=body, headers=self._headers | headers | authorization,
-                redirect=False,
-            )  # fmt: skip
+            response = self._pool.request("POST", url, body=body, headers=headers, redirect=False)
         except HTTPError as error:
-            return _failed(error), b""
-        now = datetime.now(UTC)
-        return read_answer(response.status, response.headers, response.data, now), response.data
+            answer, data = _failed(error), b""
+        else:
+            data = response.data
+            answer = read_answer(response.status, response.headers, data, datetime.now(UTC))
+        if answer.action is AnswerAction.RETRY:
+            # Splunk may restart: a new batch must not get the id of one that was never indexed.
+            self.channel = str(uuid.uuid4())
+        return answer, data
 
 
 def _failed(error: HTTPError) -> HecAnswer:

@@ -244,6 +244,12 @@ class HecIndex:
             if not self._changed.wait_for(lambda: done(self.events), timeout):
                 raise AssertionError(f"not indexed in {timeout} s; {len(self.events)} events")
 
+    def forget(self) -> None:
+        """What was not written to disk is lost, and ids start again, as when Splunk is killed."""
+        self.events.clear()
+        self._next_ack.clear()
+        self._pending.clear()
+
     def authorize(self, header: str | None) -> Reply | HecToken:
         if header is None:
             return reply(2)

@@ -95,8 +95,8 @@ def test_client_acknowledged_ids_are_those_that_are_indexed(token: HecTokenFile)
     with FakeHec({"token-1": HecToken(has_ack=True)}) as fake:
         client = _client(fake, token)
         ids = [client.send(_BODY).ack_id for _ in range(2)]
-        first = client.acknowledged([0, 1, 2])
-        second = client.acknowledged([0, 1, 2])
+        first = client.acknowledged([0, 1, 2], client.channel)
+        second = client.acknowledged([0, 1, 2], client.channel)
 
     assert ids == [0, 1]
     assert (first[0], second[0]) == (frozenset({0, 1}), frozenset())

@@ -298,6 +298,28 @@ def test_shipper_batch_that_is_never_acknowledged_is_sent_again(
     assert len({event["event_uid"] for event in fake.events}) == 50
 
 
+def test_shipper_batch_lost_in_a_restart_of_splunk_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_delivery, "_EXPIRY", 3.0)
+    _write(tmp_path / "mm2.log", 0, 50)
+    with FakeHec({"token-1": HecToken(has_ack=True)}) as fake:
+        fake.index.acknowledges = False
+        source = make_source(tmp_path / "mm2.log")
+        with running_shipper(make_settings(tmp_path, [fake.url], source, has_ack=True)) as metrics:
+            _until(lambda: value(metrics, "pending_acks") == 1)
+            fake.stop()
+            fake.index.forget()
+            _write(tmp_path / "mm2.log", 50, 100)
+            _until(lambda: value(metrics, "requests_total", status="0", code="none") >= 1)
+            fake.start()
+            _until(lambda: value(metrics, "pending_acks") == 2)
+            fake.index.acknowledges = True
+            _until(lambda: value(metrics, "unsent_bytes") == 0)
+
+    assert set(_numbers(fake)) == set(range(100))
+
+
 def test_shipper_token_without_acknowledgement_ships_without(fake: FakeHec, tmp_path: Path) -> None:
     _write(tmp_path / "mm2.log", 0, 50)
     source = make_source(tmp_path / "mm2.log")
