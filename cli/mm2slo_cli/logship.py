@@ -5,6 +5,7 @@ The section `logship:` of mm2slo.yaml becomes the settings of a shipper.
 
 import itertools
 import logging
+import os
 import re
 import signal
 import socket
@@ -36,7 +37,7 @@ from mm2slo_logship.event_delivery import ShipMetrics
 from mm2slo_logship.hec_client import Connection, HecClient, HecTokenFile
 from mm2slo_logship.hec_protocol import AnswerAction, envelope, envelope_start
 from mm2slo_logship.log_events import Parser, ParserSettings, connector_flows
-from mm2slo_logship.log_files import FoundFile, Source, digest, open_content
+from mm2slo_logship.log_files import FoundFile, Source, digest, open_content, path_text
 from mm2slo_logship.ship_state import Checkpoints, DeadLetters, FileCheckpoint
 from mm2slo_logship.shipper import Shipper, ShipSettings
 from mm2slo_logship.tailed_file import TailedFile
@@ -210,7 +211,7 @@ def _by_index(settings: ShipSettings) -> list[Source]:
 def _envelopes(source: Source, found: FoundFile) -> Iterator[bytes]:
     with closing(open_content(found.path)) as content:
         checkpoint = FileCheckpoint(
-            file_id=digest(str(found.path).encode()), path=str(found.path),
+            file_id=digest(os.fsencode(found.path)), path=path_text(found.path),
             pattern=found.pattern, device=0, inode=0, head_length=0, head_hash="",
         )  # fmt: skip
         file = TailedFile(found.path, source, content, checkpoint)

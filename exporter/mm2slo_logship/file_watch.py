@@ -16,6 +16,7 @@ from mm2slo_logship.log_files import (
     first_line,
     has_head,
     open_content,
+    path_text,
 )
 from mm2slo_logship.ship_state import Checkpoints, FileCheckpoint
 from mm2slo_logship.tailed_file import TailedFile
@@ -142,7 +143,7 @@ class FileWatch:
     def _report_unreadable(self, path: Path, error: Exception) -> None:
         reason = getattr(error, "strerror", None) or str(error)
         if self._reported.get(path) != reason:
-            logger.warning("cannot read %s: %s; trying again", path, reason)
+            logger.warning("cannot read %s: %s; trying again", path_text(path), reason)
         self._unreadable[path] = reason
 
     def _open(self, key: _Inode, found: FoundFile) -> None:
@@ -164,7 +165,8 @@ class FileWatch:
             return None
         known = self._known(key, content)
         if known is not None and known.is_done:
-            self._checkpoints.put(replace(known, device=key[0], inode=key[1], path=str(found.path)))
+            path = path_text(found.path)
+            self._checkpoints.put(replace(known, device=key[0], inode=key[1], path=path))
             self._finished[key] = found.path
             return None
         if known is not None and known.pattern in self._other_patterns:

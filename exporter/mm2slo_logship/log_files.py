@@ -50,6 +50,11 @@ class Source:
                             yield FoundFile(sibling, pattern, is_rotated=True)
 
 
+def path_text(path: Path) -> str:
+    """*path* for JSON and logs; bytes that are not UTF-8 are replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 class FileContent(Protocol):
     """Bytes by offset. Every method may raise OSError; a cut gzip file raises EOFError."""
 
@@ -156,7 +161,7 @@ def first_checkpoint(
     """
     return FileCheckpoint(
         file_id=digest(b"%d %d %d " % (*key, generation) + line),
-        path=str(found.path),
+        path=path_text(found.path),
         pattern=found.pattern,
         device=key[0],
         inode=key[1],

@@ -16,7 +16,7 @@ from mm2slo_logship.event_delivery import Delivery, Endpoints, ShipMetrics
 from mm2slo_logship.file_watch import FileWatch
 from mm2slo_logship.hec_client import Connection, HecClient, HecTokenFile
 from mm2slo_logship.hec_protocol import envelope, envelope_start
-from mm2slo_logship.log_files import Source
+from mm2slo_logship.log_files import Source, path_text
 from mm2slo_logship.ship_state import Checkpoints, DeadLetters, locked_state
 from mm2slo_logship.tailed_file import BatchBuilder, EventBatch, Item, TailedFile
 
@@ -191,11 +191,12 @@ class Lane:
         text = f"{size} bytes are lost" if size else "all that was read of it was sent"
         self._resources.metrics.lost_files.labels(reason).inc()
         self._resources.metrics.lost_bytes.labels(reason).inc(size)
-        logger.log(logging.getLevelName(level), "%s was %s: %s", path, reason, text)
+        name = path_text(path)
+        logger.log(logging.getLevelName(level), "%s was %s: %s", name, reason, text)
         event = {
             "event_action": "logs_lost", "level": level, "service": "mm2slo-logship",
-            "path": str(path), "reason": reason, "bytes": size,
-            "message": f"{path} was {reason}: {text}",
+            "path": name, "reason": reason, "bytes": size,
+            "message": f"{name} was {reason}: {text}",
         }  # fmt: skip
         now = time.time()
         self._batch.add([Item(envelope(self._loss_start, now, event), None, 0)], time.monotonic())

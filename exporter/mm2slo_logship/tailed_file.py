@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from mm2slo_logship.hec_protocol import envelope, envelope_start
 from mm2slo_logship.log_events import Line, ParsedEvent, Parser
-from mm2slo_logship.log_files import HEAD, FileContent, Source, digest, has_head
+from mm2slo_logship.log_files import HEAD, FileContent, Source, digest, has_head, path_text
 from mm2slo_logship.ship_state import FileCheckpoint
 
 ROTATION_GRACE: Final = 5.0
@@ -47,7 +47,10 @@ class TailedFile:
         self._is_drained = False
         self._latest = self._safe = checkpoint.offset
         self._start = envelope_start(
-            host=source.host, source=str(path), sourcetype=source.sourcetype, index=source.index
+            host=source.host,
+            source=path_text(path),
+            sourcetype=source.sourcetype,
+            index=source.index,
         )
 
     def read(self, now: float) -> list[Item]:
@@ -74,7 +77,7 @@ class TailedFile:
     def accept(self, end: int) -> None:
         """Splunk has, or the dead letters have, all events up to *end*."""
         if end > self.checkpoint.offset:
-            self.checkpoint = replace(self.checkpoint, offset=end, path=str(self.path))
+            self.checkpoint = replace(self.checkpoint, offset=end, path=path_text(self.path))
 
     def refresh(self) -> None:
         """Note size and head, so that a later start recognises the file. Raises OSError."""

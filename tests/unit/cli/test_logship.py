@@ -1,6 +1,7 @@
 """`mm2slo logship` against the stand-in for Splunk."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +96,15 @@ def test_tail_resolves_the_flow_by_the_name_of_a_connector(config: Path) -> None
     (printed,) = _run("tail", "--dry-run", config=config).output.splitlines()
 
     assert json.loads(printed)["event"]["flow"] == "us->eu"
+
+
+def test_tail_prints_a_file_whose_name_is_not_utf8(config: Path) -> None:
+    config.write_text(config.read_text().replace("mm2.log", "*.log"))
+    (config.parent / "mm2.log").rename(config.parent / os.fsdecode(b"\xff.log"))
+
+    (line,) = _run("tail", "--dry-run", config=config).output.splitlines()
+
+    assert json.loads(line)["source"] == str(config.parent / "\ufffd.log")
 
 
 def test_tail_without_dry_run_names_the_option(config: Path) -> None:

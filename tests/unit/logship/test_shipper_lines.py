@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,22 @@ def fake() -> Iterator[FakeHec]:
 
 def _line(**fields: object) -> bytes:
     return json.dumps({"timestamp": _STAMP, "level": "INFO", **fields}).encode()
+
+
+def test_shipper_file_name_that_is_not_utf8_is_replaced(fake: FakeHec, tmp_path: Path) -> None:
+    log = tmp_path / os.fsdecode(b"mm2-\xff.log")
+    log.write_bytes(_line(n=1) + b"\n")
+    (tmp_path / "mm2-other.log").write_bytes(_line(n=2) + b"\n")
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "*.log"))
+    with running_shipper(settings):
+        fake.index.wait_for(lambda events: len(events) >= 2, _TIMEOUT)
+    log.write_bytes(_line(n=3) + b"\n" + _line(n=4) + b"\n")
+    with running_shipper(settings):
+        fake.index.wait_for(lambda events: len(events) >= 4, _TIMEOUT)
+
+    assert {each["source"] for each in fake.index.events[:2]} == {
+        str(tmp_path / name) for name in ("mm2-\ufffd.log", "mm2-other.log")
+    }
 
 
 def _ship(fake: FakeHec, folder: Path, lines: list[bytes]) -> list[dict[str, Any]]:
