@@ -327,18 +327,18 @@ class Endpoints:
         A kept connection may have been closed by Splunk, so the first loss of one is retried at
         once; and another endpoint need not wait.
         """
-        left_out = _LEFT_OUT if answer.retry_after is None else answer.retry_after
+        left_out = answer.retry_after or _LEFT_OUT
         self._usable_at[self._clients.index(client)] = time.monotonic() + left_out
         self._failures += 1
         if self.is_one_usable:
             return 0.0
-        if answer.retry_after is not None:
-            return answer.retry_after
         if answer.is_ambiguous and not answer.status and self._failures == 1:
             return 0.0
         # Full jitter, as in the AWS Architecture Blog, "Exponential Backoff And Jitter": all hosts
         # see an outage end at once, and a fixed delay would bring them back at once.
-        return random.uniform(0.0, min(_LONGEST_DELAY, 2.0 ** (self._failures - 1)))
+        delay = random.uniform(0.0, min(_LONGEST_DELAY, 2.0 ** (self._failures - 1)))
+        # Retry-After may be 0, or a date that is past by the clock of this host.
+        return max(delay, answer.retry_after or 0.0)
 
 
 class ShipMetrics:

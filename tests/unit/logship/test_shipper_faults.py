@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 import urllib3
@@ -14,6 +15,9 @@ from log_shipping import make_settings, make_source, running_shipper, value
 from mm2slo_core.user_errors import UserError
 from mm2slo_lab.managed_process import wait_for
 from mm2slo_logship import event_delivery, hec_client
+from mm2slo_logship.event_delivery import Endpoints
+from mm2slo_logship.hec_client import HecClient
+from mm2slo_logship.hec_protocol import AnswerAction, HecAnswer
 from mm2slo_logship.ship_state import DeadLetters
 
 _TIMEOUT = 60
@@ -109,6 +113,16 @@ def test_shipper_failure_without_acceptance_loses_and_duplicates_nothing(
         _wait(fake, 50)
 
     assert _numbers(fake) == list(range(50))
+
+
+def test_endpoints_retry_after_of_0_does_not_end_the_back_off() -> None:
+    client = cast(HecClient, object())
+    endpoints = Endpoints([client])
+    busy = HecAnswer(action=AnswerAction.RETRY, status=503, retry_after=0.0)
+
+    assert sum(endpoints.failed(client, busy) for _ in range(100)) > 1.0
+    later = HecAnswer(action=AnswerAction.RETRY, status=503, retry_after=9.0)
+    assert endpoints.failed(client, later) == 9.0
 
 
 @pytest.mark.parametrize(
