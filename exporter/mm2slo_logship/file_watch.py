@@ -176,7 +176,8 @@ class FileWatch:
         if known is None:
             known = first_checkpoint(key, found, line, self._generation(key))
         elif not content.is_complete and known.offset > content.size():
-            known = self._after_truncation(known, found.path, line)
+            lost = max(known.size - known.offset, 0)
+            known = self._after_truncation(known, found.path, line, lost)
         known = replace(known, device=key[0], inode=key[1], pattern=found.pattern)
         return TailedFile(found.path, self._sources[found.pattern], content, known)
 
@@ -199,12 +200,14 @@ class FileWatch:
     def _restart(self, key: _Inode, file: TailedFile) -> None:
         line = first_line(file.content)
         if line is not None:
-            new = self._after_truncation(file.checkpoint, file.path, line)
+            new = self._after_truncation(file.checkpoint, file.path, line, file.unread)
             self._files[key] = TailedFile(file.path, file.source, file.content, new)
             self._checkpoints.put(new)
 
-    def _after_truncation(self, old: FileCheckpoint, path: Path, line: bytes) -> FileCheckpoint:
-        self._report_loss(path, "truncated", max(old.size - old.offset, 0))
+    def _after_truncation(
+        self, old: FileCheckpoint, path: Path, line: bytes, lost: int
+    ) -> FileCheckpoint:
+        self._report_loss(path, "truncated", lost)
         self._checkpoints.remove(old.file_id)
         found = FoundFile(path, old.pattern)
         return first_checkpoint((old.device, old.inode), found, line, old.generation + 1)

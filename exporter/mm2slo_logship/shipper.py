@@ -188,7 +188,7 @@ class Lane:
         if reason == "deleted" and not size:
             return
         level = "ERROR" if size else "INFO"
-        text = f"{size} bytes are lost" if size else "all that was read of it was sent"
+        text = f"{size} bytes are lost" if size else "no line that was read is lost"
         self._resources.metrics.lost_files.labels(reason).inc()
         self._resources.metrics.lost_bytes.labels(reason).inc(size)
         name = path_text(path)

@@ -81,6 +81,8 @@ class TailedFile:
 
     def refresh(self) -> None:
         """Note size and head, so that a later start recognises the file. Raises OSError."""
+        if self.checkpoint.offset >= self._latest and not self._open_starts():
+            self.accept(self._reader.offset)  # blank lines are part of no event
         self.checkpoint = replace(self.checkpoint, size=self.content.size())
         length = min(HEAD, self._reader.offset)
         if length > self.checkpoint.head_length and not self.content.is_complete:
@@ -111,6 +113,16 @@ class TailedFile:
         """Bytes that were not accepted, when the file was last looked at."""
         return max(self.checkpoint.size - self.checkpoint.offset, 0)
 
+    @property
+    def unread(self) -> int:
+        """Bytes that are part of no event, when the file was last looked at."""
+        return max(self.checkpoint.size - min([self._reader.offset, *self._open_starts()]), 0)
+
+    def _open_starts(self) -> list[int]:
+        """Where the lines start that are part of no event yet."""
+        opened = [each.open_start for each in self._streams.values() if each.open_start is not None]
+        return opened + (self._cri.open_starts() if self._cri else [])
+
     def _is_final(self, now: float) -> bool:
         if self.content.is_complete:
             return True
@@ -129,14 +141,14 @@ class TailedFile:
             if time is None:
                 time = times.get(start)
             items.append(Item(envelope(self._start, time, named), self, end))
-        self._safe = items[-1].end if self._cri is None else self._safe
-        return items if self._cri is None else self._with_safe_ends(items, events)
+        if self._cri is not None:
+            return self._with_safe_ends(items, events)
+        self._latest = self._safe = items[-1].end
+        return items
 
     def _with_safe_ends(self, items: list[Item], events: Sequence[ParsedEvent]) -> list[Item]:
         """Ends that lie in no line of another stream, so that a restart reads whole lines."""
-        cri = self._cri.open_starts() if self._cri else []
-        opened = [each.open_start for each in self._streams.values() if each.open_start is not None]
-        limits = [min(cri + opened, default=self._reader.offset)]
+        limits = [min(self._open_starts(), default=self._reader.offset)]
         for event in reversed(events[1:]):
             limits.append(min(limits[-1], event.start))
         found = []
@@ -165,7 +177,8 @@ class EventStream:
             self.open_start = None
         done = events[-1].end if events else -1
         if self.open_start is None and lines[-1].start >= done:
-            self.open_start = next(line.start for line in lines if line.start >= done)
+            starts = (line.start for line in lines if line.start >= done and line.text.strip())
+            self.open_start = next(starts, None)
         return events
 
     def flush(self, now: float, *, final: bool) -> list[ParsedEvent]:

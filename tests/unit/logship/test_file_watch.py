@@ -15,6 +15,7 @@ from log_shipping import (
     save_checkpoints,
 )
 
+from mm2slo_logship.log_events import Parser, ParserSettings
 from mm2slo_logship.log_files import PlainContent
 from mm2slo_logship.ship_state import Checkpoints
 
@@ -182,6 +183,47 @@ def test_watch_truncated_file_starts_again_with_other_uids(tmp_path: Path) -> No
     assert _numbers(second) == [1]
     assert second[0]["event_uid"] not in {event["event_uid"] for event in first}
     assert losses.found == [("mm2.log", "truncated", 9)]
+
+
+def test_watch_truncated_file_whose_events_are_being_sent_lost_nothing(tmp_path: Path) -> None:
+    log, losses = tmp_path / "mm2.log", RecordedLosses()
+    watch = make_watch(make_source(log), tmp_path / "state", losses=losses)
+    _append(log, 1, 2)
+    watch.refresh()
+    read_all(watch, accept=False)
+    watch.refresh()
+    log.write_text('{"n": 3}\n')
+    watch.refresh()
+
+    assert losses.found == [("mm2.log", "truncated", 0)]
+
+
+@pytest.mark.parametrize("number", [1, 300_000])
+@pytest.mark.parametrize("is_cri", [False, True])
+def test_watch_blank_lines_at_the_end_are_no_loss(
+    tmp_path: Path, number: int, is_cri: bool
+) -> None:
+    start, log, losses = (
+        b"2026-11-22T17:10:39Z stdout F " * is_cri,
+        tmp_path / "a",
+        RecordedLosses(),
+    )
+    source = make_source(log, parser=lambda: Parser(ParserSettings()), is_cri=is_cri)
+    watch = make_watch(source, tmp_path / "state", losses=losses)
+    log.write_bytes(start + b'{"n": 1}\n' + (start + b"\n") * number)
+    watch.refresh()
+    for now in (1_000.0, 1_003.0):
+        for item in watch.files[0].read(now):
+            watch.accept(watch.files[0], item.end)
+    assert watch.files[0].unsent > 0
+    while watch.files[0].position < log.stat().st_size:
+        watch.files[0].read(1_003.0)
+    watch.refresh()
+
+    assert watch.files[0].unsent == 0
+    log.write_bytes(start + b'{"n": 2}\n')
+    watch.refresh()
+    assert losses.found == [("a", "truncated", 0)]
 
 
 def test_watch_truncated_file_that_grew_again_starts_again(tmp_path: Path) -> None:

@@ -435,7 +435,7 @@ def test_shipper_truncation_is_reported_in_splunk(fake: FakeHec, tmp_path: Path)
     (loss,) = (event for event in fake.events if event.get("event_action"))
     assert (loss["event_action"], loss["reason"], loss["bytes"]) == ("logs_lost", "truncated", 0)
     assert (loss["level"], loss["message"]) == (
-        "INFO", f"{log} was truncated: all that was read of it was sent"
+        "INFO", f"{log} was truncated: no line that was read is lost"
     )  # fmt: skip
     assert value(metrics, "lost_files_total", reason="truncated") == 1
 
