@@ -212,7 +212,7 @@ def _envelopes(source: Source, found: FoundFile) -> Iterator[bytes]:
     with closing(open_content(found.path)) as content:
         checkpoint = FileCheckpoint(
             file_id=digest(os.fsencode(found.path)), path=path_text(found.path),
-            pattern=found.pattern, device=0, inode=0, head_length=0, head_hash="",
+            pattern=found.pattern, device=0, inode=0, head_length=0, head_hash=digest(b""),
         )  # fmt: skip
         file = TailedFile(found.path, source, content, checkpoint)
         file.rotated_at = 0.0  # complete as it is

@@ -54,7 +54,9 @@ class TailedFile:
         )
 
     def read(self, now: float) -> list[Item]:
-        """The events of the next lines. Raises OSError, EOFError."""
+        """The events of the next lines; none once it is truncated. Raises OSError, EOFError."""
+        if self._reader.offset and self.is_truncated():
+            return []  # it may have grown again: the offset may lie within another line
         final = self._is_final(now)
         block = self._reader.read(final=final)
         times: Mapping[int, float] = {}

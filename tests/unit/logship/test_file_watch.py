@@ -240,6 +240,20 @@ def test_watch_truncated_file_that_grew_again_starts_again(tmp_path: Path) -> No
     assert _numbers(read_all(watch)) == [5, 6, 7]
 
 
+def test_watch_truncated_file_is_not_read_at_the_old_offset(tmp_path: Path) -> None:
+    log = tmp_path / "mm2.log"
+    watch = make_watch(make_source(log), tmp_path / "state")
+    _append(log, 1, 2)
+    watch.refresh()
+    read_all(watch)
+    log.write_text("")
+    _append(log, 1_005, 1_006, 1_007)
+
+    assert read_all(watch) == []
+    watch.refresh()
+    assert _numbers(read_all(watch)) == [1_005, 1_006, 1_007]
+
+
 def test_watch_event_of_several_lines_is_complete_after_two_seconds(tmp_path: Path) -> None:
     log = tmp_path / "mm2.log"
     log.write_text("[1] a\n  at b\n[2] c\n")
