@@ -70,6 +70,7 @@ class Delivery:
         while pending:
             part = pending.pop()
             client = self._endpoints.next()
+            token = self._token.reveal()
             answer = self._send(client, part)
             self._report(answer)
             if answer.action in {AnswerAction.ACCEPTED, AnswerAction.SLOW_DOWN}:
@@ -81,7 +82,7 @@ class Delivery:
                 pending += self._halve(part, answer)
             else:
                 pending.append(part)
-                self._retry_later(client, answer)
+                self._retry_later(client, answer, token)
             self.settle()
             if answer.action is AnswerAction.SLOW_DOWN:
                 self._wait(_SLOW_DOWN)
@@ -177,19 +178,19 @@ class Delivery:
             else:
                 return
 
-    def _retry_later(self, client: HecClient, answer: HecAnswer) -> None:
+    def _retry_later(self, client: HecClient, answer: HecAnswer, token: str) -> None:
         delay = self._endpoints.failed(client, answer)
         if answer.action is not AnswerAction.HOLD:
             self._wait(delay)
         elif not self._endpoints.is_one_usable:
-            self._hold(answer)
+            self._hold(answer, token)
 
-    def _hold(self, answer: HecAnswer) -> None:
-        """Send nothing for a minute, or until the token is another one."""
+    def _hold(self, answer: HecAnswer, token: str) -> None:
+        """Send nothing for a minute, or until *token* is replaced, also by another lane."""
         held = self._metrics.hold.labels(self._index, answer.code_label)
         held.set(1)
         until = time.monotonic() + _PROBE_INTERVAL
-        while time.monotonic() < until and not self._token.read_again():
+        while time.monotonic() < until and self._token.read_again() == token:
             self._wait(_TOKEN_INTERVAL)
         held.set(0)
 

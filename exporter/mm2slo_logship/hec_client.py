@@ -9,6 +9,7 @@ import stat
 import uuid
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,14 +151,11 @@ class HecTokenFile:
         """The token, only for the header of a request."""
         return self._value
 
-    def read_again(self) -> bool:
-        """Whether the file has another token by now; an unreadable one changes nothing."""
-        try:
-            value = _read_token(self._path)
-        except (OSError, ValueError):
-            return False
-        changed, self._value = value != self._value, value
-        return changed
+    def read_again(self) -> str:
+        """The token in the file by now; an unreadable one changes nothing."""
+        with suppress(OSError, ValueError):
+            self._value = _read_token(self._path)
+        return self._value
 
     def advice(self) -> str | None:
         """What to do if other users of this host can read the file.

@@ -124,13 +124,13 @@ def test_token_is_read_again_when_it_was_rotated(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("old")
     token = HecTokenFile(path)
-    assert not token.read_again()
+    assert token.read_again() == "old"
     path.write_text("new\n")
 
-    assert token.read_again()
+    assert token.read_again() == "new"
     assert token.reveal() == "new"
     path.write_text("")
-    assert not token.read_again()
+    assert token.read_again() == "new"
     assert token.reveal() == "new"
 
 

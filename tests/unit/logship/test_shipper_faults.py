@@ -207,6 +207,23 @@ def test_shipper_rejected_token_holds_until_it_is_rotated(tmp_path: Path, code: 
     assert _numbers(fake) == list(range(50))
 
 
+def test_shipper_token_that_is_rotated_ends_the_hold_of_each_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_delivery, "_PROBE_INTERVAL", _TIMEOUT)
+    names = ("a", "b", "c")
+    sources = [make_source(tmp_path / f"{each}.log", index=each) for each in names]
+    for position, each in enumerate(names):
+        _write(tmp_path / f"{each}.log", position, position + 1)
+    with (
+        FakeHec({"token-2": HecToken()}) as fake,
+        running_shipper(make_settings(tmp_path, [fake.url], *sources)) as metrics,
+    ):
+        _until(lambda: all(value(metrics, "hold", index=n, code="4") == 1 for n in names))
+        (tmp_path / "token").write_text("token-2")
+        fake.index.wait_for(lambda events: len(events) == 3, 20)
+
+
 def test_shipper_answer_after_the_timeout_repeats_the_same_uids(
     fake: FakeHec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
