@@ -23,6 +23,7 @@ from urllib3.exceptions import (
     HTTPError,
     NameResolutionError,
     NewConnectionError,
+    ProxyError,
     SSLError,
 )
 
@@ -116,6 +117,8 @@ class HecClient:
 
 def _failed(error: HTTPError) -> HecAnswer:
     reason = getattr(error, "reason", None) or error
+    if isinstance(reason, ProxyError):
+        reason = reason.original_error
     if isinstance(reason, ConnectTimeoutError | NameResolutionError | NewConnectionError):
         text = f"cannot connect: {_text(reason)}"
     elif isinstance(reason, SSLError):

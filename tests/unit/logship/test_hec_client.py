@@ -82,6 +82,18 @@ def test_client_refused_connection_is_no_duplicate(fake: FakeHec, token: HecToke
     )
 
 
+def test_client_refused_connection_of_the_proxy_is_no_duplicate(
+    fake: FakeHec, token: HecTokenFile
+) -> None:
+    url = fake.url
+    fake.stop()
+
+    answer = _client(fake, token, Connection(proxy=url)).send(_BODY)
+
+    assert (answer.action, answer.is_ambiguous) == (AnswerAction.RETRY, False)
+    assert answer.text.startswith("cannot connect: ")
+
+
 def test_client_netrc_does_not_replace_the_token(
     fake: FakeHec, token: HecTokenFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
