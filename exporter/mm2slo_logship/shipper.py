@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -151,7 +152,7 @@ class Lane:
         self._batch = BatchBuilder(section.linger)
         self._refreshed_at = 0.0
         self._turn = 0
-        self._oldest = 0.0  # when the oldest event was read that is not accepted
+        self._read_at: deque[float] = deque()  # of each event that is not accepted, in order
         self._loss_start = envelope_start(
             host=sources[0].host, source="mm2slo logship", sourcetype=_SOURCETYPE, index=self.index
         )
@@ -181,7 +182,8 @@ class Lane:
     @property
     def lag(self) -> float:
         """Seconds since the oldest event was read that is not accepted."""
-        return time.monotonic() - self._oldest if self._oldest else 0.0
+        now = time.monotonic()
+        return now - next(iter(self._read_at.copy()), now)  # the lane goes on meanwhile
 
     def _report_loss(self, path: Path, reason: str, size: int) -> None:
         """Count a loss, and say so in Splunk."""
@@ -198,8 +200,12 @@ class Lane:
             "path": name, "reason": reason, "bytes": size,
             "message": f"{name} was {reason}: {text}",
         }  # fmt: skip
-        now = time.time()
-        self._batch.add([Item(envelope(self._loss_start, now, event), None, 0)], time.monotonic())
+        item = Item(envelope(self._loss_start, time.time(), event), None, 0)
+        self._add([item], time.monotonic())
+
+    def _add(self, items: Sequence[Item], now: float) -> None:
+        self._batch.add(items, now)
+        self._read_at.extend(now for _ in items)
 
     def _ship(self) -> bool:
         """Whether there was anything to read or to send."""
@@ -224,8 +230,7 @@ class Lane:
             self.watch.reopen(file, error)
             return False
         if items:
-            self._batch.add(items, now)
-            self._oldest = self._oldest or now
+            self._add(items, now)
         self._resources.metrics.events_read.inc(len(items))
         return file.position > position
 
@@ -234,7 +239,8 @@ class Lane:
         for file, end in ends.items():
             self.watch.accept(file, end)
         self.delivery.until_written(self._resources.checkpoints.save)
-        self._oldest = self._batch.since if self._batch else 0.0
+        for _ in batch.items:
+            self._read_at.popleft()
 
     def _finish(self) -> None:
         """Wait a little for acknowledgements, and write the checkpoints."""

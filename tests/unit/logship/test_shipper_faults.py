@@ -313,6 +313,21 @@ def test_shipper_acknowledged_batches_move_the_checkpoint(tmp_path: Path) -> Non
     assert _numbers(fake) == list(range(51))
 
 
+def test_shipper_send_lag_is_that_of_the_oldest_event(fake: FakeHec, tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 2500)
+    fake.faults.extend([Fault.code(8, Retry_After="2"), Fault.code(0), Fault.code(0)])
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+    with running_shipper(settings) as metrics:
+        _until(lambda: value(metrics, "requests_total", status="500", code="8") == 1)
+        fake.fault = Fault.code(9)
+        _until(lambda: value(metrics, "events_sent_total") == 2000)
+        _until(lambda: value(metrics, "requests_total", status="503", code="9") >= 1)
+        assert value(metrics, "send_lag_seconds") >= 1.9
+        fake.fault = None
+        _until(lambda: value(metrics, "unsent_bytes") == 0)
+        assert value(metrics, "send_lag_seconds") == 0
+
+
 def test_shipper_batch_that_is_never_acknowledged_is_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
