@@ -133,8 +133,12 @@ def tail(
     settings = _settings(source)
     for each in settings.sources:
         for found in each.find_files():
-            for body in itertools.islice(_envelopes(each, found), lines):
-                typer.echo(body, nl=False)
+            try:
+                for body in itertools.islice(_envelopes(each, found), lines):
+                    typer.echo(body, nl=False)
+            except (OSError, EOFError) as error:  # a folder, or a gzip file that is cut
+                reason = getattr(error, "strerror", None) or str(error)
+                typer.echo(f"cannot read {path_text(found.path)}: {reason}", err=True)
 
 
 @dead_letter_app.command("list")

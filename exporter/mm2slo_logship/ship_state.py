@@ -5,6 +5,7 @@ kept within a limit until they are sent again.
 """
 
 import fcntl
+import logging
 import os
 import threading
 import time
@@ -19,6 +20,7 @@ import orjson
 
 from mm2slo_core.user_errors import UserError
 
+logger = logging.getLogger(__name__)
 _SYNC_INTERVAL: Final = 1.0
 _CHECKPOINTS: Final = "checkpoints.json"
 _SYNCED_CHECKPOINTS: Final = "checkpoints.synced.json"
@@ -141,13 +143,19 @@ class DeadLetter(NamedTuple):
 class DeadLetters:
     """Segments in *folder*, the oldest of which is deleted when they exceed *max_bytes*.
 
+    Raises UserError if the folder cannot be used.
+
     Several processes may add, and one may replay at the same time.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._segments()
+        except OSError as error:
+            raise _unusable(folder.parent, error) from None
 
     def add(self, envelope: bytes, reason: str) -> int:
         """Write a dead letter to disk; returns how many older ones were deleted. Raises OSError."""
@@ -173,7 +181,7 @@ class DeadLetters:
 
     def __iter__(self) -> Iterator[DeadLetter]:
         for path in self._segments():
-            yield from map(_letter, _lines(path))
+            yield from filter(None, map(_letter, _lines(path)))
 
     def replay(self, send: Callable[[bytes], bool]) -> None:
         """Delete each letter whose envelope *send* accepts; those it rejects stay as they are.
@@ -189,7 +197,10 @@ class DeadLetters:
     def _replay(self, path: Path, send: Callable[[bytes], bool]) -> None:
         sent: set[bytes] = set()
         try:
-            sent.update(line for line in _lines(path) if send(_letter(line).envelope))
+            for line in _lines(path):
+                letter = _letter(line)
+                if letter is not None and send(letter.envelope):
+                    sent.add(line)
         finally:
             self._delete(path, sent)
 
@@ -241,9 +252,14 @@ def _lines(path: Path) -> list[bytes]:
     return [line for line in lines if line.endswith(b"\n")]
 
 
-def _letter(line: bytes) -> DeadLetter:
-    found = orjson.loads(line)
-    return DeadLetter(found["at"], found["reason"], found["envelope"].encode())
+def _letter(line: bytes) -> DeadLetter | None:
+    """The letter in *line*; None if it is damaged."""
+    try:
+        found = orjson.loads(line)
+        return DeadLetter(found["at"], found["reason"], found["envelope"].encode())
+    except (ValueError, LookupError, TypeError, AttributeError):
+        logger.warning("cannot read a dead letter of %s bytes; it is damaged", len(line))
+        return None
 
 
 def _whole_lines(path: Path) -> int:
@@ -258,10 +274,7 @@ def locked_state(folder: Path) -> Iterator[Path]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (folder / "lock").open("a")
     except OSError as error:
-        raise UserError(
-            f"cannot use logship.state_dir {str(folder)!r}: {error.strerror}; expected a folder "
-            "that this user can write to"
-        ) from None
+        raise _unusable(folder, error) from None
     with lock:
         _lock(
             lock,
@@ -269,6 +282,13 @@ def locked_state(folder: Path) -> Iterator[Path]:
             "or set another state_dir if it ships other files",
         )
         yield folder
+
+
+def _unusable(folder: Path, error: OSError) -> UserError:
+    return UserError(
+        f"cannot use logship.state_dir {str(folder)!r}: {error.strerror}; expected a folder "
+        "that this user can write to"
+    )
 
 
 def _lock(file: TextIO, text: str) -> None:

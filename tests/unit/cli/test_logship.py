@@ -1,5 +1,6 @@
 """`mm2slo logship` against the stand-in for Splunk."""
 
+import gzip
 import json
 import os
 from collections.abc import Iterator
@@ -105,6 +106,27 @@ def test_tail_prints_a_file_whose_name_is_not_utf8(config: Path) -> None:
     (line,) = _run("tail", "--dry-run", config=config).output.splitlines()
 
     assert json.loads(line)["source"] == str(config.parent / "\ufffd.log")
+
+
+def test_tail_reports_what_it_cannot_read_and_prints_the_rest(config: Path) -> None:
+    folder = config.parent
+    config.write_text(config.read_text().replace("mm2.log", "*.log*"))
+    (folder / "a.log").mkdir()
+    (folder / "b.log.gz").write_bytes(gzip.compress(_LINE.encode() * 9)[:40])
+
+    result = _run("tail", "--dry-run", config=config)
+
+    assert len(result.stdout.splitlines()) == 1
+    assert f"cannot read {folder / 'a.log'}: Is a directory" in result.stderr
+    assert f"cannot read {folder / 'b.log.gz'}: " in result.stderr
+
+
+def test_dead_letters_below_a_file_name_the_option(config: Path) -> None:
+    (config.parent / "state").write_text("")
+
+    for command in ("list", "replay"):
+        with pytest.raises(UserError, match=r"cannot use logship.state_dir .*: Not a directory"):
+            _run("dead-letter", command, config=config)
 
 
 def test_tail_without_dry_run_names_the_option(config: Path) -> None:

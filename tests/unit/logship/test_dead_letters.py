@@ -78,6 +78,18 @@ def test_dead_letters_added_during_a_replay_delete_the_oldest_at_most(tmp_path: 
     assert set(kept) == {"second"}
 
 
+def test_dead_letter_that_is_damaged_is_kept_and_others_are_read(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path, 8_000)
+    letters.add(b"a", "first")
+    (path,) = tmp_path.glob("*.jsonl")
+    path.write_bytes(b'{"at": \n[]\n' + path.read_bytes())
+
+    assert [each.reason for each in letters] == ["first"]
+    letters.replay(lambda _: True)
+
+    assert path.read_bytes() == b'{"at": \n[]\n'
+
+
 def test_dead_letters_second_replay_is_refused(tmp_path: Path) -> None:
     letters = DeadLetters(tmp_path, 8_000)
     letters.add(b"a", "first")
