@@ -137,7 +137,8 @@ class TailedFile:
         items = []
         for event in events:
             time, fields, start, end = event
-            named = {"event_uid": f"{file_id}-{start}", **fields}
+            # Last: a line may have a field of this name, which would not identify the event.
+            named = {**fields, "event_uid": f"{file_id}-{start}"}
             if start <= cut < end:
                 named["truncated"] = True
             if time is None:

@@ -70,6 +70,16 @@ def test_watch_events_read_again_have_the_same_uid(tmp_path: Path) -> None:
     assert len(set(uids[1])) == 3
 
 
+def test_watch_field_of_a_line_does_not_replace_the_uid(tmp_path: Path) -> None:
+    (tmp_path / "mm2.log").write_text('{"event_uid": "mine"}\n' * 2)
+    watch = make_watch(make_source(tmp_path / "mm2.log"), tmp_path / "state")
+    watch.refresh()
+
+    uids = {event["event_uid"] for event in read_all(watch)}
+
+    assert len(uids - {"mine"}) == 2
+
+
 def test_watch_renamed_file_is_read_to_its_end_before_it_is_closed(tmp_path: Path) -> None:
     log, clock = tmp_path / "mm2.log", StoppedClock()
     watch = make_watch(make_source(log), tmp_path / "state", clock=clock)
