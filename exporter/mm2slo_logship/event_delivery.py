@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -24,10 +25,12 @@ from mm2slo_logship.ship_state import DeadLetters
 from mm2slo_logship.tailed_file import EventBatch
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 _PROBE_INTERVAL: Final = 60.0
 _TOKEN_INTERVAL: Final = 1.0
 _DISK_INTERVAL: Final = 1.0
 _SLOW_DOWN: Final = 1.0
+_FOLLOW_INTERVAL: Final = 1.0
 _PARTIAL: Final = frozenset({6, 12, 13, 15})
 """Codes with which Splunk names the invalid event and indexes those before it."""
 
@@ -38,7 +41,8 @@ _SMALL: Final = 256 * 1024
 class Delivery:
     """Delivers the batches of one *index*, in order; *accept* moves the checkpoints.
 
-    *wait* waits seconds while files are followed, and raises Stopping when the process shall end.
+    *wait* waits seconds while files are followed, and raises Stopping when the process shall end;
+    *follow* follows them once.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Delivery:
         has_ack: bool,
         accept: Callable[[EventBatch], None],
         wait: Callable[[float], None],
+        follow: Callable[[], None],
     ) -> None:
         self._endpoints = endpoints
         self._token = token
@@ -61,6 +66,7 @@ class Delivery:
         self._has_ack = has_ack
         self._accept = accept
         self._wait = wait
+        self._follow = follow
         self._state = ""
         self.window = AckWindow()
 
@@ -93,7 +99,7 @@ class Delivery:
     def settle(self) -> None:
         """Move the checkpoints over what is indexed; send again what was not in time."""
         now = time.monotonic()
-        answer = self.window.poll(now)
+        answer = self._answer(partial(self.window.poll, now)) if len(self.window) else None
         if answer is not None:
             logger.error("acknowledgement is off: %s; set logship.acknowledge: false", answer)
         for batch in self.window.take_done():
@@ -107,12 +113,22 @@ class Delivery:
 
     def _send(self, client: HecClient, part: EventBatch) -> HecAnswer:
         started = time.monotonic()
-        answer = client.send(part.body)
+        answer = self._answer(partial(client.send, part.body))
         self._metrics.request_duration.observe(time.monotonic() - started)
         self._metrics.requests.labels(answer.status, answer.code_label).inc()
         if answer.is_ambiguous:
             self._metrics.possible_duplicates.inc(len(part.items))
         return answer
+
+    def _answer(self, request: Callable[[], T]) -> T:
+        """What *request* returns, which never raises; files are followed as long as it is open."""
+        found: list[T] = []
+        thread = threading.Thread(target=lambda: found.append(request()), daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(_FOLLOW_INTERVAL)
+            self._follow()
+        return found[0]
 
     def _add(self, part: EventBatch, client: HecClient, answer: HecAnswer) -> None:
         """Splunk accepted *part*."""

@@ -159,7 +159,7 @@ class Lane:
         self.delivery = Delivery(
             endpoints, resources.token, resources.dead_letters, resources.metrics,
             index=self.index or "default", has_ack=section.acknowledge,
-            accept=self._accept, wait=self._wait,
+            accept=self._accept, wait=self._wait, follow=self._follow,
         )  # fmt: skip
 
     def run(self) -> None:
@@ -259,14 +259,18 @@ class Lane:
         """Wait, and follow the files meanwhile: they are rotated during an outage, too."""
         until = time.monotonic() + seconds
         while True:
-            now = time.monotonic()
-            if now - self._refreshed_at >= _REFRESH_INTERVAL:
-                self._refreshed_at = now
-                self.watch.refresh()
-            if self._resources.stop.wait(max(min(until - now, _REFRESH_INTERVAL), 0.0)):
+            self._follow()
+            left = until - time.monotonic()
+            if self._resources.stop.wait(max(min(left, _REFRESH_INTERVAL), 0.0)):
                 raise Stopping
             if time.monotonic() >= until:
                 return
+
+    def _follow(self) -> None:
+        now = time.monotonic()
+        if now - self._refreshed_at >= _REFRESH_INTERVAL:
+            self._refreshed_at = now
+            self.watch.refresh()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

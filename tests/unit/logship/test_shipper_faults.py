@@ -279,6 +279,24 @@ def test_shipper_outage_with_rotations_loses_nothing(fake: FakeHec, tmp_path: Pa
     assert value(metrics, "lost_bytes_total", reason="deleted") == 0
 
 
+def test_shipper_file_rotated_during_a_request_is_shipped(fake: FakeHec, tmp_path: Path) -> None:
+    log = tmp_path / "mm2.log"
+    _write(log, 0, 50)
+    fake.faults.append(Fault(status=200, body=b'{"code":0}', indexes=True, delay=6.0))
+    settings = make_settings(tmp_path, [fake.url], make_source(log))
+    with running_shipper(settings) as metrics:
+        _until(lambda: len(fake.requests) == 1)
+        log.rename(tmp_path / "old.1")
+        _write(log, 50, 100)
+        _until(lambda: value(metrics, "files") == 2)
+        assert fake.events == []  # the request is still open
+        log.rename(tmp_path / "old.2")
+        _write(log, 100, 150)
+        _wait(fake, 150)
+
+    assert sorted(_numbers(fake)) == list(range(150))
+
+
 def test_shipper_failed_endpoint_is_left_out(fake: FakeHec, tmp_path: Path) -> None:
     _write(tmp_path / "mm2.log", 0, 50)
     with FakeHec() as broken:
