@@ -216,6 +216,11 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "Changes to and from another value than 0 are as many.",
     ),
     Equivalent(
+        "MM2ErrorBudgetBurn",
+        r"\[\* -> /\] on .* topk by .* \^ 0.*",
+        "The other side is 1, and only has labels to add: 1 multiplies and divides alike.",
+    ),
+    Equivalent(
         "MM2RecordsLost",
         r"max by .* \(\[last_over_time -> min_over_time\]\(.*\)\) \(place 2\)",
         "Where the counter rose within the range, the branch above fires first.",
