@@ -15,6 +15,7 @@ from log_shipping import (
     save_checkpoints,
 )
 
+from mm2slo_logship.file_watch import FileWatch
 from mm2slo_logship.log_events import Parser, ParserSettings
 from mm2slo_logship.log_files import PlainContent
 from mm2slo_logship.ship_state import Checkpoints
@@ -275,39 +276,33 @@ def test_watch_event_of_several_lines_is_complete_after_two_seconds(tmp_path: Pa
     assert [each["message"] for each in read_all(watch, now=1_002.0)] == ["[2] c"]
 
 
-def test_watch_compressed_copy_of_an_open_file_is_not_read_twice(tmp_path: Path) -> None:
-    log, clock = tmp_path / "mm2.log", StoppedClock()
-    watch = make_watch(make_source(tmp_path / "mm2.log*"), tmp_path / "state", clock=clock)
+def _read_while_compressed(watch: FileWatch, log: Path, clock: StoppedClock) -> list[int]:
+    """The numbers read of *log*, which is replaced by its archive before it is read."""
     _append(log, 1, 2)
     watch.refresh()
-    (tmp_path / "mm2.log.1.gz").write_bytes(gzip.compress(log.read_bytes()))
+    log.with_name("mm2.log.1.gz").write_bytes(gzip.compress(log.read_bytes()))
     log.unlink()
-
     found = []
     for _ in range(6):
         watch.refresh()
         found += _numbers(read_all(watch, now=clock.now))
         clock.now += 6
+    return found
 
-    assert found == [1, 2]
+
+def test_watch_compressed_copy_of_an_open_file_is_not_read_twice(tmp_path: Path) -> None:
+    log, clock = tmp_path / "mm2.log", StoppedClock()
+    watch = make_watch(make_source(tmp_path / "mm2.log*"), tmp_path / "state", clock=clock)
+
+    assert _read_while_compressed(watch, log, clock) == [1, 2]
 
 
 def test_watch_deleted_file_over_the_limit_continues_in_its_archive(tmp_path: Path) -> None:
     log, clock, losses = tmp_path / "mm2.log", StoppedClock(), RecordedLosses()
     source = make_source(tmp_path / "mm2.log*")
     watch = make_watch(source, tmp_path / "state", losses=losses, clock=clock, max_deleted_bytes=10)
-    _append(log, 1, 2)
-    watch.refresh()
-    (tmp_path / "mm2.log.1.gz").write_bytes(gzip.compress(log.read_bytes()))
-    log.unlink()
 
-    found = []
-    for _ in range(6):
-        watch.refresh()
-        found += _numbers(read_all(watch, now=clock.now))
-        clock.now += 6
-
-    assert found == [1, 2]
+    assert _read_while_compressed(watch, log, clock) == [1, 2]
     assert losses.found == []
 
 
