@@ -37,7 +37,14 @@ from mm2slo_logship.event_delivery import ShipMetrics
 from mm2slo_logship.hec_client import Connection, HecClient, HecTokenFile
 from mm2slo_logship.hec_protocol import AnswerAction, envelope, envelope_start
 from mm2slo_logship.log_events import Parser, ParserSettings, connector_flows
-from mm2slo_logship.log_files import FoundFile, Source, digest, open_content, path_text
+from mm2slo_logship.log_files import (
+    FoundFile,
+    Source,
+    digest,
+    open_content,
+    path_text,
+    reason_text,
+)
 from mm2slo_logship.ship_state import Checkpoints, DeadLetters, FileCheckpoint
 from mm2slo_logship.shipper import Shipper, ShipSettings
 from mm2slo_logship.tailed_file import TailedFile
@@ -137,8 +144,8 @@ def tail(
                 for body in itertools.islice(_envelopes(each, found), lines):
                     typer.echo(body, nl=False)
             except (OSError, EOFError) as error:  # a folder, or a gzip file that is cut
-                reason = getattr(error, "strerror", None) or str(error)
-                typer.echo(f"cannot read {path_text(found.path)}: {reason}", err=True)
+                text = f"cannot read {path_text(found.path)}: {reason_text(error)}"
+                typer.echo(text, err=True)
 
 
 @dead_letter_app.command("list")

@@ -17,6 +17,7 @@ from mm2slo_logship.log_files import (
     has_head,
     open_content,
     path_text,
+    reason_text,
 )
 from mm2slo_logship.ship_state import Checkpoints, FileCheckpoint
 from mm2slo_logship.tailed_file import TailedFile
@@ -141,7 +142,7 @@ class FileWatch:
             self._report_unreadable(found.path, error)
 
     def _report_unreadable(self, path: Path, error: Exception) -> None:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = reason_text(error)
         if self._reported.get(path) != reason:
             logger.warning("cannot read %s: %s; trying again", path_text(path), reason)
         self._unreadable[path] = reason

@@ -55,6 +55,11 @@ def path_text(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
+def reason_text(error: Exception) -> str:
+    """Why a file cannot be read, without its path."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class FileContent(Protocol):
     """Bytes by offset. Every method may raise OSError; a cut gzip file raises EOFError."""
 
