@@ -94,6 +94,27 @@ def position(lab: Lab, topic: str) -> int:
     return scope_of(lab, topic).scopes[0].flows[0].partitions[0].next_offset or 0
 
 
+def test_scope_has_no_position_from_commit_of_earlier_topic(
+    faulty_lab: Lab, fresh_topic: str
+) -> None:
+    lab, topic = faulty_lab, fresh_topic
+    us = lab.cluster("us")
+    create_replicated_topic(lab, topic, 50)
+    wait_for(lambda: position(lab, topic) == 50, "the commit of all records")
+    lab.mm2.stop()
+    us.admin.delete_topic(topic)
+    wait_for(lambda: topic not in us.admin.topics(), "the deletion")
+    us.admin.create_topic(topic, 1)
+    produce(us.librdkafka(), topic, Load(100))
+    (scope,) = scope_of(lab, topic).scopes
+    (partition,) = scope.flows[0].partitions
+    assert (partition.end, partition.next_offset) == (100, None)
+    # MirrorMaker 2 continues at its old position: then the first 50 records are lost.
+    lab.mm2.start()
+    wait_for(lambda: position(lab, topic) == 100, "a commit of the new topic")
+    assert count_copies(lab, topic) == 100
+
+
 def test_scope_of_window_starts_at_its_first_offset(lab: Lab, fresh_topic: str) -> None:
     create_replicated_topic(lab, fresh_topic, 40)
     middle = int(time.time()) + 1  # later than all records before

@@ -34,6 +34,7 @@ from mm2slo_audit.scope.scope_assembly import (
     source_isolation,
     target_isolation,
 )
+from mm2slo_audit.scope.sync_history import Commit
 from mm2slo_core.audit.audit_scope import NotAudited, TimestampType, Window
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.flow_config import FlowConfig
@@ -166,7 +167,20 @@ class ClusterSurvey:
             return
         readings.add_starts(client.start_offsets(keys))
         readings.add_window_starts(client.offsets_at(keys, self._window.start / 1000))
+        self._drop_predating_commits(flow)
         self._read_kinds(flow.flow.source, {key.topic for key in keys})
+
+    def _drop_predating_commits(self, flow: FlowConfig) -> None:
+        internals = self._internals[flow.label]
+        dropped = find_predating_commits(
+            self._clients[flow.flow.source],
+            internals.commits,
+            self._of_source[flow.label],
+            self._window,
+            0.0 if flow.exactly_once else flow.offset_flush_interval,
+        )
+        kept = {key: each for key, each in internals.commits.items() if key not in dropped}
+        self._internals[flow.label] = replace(internals, commits=kept)
 
     def _read_target_starts(self, alias: str) -> None:
         client, readings = self._clients[alias], self._of_target[alias]
@@ -290,6 +304,38 @@ def _not_audited_if_affected(
         if is_affected(each.unit)
         else None
     )
+
+
+def find_predating_commits(
+    client: ClusterClient,
+    commits: Mapping[TopicPartition, Commit],
+    readings: OffsetReadings,
+    window: Window,
+    flush_interval: float,
+) -> set[TopicPartition]:
+    """Partitions whose commit may be of an earlier topic of that name.
+
+    A commit has no topic id, only a time: what it covers was in the log before. *readings* have the
+    starts, ends and window starts of the source. Raises KafkaOperationError.
+    """
+    dropped: set[TopicPartition] = set()
+    young: dict[TopicPartition, int] = {}
+    for key, commit in commits.items():
+        start, at = readings.starts.get(key), readings.at.get(key)
+        if start is None or at is None or not start <= commit.offset < readings.ends.get(key, 0):
+            continue
+        if commit.at * 1000 < window.start:
+            if at <= commit.offset:
+                dropped.add(key)
+        elif at == start:
+            covered = commit.at
+            if commit.earlier is not None and commit.earlier.offset >= start:
+                # A commit covers what was acknowledged since the one before it. If that one is
+                # older than the log, this one may be as well.
+                covered = max(commit.earlier.at, commit.at - flush_interval)
+            young[key] = round(covered * 1000)
+    found = read_offsets_at(client, young)
+    return dropped | {key for key, offset in found.items() if offset == readings.starts[key]}
 
 
 def add_offsets_by_time(

@@ -86,7 +86,12 @@ def read_commits(
         if isinstance(decoded, Tombstone):
             found.pop(key.topic_partition, None)
         elif key.topic_partition.topic in topics:
-            found[key.topic_partition] = Commit(decoded.offset, (record.timestamp_ms or 0) / 1000)
+            earlier = found.get(key.topic_partition)
+            if earlier is not None:
+                went_back = decoded.offset < earlier.offset
+                earlier = None if went_back else earlier._replace(earlier=None)
+            at = (record.timestamp_ms or 0) / 1000
+            found[key.topic_partition] = Commit(decoded.offset, at, earlier)
     return found
 
 

@@ -16,6 +16,8 @@ Expired ranges were removed by retention before they were replicated. Gaps from 
 transactions count as well: an upper bound in such topics.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -109,6 +111,8 @@ class Commit(NamedTuple):
 
     offset: int
     at: float
+    earlier: Commit | None = None
+    """The one before it, unless MirrorMaker 2 went back since: it then reads another log."""
 
 
 class KnownPosition(NamedTuple):
