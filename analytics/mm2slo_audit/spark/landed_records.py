@@ -40,6 +40,7 @@ from mm2slo_audit.scope.scope_assembly import (
     without_timestamps,
 )
 from mm2slo_audit.spark.connector_rows import connector_options, read_records
+from mm2slo_audit.spark.removed_records import excuse_removed_copies
 from mm2slo_audit.spark.run_folders import (
     RunManifest,
     delete_folder,
@@ -63,7 +64,7 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.unit_outcome import UnitOutcome
+from mm2slo_core.audit.unit_outcome import EVIDENCE_CAP, UnitOutcome
 from mm2slo_core.config.config_model import Config, unapplied_client_settings
 from mm2slo_core.records.timeline_record import Side
 from mm2slo_core.topology import TopicPartition
@@ -96,18 +97,30 @@ class LandedFrames:
     poll_rows: int = 0
     bytes_read: int = 0
     """Of keys and values on both sides; if not all records were landed, estimated from them."""
+    excuse: Callable[[Sequence[UnitOutcome]], Sequence[UnitScope]] = lambda _outcomes: ()
+    """The scopes of which less can be judged, given what was lost."""
 
-    def judge(self, scopes: Sequence[UnitScope], sample: Sample) -> Sequence[UnitOutcome]:
-        """See `LandedRecords.judge`."""
+    def judge(
+        self,
+        scopes: Sequence[UnitScope],
+        sample: Sample,
+        *,
+        evidence_cap: int | None = EVIDENCE_CAP,
+    ) -> Sequence[UnitOutcome]:
+        """See `LandedRecords.judge`; *evidence_cap* as in `judgement.judge`."""
+        judged = partial(
+            judge,
+            self.records.sparkSession,
+            self.records,
+            self.polls,
+            sample=sample,
+            evidence_cap=evidence_cap,
+            poll_rows=self.poll_rows,
+        )
         with one_line_errors("judging"):
-            return judge(
-                self.records.sparkSession,
-                self.records,
-                self.polls,
-                scopes,
-                sample,
-                poll_rows=self.poll_rows,
-            )
+            outcomes = judged(scopes=scopes)
+            again = {each.scope.index: each for each in judged(scopes=self.excuse(outcomes))}
+        return [again.get(each.scope.index, each) for each in outcomes]
 
 
 def land_records(
@@ -166,6 +179,7 @@ def land_records(
         rows=landing.rows,
         offsets=landing.offsets,
         bytes_read=landing.bytes_read,
+        excuse=lambda outcomes: excuse_removed_copies(spark, scoped, outcomes, landing.kafka),
     )
 
 
@@ -187,7 +201,7 @@ class _Landing:
         self._progress = progress
         flows = {each.flow for scope in scoped.scopes for each in scope.flows}
         used = {alias for flow in flows for alias in (flow.source, flow.target)}
-        self._kafka = {alias: connector_options(config.clusters[alias]) for alias in used}
+        self.kafka = {alias: connector_options(config.clusters[alias]) for alias in used}
         self._jobs = 0
         self.rows = 0
         """Rows landed so far."""
@@ -329,7 +343,7 @@ class _Landing:
         planned = tuple(plan_scans(scopes, self._scoped.isolations))
         offsets = sum(each.offsets for each in planned)
         frames = [
-            read_records(self._spark, each, self._sample, self._kafka[each.cluster])
+            read_records(self._spark, each, self._sample, self.kafka[each.cluster])
             for each in planned
         ]
         records = (
