@@ -12,7 +12,6 @@ import json
 import logging
 import math
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -31,16 +30,15 @@ from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA, SOURCE, TARGET, side
 from mm2slo_audit.scope.audit_units import not_audited_after
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_assembly import (
-    CopyKey,
-    CopyMap,
     RunScope,
-    Starts,
-    apply_log_starts,
-    partitions_of,
     without_timestamps,
 )
 from mm2slo_audit.spark.connector_rows import connector_options, read_records
-from mm2slo_audit.spark.removed_records import excuse_removed_copies
+from mm2slo_audit.spark.removed_records import (
+    apply_read_starts,
+    excuse_removed_copies,
+    read_log_starts,
+)
 from mm2slo_audit.spark.run_folders import (
     RunManifest,
     delete_folder,
@@ -67,7 +65,6 @@ from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.audit.unit_outcome import EVIDENCE_CAP, UnitOutcome
 from mm2slo_core.config.config_model import Config, unapplied_client_settings
 from mm2slo_core.records.timeline_record import Side
-from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_store.audit_rows import RunDirectory
@@ -210,8 +207,8 @@ class _Landing:
         self.bytes_read = 0
         self.scopes: list[UnitScope] = []
         self.failed: list[NotAudited] = []
-        self._unreachable: dict[str, KafkaOperationError] = {}
-        """Clusters that stopped responding during the read, with the error."""
+        self._unreachable: dict[tuple[str, str | None], KafkaOperationError] = {}
+        """Clusters (None) and topics that stopped responding during the read, with the error."""
         self.clients: Mapping[str, ClusterClient] | None = None
         self._other_times: set[tuple[int, int, int]] = set()
         """Unit, flow and side with records of another timestamp type than the topic has now."""
@@ -291,7 +288,7 @@ class _Landing:
         return landed
 
     def _without_unreachable(self, scopes: Sequence[UnitScope]) -> Sequence[UnitScope]:
-        """*scopes* without those of an unreachable cluster, which are added to `failed`."""
+        """*scopes* that can be reached; the others are added to `failed`."""
         # Halves would not isolate them, and each attempt lasts until Spark's timeout.
         found = self._find_unreachable(scopes)
         for scope in scopes:
@@ -301,13 +298,17 @@ class _Landing:
         return [scope for scope in scopes if scope.index not in found]
 
     def _find_unreachable(self, scopes: Sequence[UnitScope]) -> Mapping[int, KafkaOperationError]:
-        """The errors of unreachable clusters by index of the scopes that read them."""
+        """The errors of unreachable clusters and topics by index of the scopes that read them."""
         return {
-            scope.index: self._unreachable[alias]
+            scope.index: self._unreachable[place]
             for scope in scopes
             for each in scope.flows
-            for alias in (each.flow.source, each.flow.target)
-            if alias in self._unreachable
+            for alias, topic in (
+                (each.flow.source, each.source_topic),
+                (each.flow.target, scope.target_topic),
+            )
+            for place in ((alias, None), (alias, topic))
+            if place in self._unreachable
         }
 
     def _read(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
@@ -332,12 +333,22 @@ class _Landing:
             with (
                 nullcontext(self.clients) if self.clients else open_clients(self._config) as clients
             ):
-                return refresh_log_starts(scopes, self._scoped.copies, clients)
+                starts = read_log_starts(scopes, clients)
         except KafkaOperationError as problem:
             logger.warning("cannot read log starts: %s", problem)
             if problem.kind in (ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT):
-                self._unreachable[problem.cluster] = problem
+                self._unreachable[problem.cluster, None] = problem
             return None
+        # A partition without a leader, or of a topic that was deleted, fails each read of it.
+        unread: dict[tuple[str, str | None], KafkaOperationError] = {
+            (alias, key.topic): KafkaOperationError(
+                kind, cluster=alias, operation="reading records", detail=f"cannot read {key}"
+            )
+            for alias, reading in starts.items()
+            for key, kind in reading.errors.items()
+        }
+        self._unreachable |= unread
+        return None if unread else apply_read_starts(scopes, self._scoped.copies, starts)
 
     def _write(self, scopes: Sequence[UnitScope], path: str) -> None:
         planned = tuple(plan_scans(scopes, self._scoped.isolations))
@@ -431,53 +442,6 @@ def empty_records(spark: SparkSession) -> DataFrame:
     """An empty frame with the columns of `RECORD_SCHEMA`."""
     nothing = F.from_json(F.lit(None), RECORD_SCHEMA).alias("record")
     return spark.range(0).select(nothing).select("record.*")
-
-
-def refresh_log_starts(
-    scopes: Sequence[UnitScope],
-    copies: Sequence[Mapping[CopyKey, CopyMap]],
-    clients: Mapping[str, ClusterClient],
-) -> list[UnitScope] | None:
-    """The scopes with current log starts; None if nothing they read was deleted.
-
-    *copies* by index of the scope. Raises KafkaOperationError.
-    """
-    wanted: defaultdict[str, list[TopicPartition]] = defaultdict(list)
-    for scope in scopes:
-        for flow in scope.flows:
-            counts = {flow.source_topic: len(flow.partitions)}
-            wanted[flow.flow.source] += partitions_of([flow.source_topic], counts)
-        counts = {scope.target_topic: len(scope.partitions)}
-        wanted[scope.flows[0].flow.target] += partitions_of([scope.target_topic], counts)
-    starts = {
-        alias: clients[alias].start_offsets(list(dict.fromkeys(keys))).offsets
-        for alias, keys in wanted.items()
-    }
-    found = [
-        apply_log_starts(
-            scope,
-            copies[scope.index],
-            {
-                index: _topic_starts(starts[flow.flow.source], flow.source_topic)
-                for index, flow in enumerate(scope.flows)
-            },
-            _topic_starts(starts[scope.flows[0].flow.target], scope.target_topic),
-        )
-        for scope in scopes
-    ]
-    moved = any(
-        _read_starts(new) != _read_starts(old) for new, old in zip(found, scopes, strict=True)
-    )
-    return found if moved else None
-
-
-def _topic_starts(starts: Mapping[TopicPartition, int], topic: str) -> Starts:
-    return {key.partition: start for key, start in starts.items() if key.topic == topic}
-
-
-def _read_starts(scope: UnitScope) -> list[int]:
-    sources = [each.read_from for flow in scope.flows for each in flow.partitions]
-    return [*sources, *(each.read_from for each in scope.partitions)]
 
 
 _PACKED = (

@@ -1,11 +1,11 @@
-"""Gaps in the target's offsets, which excuse records without a copy.
+"""Records that were removed before they were read: by retention, or by former compaction.
 
-A topic that was compacted earlier has cleanup.policy=delete now, but not the copies that compaction
-removed. MirrorMaker 2 without transactions uses each offset for one record, so compaction leaves a
-gap for each copy that it removes, and above the last gap a record without a copy is lost. With
-transactions each of their markers is a gap as well: gaps then show nothing.
-
-Only partitions with lost records are read, a second time.
+During the read, log starts show what retention removed. A topic that was compacted earlier has
+cleanup.policy=delete now, but not the copies that compaction removed. MirrorMaker 2 without
+transactions uses each offset for one record, so compaction leaves a gap for each copy that it
+removes, and above the last gap a record without a copy is lost. With transactions each of their
+markers is a gap as well, so gaps do not show compaction. Offsets are read, a second time, only of
+partitions with lost records.
 """
 
 from collections import defaultdict
@@ -16,10 +16,14 @@ from pyspark.sql import functions as F
 
 from mm2slo_audit.scope.scope_assembly import (
     UNCOMMITTED,
+    CopyKey,
+    CopyMap,
     RunScope,
     Starts,
     apply_bounds,
+    apply_log_starts,
     first_copy_offset,
+    partitions_of,
 )
 from mm2slo_audit.spark.connector_rows import read_rows
 from mm2slo_audit.spark.scan_plan import Scan, ScanRange
@@ -27,6 +31,62 @@ from mm2slo_core.audit.audit_scope import Comparison, TimestampType, UnitScope
 from mm2slo_core.audit.fingerprint import Identity
 from mm2slo_core.audit.unit_outcome import UnitOutcome, Verdict
 from mm2slo_core.records.timeline_record import Side
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.partition_offsets import OffsetReading
+
+
+def read_log_starts(
+    scopes: Sequence[UnitScope], clients: Mapping[str, ClusterClient]
+) -> Mapping[str, OffsetReading]:
+    """The current log starts of both sides by cluster. Raises KafkaOperationError."""
+    wanted: defaultdict[str, list[TopicPartition]] = defaultdict(list)
+    for scope in scopes:
+        for flow in scope.flows:
+            counts = {flow.source_topic: len(flow.partitions)}
+            wanted[flow.flow.source] += partitions_of([flow.source_topic], counts)
+        counts = {scope.target_topic: len(scope.partitions)}
+        wanted[scope.flows[0].flow.target] += partitions_of([scope.target_topic], counts)
+    return {
+        alias: clients[alias].start_offsets(list(dict.fromkeys(keys)))
+        for alias, keys in wanted.items()
+    }
+
+
+def apply_read_starts(
+    scopes: Sequence[UnitScope],
+    copies: Sequence[Mapping[CopyKey, CopyMap]],
+    starts: Mapping[str, OffsetReading],
+) -> list[UnitScope] | None:
+    """The scopes with these log starts; None if nothing they read was deleted.
+
+    *copies* by index of the scope, *starts* by cluster.
+    """
+    found = [
+        apply_log_starts(
+            scope,
+            copies[scope.index],
+            {
+                index: _topic_starts(starts[flow.flow.source].offsets, flow.source_topic)
+                for index, flow in enumerate(scope.flows)
+            },
+            _topic_starts(starts[scope.flows[0].flow.target].offsets, scope.target_topic),
+        )
+        for scope in scopes
+    ]
+    moved = any(
+        _read_starts(new) != _read_starts(old) for new, old in zip(found, scopes, strict=True)
+    )
+    return found if moved else None
+
+
+def _topic_starts(starts: Mapping[TopicPartition, int], topic: str) -> Starts:
+    return {key.partition: start for key, start in starts.items() if key.topic == topic}
+
+
+def _read_starts(scope: UnitScope) -> list[int]:
+    sources = [each.read_from for flow in scope.flows for each in flow.partitions]
+    return [*sources, *(each.read_from for each in scope.partitions)]
 
 
 def excuse_removed_copies(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from audit_runs.fake_ports import CONFIG
@@ -22,8 +22,10 @@ from mm2slo_audit.spark.spark_properties import SparkOptions
 from mm2slo_core.audit.audit_scope import NotAuditedReason, UnitScope, Window
 from mm2slo_core.audit.fingerprint import Sample
 from mm2slo_core.config.secret import Secret
-from mm2slo_core.topology import Flow
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReading
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -158,7 +160,7 @@ def test_land_reports_all_topics_of_cluster_that_stops_responding_after_one_atte
         )
 
     monkeypatch.setattr(landed_records._Landing, "_write", fail)
-    monkeypatch.setattr(landed_records, "refresh_log_starts", time_out)
+    monkeypatch.setattr(landed_records, "read_log_starts", time_out)
     config = CONFIG.model_copy(
         update={"clusters": {**CONFIG.clusters, "ap": CONFIG.clusters["us"]}}
     )
@@ -172,3 +174,44 @@ def test_land_reports_all_topics_of_cluster_that_stops_responding_after_one_atte
     assert {each.reason for each in landed.failed} == {NotAuditedReason.UNREACHABLE}
     assert [str(*each.flows) for each in landed.failed] == ["eu->us", *["us->eu"] * 3]
     assert attempts == [1, 1]
+
+
+def test_land_reports_topics_without_leader_after_one_attempt(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = generate(1, partitions=1, size=400, faults=FEW).scope
+    units = tuple(replace(scope, index=at, target_topic=f"us.t{at}") for at in range(8))
+    dead = TopicPartition("us.t5", 0)
+    attempts = []
+
+    def fail(_landing: object, scopes: Sequence[UnitScope], _path: str) -> None:
+        attempts.append([each.index for each in scopes])
+        if any(each.target_topic == dead.topic for each in scopes):
+            raise PySparkException("TimeoutException: Timeout of 120000ms expired")
+
+    class Cluster:
+        def start_offsets(self, keys: Sequence[TopicPartition]) -> OffsetReading:
+            errors = {key: ErrorKind.UNREACHABLE for key in keys if key == dead}
+            read = {key: 0 for key in keys if key not in errors}
+            return OffsetReading(read, errors, 0.0, 0.0)
+
+    monkeypatch.setattr(landed_records._Landing, "_write", fail)
+    monkeypatch.setattr(
+        landed_records, "read_landed", lambda *_: landed_records.empty_records(spark)
+    )
+    client = cast("ClusterClient", Cluster())
+    landed = landed_records.land_records(
+        spark,
+        RunScope(units, copies=({},) * 8),
+        CONFIG,
+        Sample(1.0),
+        str(tmp_path),
+        run="run",
+        clients={"us": client, "eu": client},
+    )
+    others = [0, 1, 2, 3, 4, 6, 7]
+    assert attempts == [list(range(8)), others]
+    assert [each.index for each in landed.scopes] == others
+    (failed,) = landed.failed
+    assert (failed.target_topic, failed.reason) == ("us.t5", NotAuditedReason.UNREACHABLE)
+    assert "us.t5-0" in failed.detail
