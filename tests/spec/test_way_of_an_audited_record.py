@@ -50,7 +50,13 @@ WINDOW = Window(START, START + 1_000)
 BESIDE = ("core/mm2slo_core/config/", "core/mm2slo_kafka/")
 """No record passes these: settings of the connector, and the thread that calls the JVM."""
 
-MOST_FILES = 26
+OF_LOST_RECORDS = {
+    "analytics/mm2slo_audit/spark/removed_records.py",
+    "analytics/mm2slo_audit/scope/scope_assembly.py",
+}
+"""Only lost records pass these: compaction may have removed their copies."""
+
+MOST_FILES = 24
 US_EU = Flow("us", "eu")
 
 
@@ -131,4 +137,5 @@ def test_audited_record_passes_few_files_from_kafka_to_the_report(
     assert topic["end_to_end"]["records"] == 5
     files = [each for each in called if not each.startswith(BESIDE)]
     print(f"\n{len(files)} product files:", *files, sep="\n")
-    assert len(files) <= MOST_FILES
+    assert set(files) >= OF_LOST_RECORDS
+    assert len(set(files) - OF_LOST_RECORDS) <= MOST_FILES

@@ -323,6 +323,12 @@ def _without_brackets(records: DataFrame) -> DataFrame:
 
 @contextmanager
 def _persist(frame: DataFrame) -> Iterator[DataFrame]:
+    if frame.sparkSession.sparkContext._jsc.sc().isLocal():
+        # A leaf: Spark resolves the whole plan of a frame at each further step on it, which is a
+        # quarter of the CPU of a small audit. A cluster needs the plan: it computes again what was
+        # lost with an executor.
+        yield frame.localCheckpoint(eager=False)
+        return
     yield frame.persist()
     frame.unpersist()
 
