@@ -142,7 +142,7 @@ def _expr(pair: WindowPair, limits: Thresholds, scale: Scale) -> str:
         f"  {window_value(BURN, pair.long, scale)} {factor}\n"
         f"  and {ON} ({window_value(BURN, pair.short, scale)} {factor})\n"
         f"  and {ON} {window_value(family, pair.long, scale)} >= {pair.min_bad}\n"
-        f"  unless {ON} ({select(OBJECTIVE, matching('sli', STOP_SLIS))} and on (flow) "
+        f"  unless on (flow, sli) ({select(OBJECTIVE, matching('sli', STOP_SLIS))} and on (flow) "
         f"{interrupted(max(scale(pair.short), limits.outage_memory))})"
     )
     return with_owner(conditions, pair.severity if pair.severity is Severity.PAGE else None)
