@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from mm2slo_alerts.alert_rules import Scale
 from mm2slo_core.config.alerting_config import EXPORTER_JOB
-from mm2slo_core.indicators.replication_lag import HEADROOM_AHEAD, HEADROOM_LEAST
+from mm2slo_core.indicators.replication_lag import HEADROOM_AHEAD, HEADROOM_LEAST, LOSS_LOOKBACK
 
 _MINUTE: Final = 60.0
 _HOUR: Final = 3_600.0
@@ -98,7 +98,7 @@ class Thresholds:
         _HOUR, "A loss stays visible for an hour, long enough for on-call to see it."
     )
     lost_lookback: float = _seconds(
-        24 * _HOUR,
+        LOSS_LOOKBACK,
         "How far back the count before the loss is searched: across a day without scrapes, a new "
         "loss is found and an old one does not alert again.",
     )

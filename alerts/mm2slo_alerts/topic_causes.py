@@ -34,7 +34,16 @@ from mm2slo_core.catalogue.flow_metrics import (
     TOPIC_RECREATIONS_TOTAL,
 )
 from mm2slo_core.catalogue.metric import FLOW_LABELS
-from mm2slo_core.catalogue.promql import Vector, aggregate, duration, number, on, over, select
+from mm2slo_core.catalogue.promql import (
+    Vector,
+    aggregate,
+    continued_increase,
+    duration,
+    number,
+    on,
+    over,
+    select,
+)
 
 _TOPICS = (
     f"{{{{ with $labels.topic }}}}topic {{{{ . }}}}{{{{ else }}}}{COUNT} topics{{{{ end }}}}"
@@ -57,19 +66,11 @@ def build_topic_causes(limits: Thresholds) -> tuple[Cause, ...]:
 
 
 def _lost(limits: Thresholds) -> Cause:
-    """Detects a counted loss in three ways, since a counter's first value is no increase.
-
-    The counter exceeds its maximum over all replicas before the window; it increases, also after a
-    reset; or it is above 0 when the flow is scraped for the first time. A loss that stays pending,
-    because no state record can be written, is detected by its own gauge.
-    """
+    """Detects a counted loss, and one that stays pending because no state record can be written."""
     metric = RETENTION_LOST_RECORDS_TOTAL
     now = by_flow("max", latest(metric, limits), "topic")
     window = duration(limits.lost_window)
-    back = f"[{duration(limits.lost_lookback)}] offset {window}"
-    past = f"{select(metric)}{back}"
-    before = by_flow("max", Vector(f"max_over_time({past})", select(metric).labels), "topic")
-    risen = by_flow("max", over("increase", metric, limits.lost_window), "topic")
+    counted = continued_increase(now, metric, limits.lost_window, limits.lost_lookback)
     pending = RETENTION_PENDING_LOST_RECORDS
     uncounted = by_flow("max", over("min_over_time", pending, limits.lost_pending))
     waited = f"max_over_time({select(pending)}[{window}] offset {window})"
@@ -78,9 +79,7 @@ def _lost(limits: Thresholds) -> Cause:
         name="MM2RecordsLost",
         severity=PAGE,
         expr=(
-            f"(\n  {now}\n  -\n  {before}\n) > 0\n"
-            f"or\n{risen} > 0\n"
-            f"or\n(\n  {now}\n  unless {on(('flow',), now)}\n  present_over_time({past})\n) > 0\n"
+            f"{counted}\n"
             f"or\n(\n  {uncounted}\n  - (\n  {earlier}\n  or\n  0 * {uncounted}\n  )\n) > 0"
         ),
         summary=(

@@ -47,6 +47,7 @@ from mm2slo_dashboards.panel_queries import (
     flow_series,
     histogram_quantile,
     increase_by,
+    lost_records,
     max_by,
     min_by,
     rate_by,
@@ -325,14 +326,18 @@ def _causes() -> tuple[Panel, ...]:
         Panel(
             title="Record faults",
             description="Were records lost, held back or not replicated as they were sent? "
-            "Partitions that are stalled and records held back by open transactions now; the "
-            "others in the selected time range. Good is 0 of each.",
+            "Lost records that no state record contains yet, partitions that are stalled and "
+            "records held back by open transactions now; the others in the selected time range. "
+            "Good is 0 of each.",
             kind=Kind.BARS,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
             queries={
-                "records lost to retention": _within_range(
-                    flow_metrics.RETENTION_LOST_RECORDS_TOTAL, "topic"
+                "records lost to retention": sum_by(
+                    lost_records(MATCH_FLOW, MATCH_TOPIC, by=("flow", "topic")), "flow"
+                ),
+                "lost records not counted yet": max_by(
+                    flow_metrics.RETENTION_PENDING_LOST_RECORDS, "flow"
                 ),
                 "partitions stalled": _now(flow_metrics.STALLED_PARTITIONS, "topic"),
                 "records held back by open transactions": _now(
@@ -342,6 +347,7 @@ def _causes() -> tuple[Panel, ...]:
             },
             colours={
                 "records lost to retention": Colour.BAD,
+                "lost records not counted yet": Colour.BAD,
                 **{name: colour for _, name, colour in _CANARIES},
             },
             thresholds=WARN_FROM_ONE,
@@ -357,7 +363,7 @@ def _causes() -> tuple[Panel, ...]:
             "selected time range. Good is 0 of each.",
             kind=Kind.BARS,
             unit=PanelUnit.COUNT,
-            no_data="Topics have not been compared yet.",
+            no_data="Topics have not been compared yet, or no exporter publishes the flow.",
             queries={
                 "missing topics": _now(flow_metrics.TOPIC_MISSING, "topic"),
                 "partition count differs": _now(flow_metrics.PARTITION_DRIFT, "topic"),

@@ -10,7 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mm2slo_core.catalogue.flow_metrics import FAILOVER_READY, FLOW_INFO, TOPIC_INFO
+from mm2slo_core.catalogue.flow_metrics import (
+    FAILOVER_READY,
+    FLOW_INFO,
+    RETENTION_LOST_RECORDS_TOTAL,
+    TOPIC_INFO,
+)
 from mm2slo_core.catalogue.metric import Metric
 from mm2slo_core.catalogue.prometheus_series import (
     ALERTS,
@@ -26,6 +31,7 @@ from mm2slo_core.catalogue.promql import (
     Matcher,
     Vector,
     aggregate,
+    continued_increase,
     either,
     equal,
     matching,
@@ -33,6 +39,7 @@ from mm2slo_core.catalogue.promql import (
     select,
     unequal,
 )
+from mm2slo_core.indicators.replication_lag import LOSS_LOOKBACK
 from mm2slo_dashboards.dashboard_model import StateMapping, Variable
 
 RATE_VARIABLE: Final = "$__rate_interval"
@@ -143,8 +150,20 @@ def rate_by(metric: Metric, *matchers: Matcher, by: Sequence[str], within: str) 
 
 
 def increase_by(metric: Metric, *matchers: Matcher, by: Sequence[str]) -> Vector:
-    """Events within the time range of the panel; the maximum over replicas."""
-    return max_by(over("increase", metric, RANGE_VARIABLE, *matchers), *by)
+    """Events within the time range of the panel; the maximum over replicas.
+
+    0 only where the flow is scraped now: a range function over a dead exporter returns 0 too.
+    """
+    risen = max_by(over("increase", metric, RANGE_VARIABLE, *matchers), *by)
+    return Vector(f"({risen} > 0 or {risen} and on (flow) {flow_series(FLOW_INFO)})", risen.labels)
+
+
+def lost_records(*matchers: Matcher, by: Sequence[str]) -> Vector:
+    """Lost records within the time range of the panel, as MM2RecordsLost counts them."""
+    metric = RETENTION_LOST_RECORDS_TOTAL
+    now = max_by(select(metric, *matchers), *by)
+    lost = continued_increase(now, metric, RANGE_VARIABLE, LOSS_LOOKBACK, *matchers)
+    return Vector(f"({lost}\nor 0 * {now})", now.labels)
 
 
 def topk(count: int, vector: Vector) -> Vector:

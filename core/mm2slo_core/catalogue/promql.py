@@ -147,6 +147,28 @@ def over(
     return Vector(f"{function}({name}[{length}])", labels)
 
 
+def continued_increase(
+    now: Vector, metric: Metric, window: float | str, lookback: float, *matchers: Matcher
+) -> str:
+    """Return the increase above 0 of a counter that a restarted exporter continues.
+
+    `increase()` omits the first value of a series, which after a restart under another `instance`
+    contains what happened meanwhile. So the counter also increases by what *now*, its maximum by
+    labels, exceeds the maximum in *lookback* seconds before the *window*; all of it counts if the
+    flow was not scraped then.
+    """
+    name, labels = _series(metric, matchers, "")
+    length = window if isinstance(window, str) else duration(window)
+    past = f"{name}[{duration(lookback)}] offset {length}"
+    before = aggregate("max", Vector(f"max_over_time({past})", labels), now.labels)
+    risen = aggregate("max", over("increase", metric, window, *matchers), now.labels)
+    return (
+        f"(\n  {now}\n  -\n  {before}\n) > 0\n"
+        f"or\n{risen} > 0\n"
+        f"or\n(\n  {now}\n  unless {on(('flow',), now)}\n  present_over_time({past})\n) > 0"
+    )
+
+
 def aggregate(operator: str, vector: Vector, by: Sequence[str]) -> Vector:
     """Return `operator by (labels) (vector)`; ValueError for a label that *vector* lacks."""
     _check(by, vector.labels, vector.text)

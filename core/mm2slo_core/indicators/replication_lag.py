@@ -359,6 +359,10 @@ def _first_seen(at: float) -> tuple[None, float]:
 
 _UNLIMITED = "-1"  # of `retention.ms` and `retention.bytes`; Kafka's topic configurations
 
+LOSS_LOOKBACK: Final = 24 * 3600.0
+"""Seconds before a time range in which the count of lost records is searched: across a day without
+scrapes, a new loss is found and an old one does not count again."""
+
 HEADROOM_LEAST: Final = 15 * 60.0
 """Seconds of headroom below which the next interruption of a flow loses records."""
 

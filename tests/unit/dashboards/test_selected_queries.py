@@ -87,3 +87,45 @@ def test_selected_group_matches_only_itself(
 ) -> None:
     text = query("mm2slo-failover", "Consumer groups", 0, group=group)
     check(tmp_path, {text: found})
+
+
+LOST = "mm2_retention_lost_records_total"
+
+
+@pytest.mark.parametrize(
+    ("target", "series", "at", "found"),
+    [
+        pytest.param(
+            ("mm2slo-flow", "Record faults", 0),
+            {
+                f'{LOST}{{{A},topic="t"}}': "100x119 stale",
+                f'{LOST}{{{B},topic="t"}}': "_x130 600x9",
+            },
+            "140m",
+            {'{flow="us->eu"}': 500},
+            id="a loss before the first scrape of a restarted exporter",
+        ),
+        pytest.param(
+            ("mm2slo-flow", "Record faults", 0),
+            {f'{LOST}{{{A},topic="t"}}': "7x50 stale"},
+            "59m",
+            {},
+            id="no scraped exporter",
+        ),
+        pytest.param(
+            ("mm2slo-flow", "Record faults", 5),
+            {f'mm2_canary_lost_total{{{A},carrier="topic"}}': "7x50 stale"},
+            "59m",
+            {},
+            id="no scraped exporter and canaries",
+        ),
+    ],
+)
+def test_query_of_unusual_series_returns_expected_value(
+    tmp_path: Path,
+    target: tuple[str, str, int],
+    series: dict[str, str],
+    at: str,
+    found: dict[str, float],
+) -> None:
+    evaluate(tmp_path, [], series, {(query(*target), at): found}, interval="1m")
