@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Final
 
-from mm2slo_core.catalogue import flow_metrics
+from mm2slo_core.catalogue import flow_metrics, service_metrics
 from mm2slo_core.catalogue.metric import Metric
-from mm2slo_core.catalogue.promql import Matcher, Vector, aggregate, equal
+from mm2slo_core.catalogue.promql import Matcher, Vector, aggregate, either, equal
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
     BAD_FROM_ONE,
@@ -24,6 +24,7 @@ from mm2slo_dashboards.panel_queries import (
     FLOWS_VARIABLE,
     GROUPS_VARIABLE,
     MATCH_GROUP,
+    SEEN_FLOWS,
     filter_by,
     flow_series,
     max_by,
@@ -40,8 +41,8 @@ _MIN_INTERVAL: Final = 300.0
 """Seconds between points of a query over every group of every flow."""
 
 _NO_GROUP: Final = (
-    "No consumer group: none commits on the source, the filter excludes them, or checkpoints were "
-    "not read yet."
+    "No consumer group has a verdict: none commits on the source, the filter excludes them, "
+    "checkpoints were not read yet, or the target or the exporter does not answer."
 )
 
 
@@ -76,20 +77,39 @@ def _ready() -> Vector:
     return min_by(_group_series(flow_metrics.FAILOVER_READY), *_KEYS)
 
 
+def _blocked() -> Vector:
+    """1 where the group is blocked according to any replica, else 0."""
+    return Vector(f"1 - {_ready()}", _KEYS)
+
+
 def _summary() -> tuple[Panel, ...]:
-    ready = _ready()
-    blocked = sum_by(Vector(f"1 - {ready}", ready.labels))
+    not_judged = either(
+        max_by(flow_metrics.FAILOVER_UNJUDGED_GROUPS, "flow", "reason"),
+        max_by(service_metrics.EXPORTER_HIDDEN_GROUPS, "flow"),
+    )
+    flows = Vector(f"{SEEN_FLOWS} unless on (flow) {_ready()}", SEEN_FLOWS.labels)
     return (
         _panel(
             title="Groups by readiness",
             description="How many groups are ready? Groups that would resume correctly on the "
-            "target, and blocked ones. Good is none blocked.",
+            "target, and blocked ones. Not judged are groups that the filter excludes, that do not "
+            "commit on a replicated topic, or that the exporter hides. A flow without a verdict "
+            "has no group, or cannot be judged. Good is none blocked.",
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=_NO_GROUP,
-            queries={"ready": sum_by(ready), "blocked": blocked},
+            queries={
+                "ready": sum_by(_ready()),
+                "blocked": sum_by(_blocked()),
+                "not judged": sum_by(not_judged),
+                "flows without a verdict": aggregate("count", flows, ()),
+            },
             thresholds=BAD_FROM_ONE,
-            colours={"ready": Colour.GOOD},
+            colours={
+                "ready": Colour.GOOD,
+                "not judged": Colour.UNKNOWN,
+                "flows without a verdict": Colour.UNKNOWN,
+            },
             decimals=0,
             width=8,
             height=5,
@@ -97,7 +117,7 @@ def _summary() -> tuple[Panel, ...]:
         _panel(
             title="Total redelivery",
             description="How much would be redelivered? Upper bound of the records that all "
-            "groups together would read again.",
+            "groups with a verdict together would read again.",
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=_NO_GROUP,
@@ -221,7 +241,8 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             "runbook explains each. Good is an empty table.",
             kind=Kind.TABLE,
             unit=PanelUnit.COUNT,
-            no_data="No group is blocked.",
+            no_data="No blocking reason is published: no group is blocked as far as groups are "
+            "judged.",
             keys={"flow": "Flow", "group": "Group", "reason": "Reason"},
             columns=(TableColumn("Active", blocked),),
             sort=("Group",),
@@ -232,14 +253,11 @@ def _reasons(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             description="Since when are groups blocked? Blocked groups of the ten flows with most.",
             kind=Kind.SERIES,
             unit=PanelUnit.COUNT,
-            no_data="No group was blocked in this time range.",
-            queries={
-                "{{flow}}": topk(10, aggregate("count", filter_by(_ready(), "== 0"), ("flow",)))
-            },
+            no_data=_NO_GROUP,
+            queries={"{{flow}}": topk(10, sum_by(_blocked(), "flow"))},
             colours=limits.flow_colours,
             stacked=True,
             min_interval=_MIN_INTERVAL,
-            fills_on="a blocked group",
         ),
     )
 

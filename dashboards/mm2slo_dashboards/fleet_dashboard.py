@@ -7,7 +7,7 @@ from mm2slo_core.catalogue.flow_metrics import (
     FLOW_STATE,
 )
 from mm2slo_core.catalogue.prometheus_series import BUDGET_REMAINING, BURN
-from mm2slo_core.catalogue.promql import Vector, aggregate, either
+from mm2slo_core.catalogue.promql import Vector, either
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
     ALERT_SCOPES,
@@ -41,7 +41,6 @@ from mm2slo_dashboards.panel_definitions import (
 from mm2slo_dashboards.panel_queries import (
     FLOWS_VARIABLE,
     alerts_by_scope,
-    filter_by,
     flow_alerts,
     max_by,
     min_by,
@@ -171,7 +170,8 @@ def _alerts() -> Panel:
 
 
 def _flows(limits: ObjectiveLimits) -> Panel:
-    blocked = filter_by(min_by(FAILOVER_READY, "flow", "group"), "== 0")
+    ready = min_by(FAILOVER_READY, "flow", "group")
+    blocked = sum_by(Vector(f"1 - {ready}", ready.labels), "flow")
     return Panel(
         title="Flow status",
         description="Which flows need attention first? One row per flow, sorted by state and "
@@ -190,9 +190,7 @@ def _flows(limits: ObjectiveLimits) -> Panel:
                 thresholds=bad_from(limits.lag),
             ),
             TableColumn("Lag in records", max_by(FLOW_LAG_RECORDS, "flow")),
-            TableColumn(
-                "Blocked groups", aggregate("count", blocked, ("flow",)), thresholds=WARN_FROM_ONE
-            ),
+            TableColumn("Blocked groups", blocked, thresholds=WARN_FROM_ONE),
             burn_column(limits, "flow"),
             budget_column(limits, "flow"),
         ),

@@ -55,6 +55,10 @@ _STEPS: Final = 600.0
 """Seconds; series recorded every 5 minutes are read over two of their steps, because Prometheus's
 lookback is 5 minutes as well: between two steps an instant selector may have no sample."""
 
+_MEMORY: Final = 900.0
+"""Seconds for which a flow is known after its last scrape, as long as alerts about its clusters go
+on without one."""
+
 
 @dataclass(frozen=True, slots=True)
 class VariableMatcher(Matcher):
@@ -108,6 +112,10 @@ def recorded_series(series: RecordedSeries, *matchers: Matcher) -> Vector:
     if slow:
         return over("last_over_time", series, _STEPS, MATCH_FLOW, *matchers)
     return flow_series(series, *matchers)
+
+
+SEEN_FLOWS: Final = over("present_over_time", FLOW_INFO, _MEMORY, MATCH_FLOW)
+"""The selected flows that were scraped within a quarter of an hour."""
 
 
 def max_by(found: Vector | Metric, *labels: str) -> Vector:

@@ -26,7 +26,6 @@ from mm2slo_dashboards.dashboard_model import (
 from mm2slo_dashboards.panel_queries import (
     RANGE_VARIABLE,
     RATE_VARIABLE,
-    filter_by,
     max_by,
     min_by,
     seconds_since,
@@ -70,6 +69,15 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
         select(service_metrics.EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, job), "cluster", "stage"
     )
     stage = "{{cluster}} {{stage}}"
+    none = f"0 * {max_by(last, 'cluster')}"
+    failures = sum_by(
+        over("rate", service_metrics.EXPORTER_COLLECT_ERRORS_TOTAL, RATE_VARIABLE, job),
+        *("cluster", "stage", "reason"),
+    )
+    malformed = max_by(
+        over("increase", service_metrics.EXPORTER_MALFORMED_RECORDS_TOTAL, RANGE_VARIABLE, job),
+        *("cluster", "kind", "reason"),
+    )
     return (
         _panel(
             title="Exporter status",
@@ -112,60 +120,34 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
         _panel(
             title="Collection failures by reason",
             description="Which stages fail, and why? Failures per second by cluster, stage and "
-            "reason. A single failure may be a leader election.",
+            "reason, 0 for a cluster without. A single failure may be a leader election.",
             kind=Kind.SERIES,
             unit=PanelUnit.REQUESTS,
-            no_data="No stage has failed since the exporter started.",
-            queries={
-                f"{stage} {{{{reason}}}}": filter_by(
-                    sum_by(
-                        over(
-                            "rate",
-                            service_metrics.EXPORTER_COLLECT_ERRORS_TOTAL,
-                            RATE_VARIABLE,
-                            job,
-                        ),
-                        "cluster",
-                        "stage",
-                        "reason",
-                    ),
-                    "> 0",
-                )
-            },
+            no_data=NO_EXPORTER_DATA,
+            queries={f"{stage} {{{{reason}}}}": _positive_or(none, failures)},
             alert="MM2CollectionFailing",
-            fills_on="an unreachable cluster",
             width=8,
         ),
         _panel(
             title="Malformed internal records",
             description="Could internal records not be decoded? Records of MirrorMaker 2's "
-            "internal topics, by kind and reason, in the selected time range. Good is none.",
+            "internal topics, by kind and reason, in the selected time range; 0 for a cluster "
+            "without. Good is 0.",
             kind=Kind.BARS,
             unit=PanelUnit.COUNT,
-            no_data="Every record was decoded.",
-            queries={
-                "{{cluster}} {{kind}} {{reason}}": filter_by(
-                    max_by(
-                        over(
-                            "increase",
-                            service_metrics.EXPORTER_MALFORMED_RECORDS_TOTAL,
-                            RANGE_VARIABLE,
-                            job,
-                        ),
-                        "cluster",
-                        "kind",
-                        "reason",
-                    ),
-                    "> 0",
-                )
-            },
+            no_data=NO_EXPORTER_DATA,
+            queries={"{{cluster}} {{kind}} {{reason}}": _positive_or(none, malformed)},
             thresholds=WARN_FROM_ONE,
             decimals=0,
             alert="MM2CollectionFailing",
-            fills_on="damaged internal records",
             width=8,
         ),
     )
+
+
+def _positive_or(none: str, found: Vector) -> Vector:
+    """What of *found* is above 0, else *none* of the cluster."""
+    return Vector(f"{found} > 0 or on (cluster) {none}", found.labels)
 
 
 def _cost(job: Matcher) -> tuple[Panel, ...]:

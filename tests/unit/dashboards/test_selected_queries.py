@@ -119,6 +119,16 @@ LOST = "mm2_retention_lost_records_total"
             {},
             id="no scraped exporter and canaries",
         ),
+        pytest.param(
+            ("mm2slo-failover", "Groups by readiness", 3),
+            {
+                f"mm2_flow_info{{{A}}}": "1x50 stale",
+                f'mm2_failover_ready{{{A},group="g"}}': "1x50 stale",
+            },
+            "59m",
+            {"{}": 1},
+            id="no verdict on a flow that was scraped before",
+        ),
     ],
 )
 def test_query_of_unusual_series_returns_expected_value(
