@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from mm2slo_alerts.alert_rules import PRODUCTION, Scale, yaml_text
 from mm2slo_alerts.burn_alerts import ALERT as BURN
 from mm2slo_alerts.objective_series import flow_pattern
+from mm2slo_core.catalogue.prometheus_series import WATCHDOG
 from mm2slo_core.catalogue.promql import Matcher, duration, equal, matching, unequal, unmatching
 from mm2slo_core.config.alerting_config import (
     AlertingConfig,
@@ -142,7 +143,7 @@ def root_route(
         **_times(_TICKET_WAIT, _TICKET_INTERVAL, _TICKET_REPEAT, scale),
         "routes": [
             {
-                **_matching(equal("alertname", "MM2Watchdog")),
+                **_matching(equal("alertname", WATCHDOG)),
                 "receiver": receivers.watchdog,
                 **_times(0.0, _HEARTBEAT, _HEARTBEAT, scale),
             },

@@ -15,6 +15,7 @@ from mm2slo_core.catalogue.prometheus_series import (
     NOTIFICATIONS_FAILED,
     RULE_FAILURES,
     UP,
+    WATCHDOG,
 )
 from mm2slo_core.catalogue.promql import (
     Vector,
@@ -310,7 +311,7 @@ def _logs(limits: Thresholds) -> Cause:
 
 def _watchdog() -> Cause:
     return Cause(
-        name="MM2Watchdog",
+        name=WATCHDOG,
         severity=NONE,
         expr="vector(1)",
         subject=AlertSubject.FLEET,

@@ -6,7 +6,7 @@ from mm2slo_core.catalogue.flow_metrics import (
     FLOW_LAG_SECONDS,
     FLOW_STATE,
 )
-from mm2slo_core.catalogue.prometheus_series import BUDGET_REMAINING, BURN
+from mm2slo_core.catalogue.prometheus_series import BUDGET_REMAINING, BURN, WATCHDOG
 from mm2slo_core.catalogue.promql import Vector, either
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
@@ -46,6 +46,7 @@ from mm2slo_dashboards.panel_queries import (
     min_by,
     readable_sli,
     recorded_series,
+    severity_alerts,
     sum_by,
     topk,
 )
@@ -89,17 +90,19 @@ def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
             title="Firing alerts by severity",
             description="Is any alert firing? Alerts of mm2slo about the selected flows, their "
             "clusters and monitoring itself. Pages notify on-call immediately, tickets are "
-            "handled within working hours. Good is none.",
+            "handled within working hours. Good is 0 of each.",
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
-            no_data="No alert is firing.",
-            queries={"{{severity}}": sum_by(either(*alerts_by_scope()), "severity")},
+            no_data=f"Rules are not evaluated: {WATCHDOG}, which always fires, is missing.",
+            queries={
+                "{{severity}}": severity_alerts(limits.severities.page, limits.severities.ticket)
+            },
             colours={
                 limits.severities.page: Colour.BAD,
                 limits.severities.ticket: Colour.WARNING,
             },
             next_dashboard=DashboardUid.FLOW,
-            fills_on="a stopped MirrorMaker 2",
+            alert=WATCHDOG,
             width=4,
             height=5,
         ),
@@ -137,9 +140,8 @@ def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
 
 
 def _alerts() -> Panel:
-    labels = ("severity", "alertname", "flow", "cluster", "sli", "topic", "group")
     scopes = (
-        Vector(f"{state.code} * {max_by(alerts, *labels)}", labels)
+        Vector(f"{state.code} * {alerts}", alerts.labels)
         for state, alerts in zip(ALERT_SCOPES, alerts_by_scope(), strict=True)
     )
     return Panel(
@@ -150,7 +152,8 @@ def _alerts() -> Panel:
         "is an empty table.",
         kind=Kind.TABLE,
         unit=PanelUnit.COUNT,
-        no_data="No alert is firing.",
+        no_data="No alert is firing; or, if Firing alerts by severity is empty too, rules are not "
+        "evaluated.",
         keys={
             "severity": "Severity",
             "alertname": "Alert",
@@ -182,7 +185,7 @@ def _flows(limits: ObjectiveLimits) -> Panel:
         keys={"flow": "Flow"},
         columns=(
             TableColumn("State", FLOW_STATE_CODE, states=FLOW_STATES),
-            TableColumn("Alerts", sum_by(flow_alerts(), "flow"), thresholds=BAD_FROM_ONE),
+            TableColumn("Alerts", flow_alerts(), thresholds=BAD_FROM_ONE),
             TableColumn(
                 "Lag",
                 max_by(FLOW_LAG_SECONDS, "flow"),

@@ -23,7 +23,9 @@ from mm2slo_core.catalogue.prometheus_series import (
     ALERTS_LABELS,
     BUDGET_REMAINING,
     CHAIN_WINDOWS,
+    CLUSTER_ALERTS,
     COVERAGE,
+    WATCHDOG,
     WINDOW,
     RecordedSeries,
 )
@@ -38,6 +40,7 @@ from mm2slo_core.catalogue.promql import (
     over,
     select,
     unequal,
+    unmatching,
 )
 from mm2slo_core.indicators.replication_lag import LOSS_LOOKBACK
 from mm2slo_dashboards.dashboard_model import StateMapping, Variable
@@ -55,9 +58,9 @@ _STEPS: Final = 600.0
 """Seconds; series recorded every 5 minutes are read over two of their steps, because Prometheus's
 lookback is 5 minutes as well: between two steps an instant selector may have no sample."""
 
-_MEMORY: Final = 900.0
-"""Seconds for which a flow is known after its last scrape, as long as alerts about its clusters go
-on without one."""
+_MEMORY: Final = 1800.0
+"""Seconds for which a flow is known after its last scrape: alerts about its clusters go on without
+one for a quarter of an hour and `keep_firing_for`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def recorded_series(series: RecordedSeries, *matchers: Matcher) -> Vector:
 
 
 SEEN_FLOWS: Final = over("present_over_time", FLOW_INFO, _MEMORY, MATCH_FLOW)
-"""The selected flows that were scraped within a quarter of an hour."""
+"""The selected flows that were scraped within half an hour."""
 
 
 def max_by(found: Vector | Metric, *labels: str) -> Vector:
@@ -221,12 +224,26 @@ def state_code(
 
 
 _OURS: Final = (matching("alertname", "MM2.+"), unequal("severity", "none"))
-_NO_CLUSTER: Final = equal("cluster", "")
+_OF_CLUSTERS: Final = "|".join(CLUSTER_ALERTS)
+
+ALERT_KEYS: Final = ("severity", "alertname", "flow", "cluster", "sli", "topic", "group")
+"""What distinguishes alerts on dashboards; others are merged, as both roles of a cluster."""
+
+_WATCHDOG: Final = f"{ALERTS}{{{equal('alertstate', 'firing')}, {equal('alertname', WATCHDOG)}}}"
 
 
-def flow_alerts(*matchers: Matcher) -> Vector:
-    """Firing alerts of the selected flows."""
-    return _firing(MATCH_FLOW, *matchers)
+def flow_alerts() -> Vector:
+    """Number of firing alerts by flow; 0 only while rules are evaluated."""
+    firing = max_by(_firing(MATCH_FLOW), *ALERT_KEYS)
+    none = f"0 * {max_by(SEEN_FLOWS, 'flow')} and on () {_WATCHDOG}"
+    return Vector(f"{sum_by(firing, 'flow')} or {none}", ("flow",))
+
+
+def severity_alerts(*severities: str) -> Vector:
+    """Number of firing alerts by severity; 0 only while rules are evaluated."""
+    none = (f'0 * label_replace({_WATCHDOG}, "severity", "{each}", "", "")' for each in severities)
+    counted = Vector(" or ".join((*map(str, alerts_by_scope()), *none)), ALERT_KEYS)
+    return sum_by(counted, "severity")
 
 
 def alerts_by_scope() -> tuple[Vector, ...]:
@@ -234,22 +251,26 @@ def alerts_by_scope() -> tuple[Vector, ...]:
 
     A cause precedes its consequences.
     """
-    flows = flow_series(FLOW_INFO)
+    return tuple(max_by(each, *ALERT_KEYS) for each in _firing_by_scope())
+
+
+def _firing_by_scope() -> tuple[Vector, ...]:
     clusters = (
-        f'label_replace({flows}, "cluster", "$1", "{end}", "(.+)")' for end in ("source", "target")
+        f'label_replace({SEEN_FLOWS}, "cluster", "$1", "{end}", "(.+)")'
+        for end in ("source", "target")
     )
-    of_clusters = f"{_firing(unequal('cluster', ''))} and on (cluster) ({' or '.join(clusters)})"
+    of_clusters = _firing(matching("alertname", _OF_CLUSTERS))
     return (
-        _firing(equal("flow", ""), _NO_CLUSTER),
-        Vector(f"({of_clusters})", ALERTS_LABELS),
-        flow_alerts(equal("sli", "")),
-        flow_alerts(unequal("sli", "")),
+        _firing(equal("flow", ""), unmatching("alertname", _OF_CLUSTERS)),
+        Vector(f"({of_clusters} and on (cluster) ({' or '.join(clusters)}))", ALERTS_LABELS),
+        _firing(MATCH_FLOW, equal("sli", "")),
+        _firing(MATCH_FLOW, unequal("sli", "")),
     )
 
 
 def alert_starts(*labels: str) -> Vector:
     """When the firing alerts became active, in milliseconds since the epoch."""
-    firing = either(*alerts_by_scope())
+    firing = either(*_firing_by_scope())
     since = f"{ALERTS_FOR_STATE}{_text(_OURS)} and ignoring (alertstate) ({firing})"
     return in_milliseconds(min_by(Vector(since, ALERTS_LABELS), *labels))
 

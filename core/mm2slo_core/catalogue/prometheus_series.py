@@ -259,6 +259,12 @@ ALERTS: Final = "ALERTS"
 ALERTS_FOR_STATE: Final = "ALERTS_FOR_STATE"
 """Prometheus's series of alerts: since when each is pending or firing, in epoch seconds."""
 
+CLUSTER_ALERTS: Final = ("MM2ClusterUnreachable", "MM2CollectionFailing")
+"""Alerts whose label `cluster` is a Kafka cluster; others may have one that Prometheus adds."""
+
+WATCHDOG: Final = "MM2Watchdog"
+"""The alert that fires as long as rules are evaluated."""
+
 ALERTS_LABELS: Final = (
     "alertname",
     "alertstate",

@@ -15,6 +15,10 @@ import yaml
 from generated_dashboards import Json, all_panels, dashboards, fill_variables, named_targets, panels
 from promtool import evaluate, needs_promtool
 
+from mm2slo_alerts.alert_thresholds import DEFAULT_THRESHOLDS
+from mm2slo_alerts.platform_causes import build_cluster_causes
+from mm2slo_core.catalogue.prometheus_series import CLUSTER_ALERTS
+
 pytestmark = needs_promtool
 
 Rows = dict[str, float]
@@ -151,6 +155,11 @@ def test_fleet_counts_alerts_of_selected_flow_its_clusters_and_monitoring(tmp_pa
     text = panel["targets"][0]["expr"]
     rows = {"severity=page": 3.0, "severity=ticket": 2.0}
     check(tmp_path, [(fill(board, text, flow=FLOW), rows)])
+
+
+def test_alerts_about_clusters_are_those_of_the_rules() -> None:
+    rules = build_cluster_causes(DEFAULT_THRESHOLDS)
+    assert tuple(rule.name for rule in rules) == CLUSTER_ALERTS
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,8 @@ def test_queries_match_all_variables_of_their_labels() -> None:
         # Alerts of any flow or of none, as of an unreachable cluster.
         (ALERTS, "Firing alerts by severity A"),
         (ALERTS, "Firing alerts A"),
+        # The watchdog, without which the number of alerts is unknown.
+        (ALERTS, "Flow status B"),
     }
 
 

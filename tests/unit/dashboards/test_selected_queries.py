@@ -89,7 +89,13 @@ def test_selected_group_matches_only_itself(
     check(tmp_path, {text: found})
 
 
+ALERTS_BY_SEVERITY = ("mm2slo-overview", "Firing alerts by severity", 0)
 LOST = "mm2_retention_lost_records_total"
+
+
+def alert(name: str, cluster: str) -> str:
+    labels = f'alertname="{name}",alertstate="firing",severity="page",cluster="{cluster}"'
+    return f"ALERTS{{{labels}}}"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +124,27 @@ LOST = "mm2_retention_lost_records_total"
             "59m",
             {},
             id="no scraped exporter and canaries",
+        ),
+        pytest.param(
+            ALERTS_BY_SEVERITY,
+            {f"mm2_flow_info{{{A}}}": "1x50 stale", alert("MM2ClusterUnreachable", "eu"): "1x59"},
+            "59m",
+            {'{severity="page"}': 1},
+            id="an alert about a cluster of a flow that was scraped before",
+        ),
+        pytest.param(
+            ALERTS_BY_SEVERITY,
+            {alert("MM2ExporterDown", "added by Prometheus"): "1x59"},
+            "59m",
+            {'{severity="page"}': 1},
+            id="an alert about monitoring with a label cluster",
+        ),
+        pytest.param(
+            ALERTS_BY_SEVERITY,
+            {'ALERTS{alertname="MM2Watchdog",alertstate="firing",severity="none"}': "1x59"},
+            "59m",
+            {'{severity="page"}': 0, '{severity="ticket"}': 0},
+            id="evaluated rules and no alert",
         ),
         pytest.param(
             ("mm2slo-failover", "Groups by readiness", 3),
