@@ -32,7 +32,7 @@ class _Measured(NamedTuple):
     commits: Mapping[TopicPartition, int]
     read_at: float | None
     ends: tuple[int | None, ...]
-    """Of the partitions of `commits`."""
+    """Of the partitions of `commits`, when these were read."""
     by_topic: Mapping[str, LagSum]
 
     def holds(self, commits: Mapping[TopicPartition, int], ends: tuple[int | None, ...]) -> bool:
@@ -62,13 +62,15 @@ class FlowGroupLags:
 class GroupLagTracker:
     """Measures the lag of each group once per reading of its commits.
 
-    Against the first end offsets read after them: later ones would count the records that the
-    group has committed since.
+    Against the end offsets at that time, by the polls before and after: later ones would count
+    records that the group has committed since.
     """
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._arrivals = _Arrivals()
+        self._before = self._polled = OffsetsRead()
+        """The latest two polls of end offsets."""
         self._measured: dict[str, _Measured] = {}
         self._topics: Mapping[str, str] = {}
 
@@ -82,6 +84,8 @@ class GroupLagTracker:
         if ends is None:
             return ()
         self._arrivals.observe(ends, view.group_offsets)
+        if ends.requested_at != self._polled.requested_at:
+            self._before, self._polled = self._polled, ends
         if topics != self._topics:
             self._topics = topics
             self._measured.clear()
@@ -91,11 +95,11 @@ class GroupLagTracker:
                 continue
             read_at, known = view.groups_read_at.get(group), self._measured.get(group)
             if known is None or known.read_at != read_at or known.commits != commits:
-                of_group = tuple(map(ends.ends.get, commits))
+                of_group = self._ends_at(read_at, commits)
                 by_topic = (
                     known.by_topic
                     if known is not None and known.holds(commits, of_group)
-                    else self._measure(at, ends, commits)
+                    else self._measure(at, commits, of_group)
                 )
                 known = _Measured(commits, read_at, of_group, by_topic)
             measured[group] = known
@@ -112,23 +116,40 @@ class GroupLagTracker:
             if measured[group].by_topic
         )
 
+    def _ends_at(
+        self, read_at: float | None, partitions: Iterable[TopicPartition]
+    ) -> tuple[int | None, ...]:
+        """The end offsets at *read_at*, as if records arrived evenly between the two polls."""
+        before, after = self._before, self._polled
+        earlier, ends = (tuple(map(each.ends.get, partitions)) for each in (before, after))
+        if read_at is None or read_at >= after.requested_at or earlier == ends:
+            return ends
+        length = after.requested_at - before.requested_at
+        share = min((after.requested_at - read_at) / length, 1.0)
+        return tuple(
+            end
+            if end is None or start is None or start > end
+            else end - round(share * (end - start))
+            for start, end in zip(earlier, ends, strict=True)
+        )
+
     def _measure(
-        self, at: float, ends: OffsetsRead, commits: Mapping[TopicPartition, int]
+        self,
+        at: float,
+        commits: Mapping[TopicPartition, int],
+        ends: tuple[int | None, ...],
     ) -> Mapping[str, LagSum]:
         by_topic: dict[str, list[LagSum]] = {}
-        for partition, commit in commits.items():
+        for (partition, commit), end in zip(commits.items(), ends, strict=True):
             topic = self._topics.get(partition.topic)
             if topic is not None:
-                by_topic.setdefault(topic, []).append(self._unread(at, ends, partition, commit))
+                by_topic.setdefault(topic, []).append(self._unread(at, partition, commit, end))
         return {topic: sum_lags(found) for topic, found in by_topic.items()}
 
-    def _unread(
-        self, at: float, ends: OffsetsRead, partition: TopicPartition, commit: int
-    ) -> LagSum:
-        end = ends.ends.get(partition)
-        if end is None or commit > end:  # truncated or re-created
+    def _unread(self, at: float, partition: TopicPartition, commit: int, end: int | None) -> LagSum:
+        if end is None or commit > self._polled.ends[partition]:  # truncated or re-created
             return UNKNOWN_LAG
-        oldest = max(commit, ends.starts.get(partition, 0))
+        oldest = max(commit, self._polled.starts.get(partition, 0))
         if oldest >= end:
             return LagSum(0, 0.0)
         arrival = self._arrivals.history(partition).arrived(oldest)

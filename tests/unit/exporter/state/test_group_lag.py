@@ -9,6 +9,8 @@ from flow_observations import Scene
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.state.group_lag import FlowGroupLags, GroupLag, LagSum
 
+POLL_TIME = 0.2
+"""Seconds between the request of end offsets and their observation, as in `Scene`."""
 ORDERS, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 
 
@@ -17,13 +19,15 @@ def unread(records: int, seconds: float) -> LagSum:
 
 
 class Groups:
-    """One topic; the group `app` commits on both clusters, 1 s before each reading."""
+    """One topic; the commits of `app` are read on both clusters when their ends are requested."""
 
     def __init__(self) -> None:
         self.scene = Scene()
         self.log = self.scene.add("orders")
         self.lags = FlowGroupLags(Flow("us", "eu"))
         self.at = 1000.0
+        self.commits_age = POLL_TIME
+        """Seconds before a reading at which the commits were read."""
 
     def read(
         self, *, end: int, commit: int | None, copies: int = 0, target_commit: int | None = None
@@ -40,7 +44,7 @@ class Groups:
 
     def _commit(self, view: dict[str, Any], partition: TopicPartition, commit: int | None) -> None:
         view["group_offsets"] = {} if commit is None else {"app": {partition: commit}}
-        view["groups_read_at"] = {} if commit is None else {"app": self.at - 1.0}
+        view["groups_read_at"] = {} if commit is None else {"app": self.at - self.commits_age}
 
 
 def test_lag_counts_records_and_age_on_both_clusters() -> None:
@@ -63,6 +67,32 @@ def test_lag_holds_until_the_commits_are_read_again() -> None:
     groups.at, groups.log.end = groups.at + 5.0, 300
     (held,) = groups.observe()
     assert held.by_topic["orders"] == before["us"]
+
+
+@pytest.mark.parametrize(
+    ("commit", "records"),
+    [(150, 30), (180, 0), (185, 0)],  # the group may have committed more than the estimate
+)
+def test_lag_counts_records_that_had_arrived_when_commits_were_read(
+    commit: int, records: int
+) -> None:
+    groups = Groups()
+    groups.read(end=100, commit=100, copies=100, target_commit=100)
+    groups.commits_age += 2.0
+    found = groups.read(end=200, commit=commit, copies=200, target_commit=commit)
+    assert {cluster: each.records for cluster, each in found.items()} == dict.fromkeys(
+        ("us", "eu"), records
+    )
+    # Without new records, the next reading counts all of them.
+    found = groups.read(end=200, commit=commit, copies=200, target_commit=commit)
+    assert {each.records for each in found.values()} == {200 - commit}
+
+
+def test_lag_of_commits_read_before_two_polls_uses_the_first() -> None:
+    groups = Groups()
+    groups.read(end=100, commit=100)
+    groups.commits_age += 15.0
+    assert groups.read(end=200, commit=90)["us"].records == 10
 
 
 def test_lag_in_seconds_of_records_before_the_first_reading_is_unknown() -> None:
