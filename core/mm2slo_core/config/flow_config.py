@@ -49,6 +49,7 @@ from mm2slo_core.config.field_types import (
     Whole,
 )
 from mm2slo_core.config.secret import Secret
+from mm2slo_core.indicators.sli_counters import ALL
 from mm2slo_core.java_values import read_servers, split_list
 from mm2slo_core.quantity_text import InvalidValueError, format_duration
 from mm2slo_core.replication_policy import OffsetSyncsLocation
@@ -110,7 +111,7 @@ class FreshnessConfig(Section, FreshnessSettings):
     """Topics with one data freshness objective; the first match applies."""
 
     name: Name = "default"
-    """Name of the class, and value of the `tier` label."""
+    """Name of the class, and value of the `tier` label; not `all`, the tier of other SLIs."""
     topics: Patterns = (".*",)
     """Source topics, as regular expressions for whole names."""
     threshold: Duration = 60.0
@@ -345,6 +346,12 @@ class FlowConfig(Section, FlowSettings):
                 yield SectionFinding(
                     ("freshness",), f"has {count} classes named {name!r}", "unique names"
                 )
+        for index, level in enumerate(self.freshness):
+            if level.name == ALL:
+                yield SectionFinding(
+                    ("freshness", index, "name"), f"is {ALL!r}", "another name",
+                    "rename the class: alerts and dashboards omit that tier",
+                )  # fmt: skip
         for index, level in enumerate(self.freshness[:-1]):
             if _MATCH_ALL.intersection(level.topics):
                 yield SectionFinding(

@@ -76,6 +76,9 @@ FLOW_MISTAKES = {
         "apply\n  expected: the class that matches all topics last"),
     "two freshness classes of one name": ( '    freshness: [{name: a, topics: ["x"]}, {name: a}]',
         "flows[0].freshness (line 6): has 2 classes named 'a'\n  expected: unique names"),
+    "a freshness class named as the tier of others": ("    freshness: [{name: all}]",
+        "flows[0].freshness[0].name (line 6): is 'all'\n  expected: another name\n"
+        "  next step: rename the class: alerts and dashboards omit that tier"),
     "no freshness class at all": ("    freshness: []",
         "flows[0].freshness (line 6): a list has no entries\n  expected: at least one entry"),
     "latency tiers out of order": ("    canary: {latency_tiers: [60s, 10s]}",
