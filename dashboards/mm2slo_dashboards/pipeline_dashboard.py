@@ -216,6 +216,10 @@ def _gauges(
 
 def _alerting() -> tuple[Panel, ...]:
     """Evaluation of mm2slo's rules, and notifications."""
+    slack, others = (
+        sum_by(over("increase", NOTIFICATIONS_FAILED, RANGE_VARIABLE, *matchers), "integration")
+        for matchers in ((matching("integration", "slack|webhook"),), ())
+    )
     return (
         _panel(
             title="Rule evaluation failures",
@@ -235,22 +239,13 @@ def _alerting() -> tuple[Panel, ...]:
         ),
         _panel(
             title="Failed notifications",
-            description="Do notifications reach Slack? Notifications that Alertmanager gave up "
-            "sending, by integration, in the selected time range. Each is lost. Good is 0.",
+            description="Are notifications delivered? Notifications that Alertmanager gave up "
+            "sending, to Slack, to webhooks and by other integrations that failed, in the selected "
+            "time range. Each is lost. Good is 0.",
             kind=Kind.STAT,
             unit=PanelUnit.COUNT,
             no_data=_NO_ALERTMANAGER,
-            queries={
-                "{{integration}}": sum_by(
-                    over(
-                        "increase",
-                        NOTIFICATIONS_FAILED,
-                        RANGE_VARIABLE,
-                        matching("integration", "slack|webhook"),
-                    ),
-                    "integration",
-                )
-            },
+            queries={"{{integration}}": Vector(f"{slack} or {others} > 0", slack.labels)},
             thresholds=BAD_FROM_ONE,
             decimals=0,
             alert="MM2SlackDeliveryFailing",
