@@ -39,8 +39,6 @@ from mm2slo_core.catalogue.prometheus_series import (
 from mm2slo_core.catalogue.promql import Vector, duration, equal, matching, number, over, select
 from mm2slo_core.config.alerting_config import LinksConfig
 from mm2slo_core.objectives.objective import (
-    MIN_FACTOR,
-    MIN_WINDOW,
     WINDOW_PAIRS,
     ObjectiveRule,
     Severity,
@@ -132,11 +130,7 @@ def _expr(pair: WindowPair, limits: Thresholds, scale: Scale) -> str:
     # A pair alerts when it spends its share of the budget, such as 2 % in an hour (SRE workbook,
     # "Alerting on SLOs"). The factor for that grows with the objective's window, so the rule reads
     # the window's series; `MIN_FACTOR` keeps short windows from alerting on a healthy flow.
-    window = select(OBJECTIVE_WINDOW)
-    rate = f"{window} * {number(pair.share)} / {number(scale(pair.long))}"
-    if pair.share * MIN_WINDOW / pair.long < MIN_FACTOR:
-        rate = f"clamp_min({rate}, {number(MIN_FACTOR)})"
-    factor = f"> {ON} {rate}"
+    factor = f"> {ON} {pair.factor_query(select(OBJECTIVE_WINDOW), scale(pair.long))}"
     family = BAD_INCREASE if WINDOW_NAMES[pair.long] in DIRECT_WINDOWS else BAD_SUM
     conditions = (
         f"  {window_value(BURN, pair.long, scale)} {factor}\n"

@@ -22,7 +22,7 @@ from mm2slo_core.config.alerting_config import AlertingConfig, SeveritiesConfig
 from mm2slo_core.config.config_model import Config, default_objective_rules
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.objectives.error_budget import LOW_BUDGET, MIN_COVERAGE
-from mm2slo_core.objectives.objective import DEFAULT_WINDOW, WINDOW_PAIRS, ObjectiveRule, WindowPair
+from mm2slo_core.objectives.objective import DEFAULT_WINDOW, WINDOW_PAIRS, ObjectiveRule
 from mm2slo_core.topology import Flow
 from mm2slo_dashboards.dashboard_model import (
     FLOW_STATES,
@@ -86,10 +86,6 @@ class ObjectiveLimits:
     coverage: float = MIN_COVERAGE
     severities: SeveritiesConfig = AlertingConfig().severities
 
-    def alert_burn_rate(self, pair: WindowPair) -> float:
-        """The burn rate at which *pair* alerts; the lowest where windows differ."""
-        return min(pair.factor(window) for window in self.windows)
-
     @property
     def flow_colours(self) -> Mapping[str, str]:
         """The colour of the line of each configured flow, the same on all dashboards."""
@@ -97,8 +93,8 @@ class ObjectiveLimits:
 
     @property
     def page_burn_rate(self) -> float:
-        """The burn rate over an hour that pages."""
-        return self.alert_burn_rate(WINDOW_PAIRS[0])
+        """The burn rate over an hour that pages; the lowest where windows differ."""
+        return min(WINDOW_PAIRS[0].factor(window) for window in self.windows)
 
 
 def collect_limits(config: Config | None = None) -> ObjectiveLimits:

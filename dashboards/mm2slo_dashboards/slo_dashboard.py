@@ -185,12 +185,13 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
         Panel(
             title="Burn rate by window pair",
             description="Is budget burning fast enough to alert? For each window pair the lower "
-            "of its two burn rates as a share of the rate that alerts, of the objective that burns "
-            "fastest. At 100 % the pair alerts.",
+            "of its two burn rates as a share of the rate that alerts, of the objective that is "
+            "closest to alerting. At 100 % the pair alerts, unless few events are bad, or the flow "
+            "was stopped or unreachable, which alerts by itself.",
             kind=Kind.SERIES,
             unit=PanelUnit.SHARE,
             no_data=_NO_STEP,
-            queries={pair.name: _pair_burn(limits, pair) for pair in WINDOW_PAIRS},
+            queries={pair.name: _pair_burn(pair) for pair in WINDOW_PAIRS},
             colours=dict(zip((pair.name for pair in WINDOW_PAIRS), LINES, strict=False)),
             thresholds=bad_from(1.0),
             time_from="6h",
@@ -202,14 +203,15 @@ def _history(limits: ObjectiveLimits) -> tuple[Panel, ...]:
     )
 
 
-def _pair_burn(limits: ObjectiveLimits, pair: WindowPair) -> Vector:
+def _pair_burn(pair: WindowPair) -> Vector:
     names = {seconds: name for name, seconds in WINDOW_SECONDS.items()}
     long, short = (
         max_by(recorded_series(BURN[names[each]], _MATCH_SLI), *_KEYS)
         for each in (pair.long, pair.short)
     )
     lower = Vector(f"({long} <= {short} or {short} < {long})", long.labels)
-    return Vector(f"{max_by(lower)} / {limits.alert_burn_rate(pair):.12g}", ())
+    window = max_by(recorded_series(OBJECTIVE_WINDOW, _MATCH_SLI), *_KEYS)
+    return max_by(Vector(f"{lower} / ({pair.factor_query(window)})", long.labels))
 
 
 def _coverage(limits: ObjectiveLimits) -> tuple[Panel, ...]:

@@ -23,6 +23,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
+from mm2slo_core.catalogue.promql import Vector, number
 from mm2slo_core.indicators.sli_counters import ALL, Sli, SliKey
 from mm2slo_core.topology import Flow
 
@@ -242,6 +243,13 @@ class WindowPair:
         # A burn rate of 1 spends `long / window` of the budget within `long`; 14.4 is 2 % of 30
         # days in an hour (SRE Workbook, chapter 5).
         return max(self.share * window / self.long, MIN_FACTOR)
+
+    def factor_query(self, window: Vector, long: float | None = None) -> str:
+        """PromQL of `factor` for the recorded series *window*; *long* is the scaled window."""
+        rate = f"{window} * {number(self.share)} / {number(long or self.long)}"
+        if self.share * MIN_WINDOW / self.long < MIN_FACTOR:
+            rate = f"clamp_min({rate}, {number(MIN_FACTOR)})"
+        return rate
 
     def can_fire(self, target: float, window: float) -> bool:
         """Whether a total outage, with an error ratio of 1, exceeds the factor."""

@@ -9,7 +9,6 @@ from mm2slo_core.catalogue.flow_metrics import FLOW_LAG_SECONDS
 from mm2slo_core.catalogue.promql import select
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.link_targets import DashboardUid
-from mm2slo_core.objectives.objective import WINDOW_PAIRS
 from mm2slo_dashboards.dashboard_files import build_all, build_dashboards
 from mm2slo_dashboards.dashboard_model import (
     Colour,
@@ -124,13 +123,6 @@ def test_panel_thresholds_follow_objectives() -> None:
     assert thresholds_of(uid, lag, None) == PanelThresholds(Colour.GOOD, ((60.0, Colour.BAD),))
     headroom = PanelThresholds(Colour.BAD, ((900.0, Colour.WARNING), (14_400.0, Colour.GOOD)))
     assert thresholds_of(DashboardUid.FLOW, "Retention headroom") == headroom
-
-
-def test_burn_rates_are_shares_of_those_that_alert() -> None:
-    found = build_dashboards(load_config(CONFIG))
-    [panel] = [p for d in found for p in d.panels if p.title == "Burn rate by window pair"]
-    divisors = [float(each.text.rpartition(" / ")[2]) for each in panel.vectors]
-    assert divisors == pytest.approx([pair.factor(14 * 86_400.0) for pair in WINDOW_PAIRS])
 
 
 def test_thresholds_with_descending_bounds_raise_value_error() -> None:
