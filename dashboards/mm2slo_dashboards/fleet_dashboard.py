@@ -4,7 +4,6 @@ from mm2slo_core.catalogue.flow_metrics import (
     FAILOVER_READY,
     FLOW_LAG_RECORDS,
     FLOW_LAG_SECONDS,
-    FLOW_STATE,
 )
 from mm2slo_core.catalogue.prometheus_series import BUDGET_REMAINING, BURN, WATCHDOG
 from mm2slo_core.catalogue.promql import Vector, either
@@ -41,6 +40,7 @@ from mm2slo_dashboards.panel_definitions import (
 from mm2slo_dashboards.panel_queries import (
     FLOWS_VARIABLE,
     alerts_by_scope,
+    count_states,
     flow_alerts,
     max_by,
     min_by,
@@ -70,7 +70,7 @@ def build(limits: ObjectiveLimits) -> Dashboard:
 
 
 def _summary(limits: ObjectiveLimits) -> tuple[Panel, ...]:
-    states = sum_by(max_by(FLOW_STATE, "flow", "state"), "state")
+    states = count_states(FLOW_STATE_CODE, FLOW_STATES)
     return (
         Panel(
             title="Flows by state",

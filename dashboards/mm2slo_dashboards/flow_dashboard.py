@@ -6,9 +6,9 @@ from typing import Final
 from mm2slo_core.catalogue import flow_metrics
 from mm2slo_core.catalogue.metric import Metric
 from mm2slo_core.catalogue.prometheus_series import COVERAGE, OBJECTIVE
-from mm2slo_core.catalogue.promql import Vector, over
+from mm2slo_core.catalogue.promql import Vector, over, unequal
 from mm2slo_core.catalogue.service_metrics import AUDIT_RECORD_SIZE_BYTES
-from mm2slo_core.indicators.replication_lag import HEADROOM_AHEAD, HEADROOM_LEAST
+from mm2slo_core.indicators.replication_lag import HEADROOM_LEAST
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
     CONNECT_STATES,
@@ -19,7 +19,6 @@ from mm2slo_dashboards.dashboard_model import (
     Dashboard,
     Kind,
     Panel,
-    PanelThresholds,
     PanelUnit,
     Row,
     TableColumn,
@@ -163,11 +162,6 @@ def _latency(limits: ObjectiveLimits) -> Panel:
 _PARTITION = ("topic", "partition")
 _NAMED = "{{topic}} {{partition}}"
 
-_HEADROOM: Final = PanelThresholds(
-    Colour.BAD, ((HEADROOM_LEAST, Colour.WARNING), (HEADROOM_AHEAD, Colour.GOOD))
-)
-"""Bounds of `MM2RetentionHeadroomLow`."""
-
 _ENDS: Final = ("written on the source", "replicated")
 _END_COLOURS: Final = dict(zip(_ENDS, LINES, strict=False))
 
@@ -244,7 +238,8 @@ def _lag(limits: ObjectiveLimits) -> tuple[Panel, ...]:
         Panel(
             title="Retention headroom",
             description="When would retention remove unreplicated records? Time until then by "
-            "topic and the limit that applies, the ten smallest.",
+            "topic and the limit that applies, the ten smallest. It alerts when more than half "
+            f"is used and it is going to fall below {HEADROOM_LEAST / 60:g} minutes.",
             kind=Kind.SERIES,
             unit=PanelUnit.SECONDS,
             no_data="No limit applies: retention is unlimited, or nothing was written yet.",
@@ -258,7 +253,6 @@ def _lag(limits: ObjectiveLimits) -> tuple[Panel, ...]:
                     ),
                 )
             },
-            thresholds=_HEADROOM,
             next_dashboard=DashboardUid.FLEET,
             alert="MM2RetentionHeadroomLow",
             width=8,
@@ -276,9 +270,8 @@ def _throughput(metric: Metric) -> Vector:
 
 
 def _busiest_topics() -> Vector:
-    rate = over(
-        "rate", flow_metrics.REPLICATED_RECORDS_TOTAL, RATE_VARIABLE, MATCH_FLOW, MATCH_TOPIC
-    )
+    matchers = (MATCH_FLOW, MATCH_TOPIC, unequal("topic", ""))
+    rate = over("rate", flow_metrics.REPLICATED_RECORDS_TOTAL, RATE_VARIABLE, *matchers)
     return topk(10, max_by(rate, "topic"))
 
 

@@ -203,9 +203,9 @@ def filter_by(vector: Vector, condition: str) -> Vector:
 
 
 def histogram_quantile(share: float, buckets: Vector) -> Vector:
-    """The quantile *share* of a histogram's *buckets*."""
+    """The quantile *share* of a histogram's *buckets*; absent, not NaN, without observations."""
     rest = tuple(label for label in buckets.labels if label != "le")
-    return Vector(f"histogram_quantile({share:g}, {buckets})", rest)
+    return Vector(f"histogram_quantile({share:g}, {buckets}) >= 0", rest)
 
 
 def state_code(
@@ -221,6 +221,15 @@ def state_code(
         for state in sorted(states, key=lambda state: -state.code)
     )
     return Vector(" or ".join(branches), labels)
+
+
+def count_states(code: Vector, states: Sequence[StateMapping]) -> Vector:
+    """How many series of *code*, as of `state_code`, are in each state; by the label `state`."""
+    counted = (
+        f'label_replace(sum(({code}) == bool {state.code}), "state", "{state.text}", "", "")'
+        for state in states
+    )
+    return Vector(" or ".join(counted), ("state",))
 
 
 _OURS: Final = (matching("alertname", "MM2.+"), unequal("severity", "none"))

@@ -121,8 +121,6 @@ def test_panel_thresholds_follow_objectives() -> None:
     lag = "Lag and time to catch up"
     assert thresholds_of(uid, lag) == PanelThresholds(Colour.GOOD, ((20.0, Colour.BAD),))
     assert thresholds_of(uid, lag, None) == PanelThresholds(Colour.GOOD, ((60.0, Colour.BAD),))
-    headroom = PanelThresholds(Colour.BAD, ((900.0, Colour.WARNING), (14_400.0, Colour.GOOD)))
-    assert thresholds_of(DashboardUid.FLOW, "Retention headroom") == headroom
 
 
 def test_thresholds_with_descending_bounds_raise_value_error() -> None:

@@ -126,6 +126,20 @@ def alert(name: str, cluster: str) -> str:
             id="no scraped exporter and canaries",
         ),
         pytest.param(
+            ("mm2slo-flow", "Records written and replicated", 2),
+            {f"mm2_replicated_records_total{{{A}}}": "0+60x59"},
+            "59m",
+            {},
+            id="records of a flow without series of topics",
+        ),
+        pytest.param(
+            ("mm2slo-flow", "Canary latency p50/p99", 1),
+            {f'mm2_canary_latency_seconds_bucket{{{A},carrier="topic",le="+Inf"}}': "60x59"},
+            "59m",
+            {},
+            id="no canary in the range",
+        ),
+        pytest.param(
             ALERTS_BY_SEVERITY,
             {f"mm2_flow_info{{{A}}}": "1x50 stale", alert("MM2ClusterUnreachable", "eu"): "1x59"},
             "59m",
