@@ -16,7 +16,7 @@ from mm2slo_core.catalogue.flow_metrics import (
     RETENTION_LOST_RECORDS_TOTAL,
     TOPIC_INFO,
 )
-from mm2slo_core.catalogue.metric import Metric
+from mm2slo_core.catalogue.metric import FLOW_LABELS, Metric
 from mm2slo_core.catalogue.prometheus_series import (
     ALERTS,
     ALERTS_FOR_STATE,
@@ -117,8 +117,11 @@ def recorded_series(series: RecordedSeries, *matchers: Matcher) -> Vector:
     return flow_series(series, *matchers)
 
 
-SEEN_FLOWS: Final = over("present_over_time", FLOW_INFO, _MEMORY, MATCH_FLOW)
-"""The selected flows that were scraped within half an hour."""
+_SCRAPED_FLOWS: Final = either(
+    *(select(FLOW_INFO, MATCH_FLOW, offset=offset) for offset in (0.0, _MEMORY))
+)
+SEEN_FLOWS: Final = aggregate("max", _SCRAPED_FLOWS, FLOW_LABELS)
+"""The selected flows that are scraped now or were half an hour ago: cheaper than any time since."""
 
 
 def max_by(found: Vector | Metric, *labels: str) -> Vector:

@@ -38,9 +38,7 @@ NO_EXPORTER_DATA: Final = "Prometheus scrapes no exporter, or under another job.
 REPLICA: Final = "{{instance}}"
 """The exporter, in a legend."""
 _MM2SLO_RULES: Final = matching("rule_group", ".*mm2slo.*")
-_NO_PROMETHEUS: Final = (
-    "Prometheus does not scrape itself, or its rule files do not have mm2slo in their names."
-)
+_NO_PROMETHEUS: Final = "Prometheus does not scrape itself, or has not loaded mm2slo's rules."
 _NO_ALERTMANAGER: Final = "Prometheus does not scrape Alertmanager."
 
 

@@ -164,6 +164,7 @@ def alert(name: str, cluster: str) -> str:
             ("mm2slo-failover", "Groups by readiness", 3),
             {
                 f"mm2_flow_info{{{A}}}": "1x50 stale",
+                f"mm2_flow_info{{{B}}}": "1x50 stale",
                 f'mm2_failover_ready{{{A},group="g"}}': "1x50 stale",
             },
             "59m",
