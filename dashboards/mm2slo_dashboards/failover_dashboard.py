@@ -5,7 +5,7 @@ from typing import Final
 
 from mm2slo_core.catalogue import flow_metrics, service_metrics
 from mm2slo_core.catalogue.metric import Metric
-from mm2slo_core.catalogue.promql import Matcher, Vector, aggregate, either, equal
+from mm2slo_core.catalogue.promql import Matcher, Vector, either, equal
 from mm2slo_core.link_targets import DashboardUid
 from mm2slo_dashboards.dashboard_model import (
     BAD_FROM_ONE,
@@ -88,6 +88,7 @@ def _summary() -> tuple[Panel, ...]:
         max_by(service_metrics.EXPORTER_HIDDEN_GROUPS, "flow"),
     )
     flows = Vector(f"{SEEN_FLOWS} unless on (flow) {_ready()}", SEEN_FLOWS.labels)
+    all_flows = Vector(f"0 * {SEEN_FLOWS}", SEEN_FLOWS.labels)
     return (
         _panel(
             title="Groups by readiness",
@@ -102,7 +103,7 @@ def _summary() -> tuple[Panel, ...]:
                 "ready": sum_by(_ready()),
                 "blocked": sum_by(_blocked()),
                 "not judged": sum_by(not_judged),
-                "flows without a verdict": aggregate("count", flows, ()),
+                "flows without a verdict": sum_by(either(flows, all_flows)),
             },
             thresholds=BAD_FROM_ONE,
             colours={

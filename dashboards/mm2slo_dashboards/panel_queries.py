@@ -263,13 +263,12 @@ def alerts_by_scope() -> tuple[Vector, ...]:
 
     A cause precedes its consequences.
     """
-    return tuple(max_by(each, *ALERT_KEYS) for each in _firing_by_scope())
+    return tuple(max_by(each, *ALERT_KEYS) for each in _firing_by_scope(SEEN_FLOWS))
 
 
-def _firing_by_scope() -> tuple[Vector, ...]:
+def _firing_by_scope(flows: Vector) -> tuple[Vector, ...]:
     clusters = (
-        f'label_replace({SEEN_FLOWS}, "cluster", "$1", "{end}", "(.+)")'
-        for end in ("source", "target")
+        f'label_replace({flows}, "cluster", "$1", "{end}", "(.+)")' for end in ("source", "target")
     )
     of_clusters = _firing(matching("alertname", _OF_CLUSTERS))
     return (
@@ -282,7 +281,8 @@ def _firing_by_scope() -> tuple[Vector, ...]:
 
 def alert_starts(*labels: str) -> Vector:
     """When the firing alerts became active, in milliseconds since the epoch."""
-    firing = either(*_firing_by_scope())
+    # A point while the flow is scraped is enough for the start.
+    firing = either(*_firing_by_scope(flow_series(FLOW_INFO)))
     since = f"{ALERTS_FOR_STATE}{_text(_OURS)} and ignoring (alertstate) ({firing})"
     return in_milliseconds(min_by(Vector(since, ALERTS_LABELS), *labels))
 

@@ -26,6 +26,7 @@ from mm2slo_dashboards.dashboard_model import (
 from mm2slo_dashboards.panel_queries import (
     RANGE_VARIABLE,
     RATE_VARIABLE,
+    filter_by,
     max_by,
     min_by,
     seconds_since,
@@ -69,7 +70,8 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
         select(service_metrics.EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, job), "cluster", "stage"
     )
     stage = "{{cluster}} {{stage}}"
-    none = f"0 * {max_by(last, 'cluster')}"
+    scraped = max_by(filter_by(select(UP, job), "== 1"))
+    none = f'label_replace(0 * {scraped}, "reason", "none", "", "")'
     failures = sum_by(
         over("rate", service_metrics.EXPORTER_COLLECT_ERRORS_TOTAL, RATE_VARIABLE, job),
         *("cluster", "stage", "reason"),
@@ -120,7 +122,7 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
         _panel(
             title="Collection failures by reason",
             description="Which stages fail, and why? Failures per second by cluster, stage and "
-            "reason, 0 for a cluster without. A single failure may be a leader election.",
+            "reason, or 0. A single failure may be a leader election.",
             kind=Kind.SERIES,
             unit=PanelUnit.REQUESTS,
             no_data=NO_EXPORTER_DATA,
@@ -131,8 +133,7 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
         _panel(
             title="Malformed internal records",
             description="Could internal records not be decoded? Records of MirrorMaker 2's "
-            "internal topics, by kind and reason, in the selected time range; 0 for a cluster "
-            "without. Good is 0.",
+            "internal topics, by kind and reason, in the selected time range. Good is 0.",
             kind=Kind.BARS,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
@@ -146,8 +147,8 @@ def _collection(job: Matcher) -> tuple[Panel, ...]:
 
 
 def _positive_or(none: str, found: Vector) -> Vector:
-    """What of *found* is above 0, else *none* of the cluster."""
-    return Vector(f"{found} > 0 or on (cluster) {none}", found.labels)
+    """What of *found* is above 0, or else *none*."""
+    return Vector(f"{found} > 0 or on () {none}", found.labels)
 
 
 def _cost(job: Matcher) -> tuple[Panel, ...]:

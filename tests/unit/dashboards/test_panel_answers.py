@@ -109,9 +109,8 @@ def test_legend_labels_are_in_results(uid: str) -> None:
     for target, rows in pairs(uid):
         labels = set(re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat") or ""))
         for row in rows:
-            # Only some SLIs have a tier; a cluster without failures has neither stage nor reason.
-            optional = {"tier", "stage", "kind", "reason"} if rows[row] == 0 else {"tier"}
-            assert labels - optional <= {each.partition("=")[0] for each in row.split()}, target
+            # Only some SLIs have a tier.
+            assert labels - {"tier"} <= {each.partition("=")[0] for each in row.split()}, target
 
 
 def test_limited_panels_show_worst_values() -> None:

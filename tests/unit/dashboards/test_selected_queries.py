@@ -139,6 +139,17 @@ def alert(name: str, cluster: str) -> str:
             {},
             id="no canary in the range",
         ),
+        *(
+            pytest.param(
+                ("mm2slo-pipeline", title, 0),
+                {'up{job="mm2slo",instance="1"}': f"{up}x59"},
+                "59m",
+                {'{reason="none"}': 0} if up else {},
+                id=f"{title} of an exporter that is {'up' if up else 'down'}",
+            )
+            for title in ("Collection failures by reason", "Malformed internal records")
+            for up in (0, 1)
+        ),
         pytest.param(
             ALERTS_BY_SEVERITY,
             {f"mm2_flow_info{{{A}}}": "1x50 stale", alert("MM2ClusterUnreachable", "eu"): "1x59"},
