@@ -280,6 +280,12 @@ def test_pods_fit_pod_security_restricted_and_restricted_v2(case: str) -> None:
 
 
 @cases
+def test_volume_of_the_store_outlives_the_release(case: str) -> None:
+    (claim,) = (each for each in rendering(case) if each["kind"] == "PersistentVolumeClaim")
+    assert claim["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+@cases
 def test_only_spark_on_kubernetes_has_a_role_and_nothing_is_a_secret(case: str) -> None:
     kinds = {each["kind"] for each in rendering(case)}
     assert ("Role" in kinds) is (case == "complete")
