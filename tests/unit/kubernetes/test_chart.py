@@ -95,7 +95,6 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
             "prometheusRule.content=spec: {}",
             "content is set, but not prometheusRule.enabled",
         ),
-        ("prometheusRule.enabled=true,config.slo.window=7d", "set prometheusRule.content"),
         ("audit.enabled=true,audit.spark.master=yarn", "audit.spark.master is yarn; expected"),
         ("audit.enabled=true,audit.spark.master=k8s://a", "executors write record details"),
         (
@@ -134,6 +133,31 @@ def test_wrong_value_is_refused(option: str, message: str) -> None:
     done = run_helm("minimal", "--set", option)
     assert done.returncode != 0
     assert message in done.stderr
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("kind", "key", "rest"),
+    [
+        ("prometheusRule", "slo", ".window=7d"),
+        ("prometheusRule", "alerting.severities", ".page=critical"),
+        ("prometheusRule", "alerting.labels", ".team=data"),
+        ("prometheusRule", "alerting.exporter_job", "=monitoring/mm2slo"),
+        ("prometheusRule", "defaults.freshness", "[0].threshold=5m"),
+        ("prometheusRule", "flows[0].canary.latency_tiers", "={2s,20s}"),
+    ],
+)
+def test_resource_of_the_chart_that_config_does_not_apply_to_is_refused(
+    kind: str, key: str, rest: str
+) -> None:
+    values = ("--set", f"{kind}.enabled=true,config.{key}{rest}")
+    done = run_helm("minimal", *values)
+    place = key.replace("[0]", "[us->eu]")
+    expected = f"config.{place} does not apply to the chart's {kind}; set {kind}.content to"
+    assert expected in done.stderr
+    content = f"{kind}.content=metadata: {{namespace: replication}}\nspec: {{a: 1}}"
+    done = run_helm("minimal", *values, "--set-literal", content)
+    assert done.returncode == 0, done.stderr
 
 
 @needs_helm
