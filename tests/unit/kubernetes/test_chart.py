@@ -145,6 +145,8 @@ def test_wrong_value_is_refused(option: str, message: str) -> None:
         ("prometheusRule", "alerting.exporter_job", "=monitoring/mm2slo"),
         ("prometheusRule", "defaults.freshness", "[0].threshold=5m"),
         ("prometheusRule", "flows[0].canary.latency_tiers", "={2s,20s}"),
+        ("alertmanagerConfig", "alerting.slack", "[0].name=ops"),
+        ("alertmanagerConfig", "alerting.severities", ".page=critical"),
     ],
 )
 def test_resource_of_the_chart_that_config_does_not_apply_to_is_refused(
