@@ -83,6 +83,10 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
         ("config.flows=null", "no flows: set mirrorMaker2.resource"),
         ("report.tokens.secretName=", "report.tokens.secretName is not set"),
         ("report.replicas=2", "more than 1 needs store.postgresql.url"),
+        (
+            "report.replicas=2,store.postgresql.url=postgresql+psycopg://a@b/c",
+            "report.replicas is 2, and the volume is ReadWriteOnce; more than 1 needs",
+        ),
         ("config.clusters.us.security.sasl.password=hunter2", "sasl.password contains a secret"),
         ("config.clusters.us.client.x=password=hunter2", "client.x contains a secret"),
         ("store.postgresql.url=postgresql://a:b@c/d", "the URL of the store contains a password"),
@@ -268,6 +272,12 @@ def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) 
         (
             "audit.enabled=true,image.repository=r.example/slo",
             f"image: r.example/slo-audit:{PROJECT['version']}",
+        ),
+        ("store.postgresql.url=postgresql+psycopg://a@b/c", "strategy: {type: Recreate}"),
+        (
+            "store.postgresql.url=postgresql+psycopg://a@b/c,report.replicas=2,"
+            "store.persistence.enabled=false",
+            "strategy: {type: RollingUpdate}",
         ),
         ("audit.enabled=true,image.tag=2026-11", "image: mm2slo-audit:2026-11"),
         ("livenessProbe.initialDelaySeconds=7", "initialDelaySeconds: 7"),
