@@ -89,7 +89,14 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
         ),
         ("config.clusters.us.security.sasl.password=hunter2", "sasl.password contains a secret"),
         ("config.clusters.us.client.x=password=hunter2", "client.x contains a secret"),
-        ("store.postgresql.url=postgresql://a:b@c/d", "the URL of the store contains a password"),
+        ("store.postgresql.url=postgresql://a:b@c/d", "store.postgresql.url contains a secret"),
+        ("store.postgresql.url=a://b@c/d?password=e", "set store.postgresql.secretName"),
+        ("config.audit.store=postgresql://a:b@c/d", "config.audit.store contains a secret"),
+        ("config.alerting.webhooks[0].url=https://a:b@c", "webhooks[0].url contains a secret"),
+        (
+            "config.alerting.receivers[0].slack_configs[0].api_url=https://hooks.example/x",
+            "config.alerting.receivers[0].slack_configs[0].api_url contains a secret",
+        ),
         ("config.report.listen=:80", "config.report.listen is :80; remove it"),
         ("config.alerting.namespace=b", "config.alerting.namespace is b; expected"),
         ("ingress.enabled=true", "ingress.host is not set"),
@@ -244,6 +251,10 @@ def test_resource_may_have_keys_of_kubernetes(tmp_path: Path) -> None:
             "mirrorMaker2.resource is no KafkaMirrorMaker2 in YAML (line 2: ",
         ),
         ("kind: KafkaMirrorMaker2\nspec: {a: {password: x}}", "spec.a.password contains a secret"),
+        (
+            "kind: KafkaMirrorMaker2\nspec: {a: [{name: PGPASSWORD, value: x}]}",
+            "spec.a[0].PGPASSWORD contains a secret",
+        ),
     ],
 )
 def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) -> None:
@@ -278,6 +289,10 @@ def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) 
             "store.postgresql.url=postgresql+psycopg://a@b/c,report.replicas=2,"
             "store.persistence.enabled=false",
             "strategy: {type: RollingUpdate}",
+        ),
+        (
+            "config.audit.store=postgresql://a:${env:PGPW}@c/d",
+            "store: postgresql://a:${env:PGPW}@c/d",
         ),
         ("audit.enabled=true,image.tag=2026-11", "image: mm2slo-audit:2026-11"),
         ("livenessProbe.initialDelaySeconds=7", "initialDelaySeconds: 7"),

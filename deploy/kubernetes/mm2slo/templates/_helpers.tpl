@@ -102,20 +102,24 @@ does not belong to one. Fails for a document that mm2slo does not read.
 {{- dict "names" ($names | compact | uniq) | toJson -}}
 {{- end }}
 
-{{/* Fails if a part of `value` at `path` contains a secret instead of a reference to one. */}}
+{{/*
+Fails if a part of `value` at `path` contains a secret instead of a reference to one: path, value, and
+optionally expected (what to write instead).
+*/}}
 {{- define "mm2slo.refuseSecrets" -}}
 {{- $path := .path -}}
 {{- $isReference := and (kindIs "map" .value) (or (hasKey .value "secretName") (eq (keys .value | sortAlpha | join " ") "key name")) -}}
 {{- if and (kindIs "map" .value) (not $isReference) -}}
-{{- range $key, $each := .value -}}
+{{- $variable := kindIs "string" .value.name | ternary (dict (toString .value.name) .value.value) dict -}}
+{{- range $key, $each := merge $variable .value -}}
 {{- $text := kindIs "string" $each | ternary $each "" -}}
-{{- $isSecret := regexMatch "(?i)(password|secret|credentials|token|_key|^key|keystore\\.key|key\\.pem)$" $key -}}
+{{- $isSecret := regexMatch "(?i)(password|secret|credentials|token|_key|^key|(api|webhook)_url|keystore\\.key|key\\.pem)$" $key -}}
 {{- if hasPrefix "mirrorMaker2" $path -}}{{/* `key` is a key of a Secret or ConfigMap, or a label there. */}}
 {{- $isSecret = and $isSecret (ne $key "key") -}}
 {{- end -}}
-{{- $isEmbedded := regexMatch "(?i)(password|secret|token)\\s*=\\s*[\"']?[^$\"'\\s]" $text -}}
+{{- $isEmbedded := regexMatch "(?i)(password|secret|token)\\s*=\\s*[\"']?[^$\"'\\s]|://[^/@:\\s]*:([^$/@\\s]|\\$[^{])[^/@\\s]*@" $text -}}
 {{- if or $isEmbedded (and $text $isSecret (not (hasPrefix "${" $text))) -}}
-{{- fail (printf "%s.%s contains a secret, which would be readable in a ConfigMap; expected a reference such as ${file:/run/secrets/mm2slo/SECRET/KEY}" $path $key) -}}
+{{- fail (printf "%s.%s contains a secret, which would be readable in a ConfigMap; %s" $path $key ($.expected | default "expected a reference such as ${file:/run/secrets/mm2slo/SECRET/KEY}")) -}}
 {{- end -}}
 {{- include "mm2slo.refuseSecrets" (dict "path" (printf "%s.%s" $path $key) "value" $each) -}}
 {{- end -}}
