@@ -216,6 +216,7 @@ USUAL = """
     valueFrom: {configMapKeyRef: {name: logging, key: log4j2.properties}}
   template:
     pod:
+      metadata: {annotations: {vault.hashicorp.com/agent-inject-secret: connect}}
       tolerations: [{key: dedicated, operator: Exists}]
       affinity:
         nodeAffinity:
@@ -235,7 +236,9 @@ def run_with_resource(resource: str, folder: Path) -> subprocess.CompletedProces
 @needs_helm
 def test_resource_may_have_keys_of_kubernetes(tmp_path: Path) -> None:
     mirror = (FOLDER / "examples" / "mirror.yaml").read_text(encoding="utf-8")
-    done = run_with_resource(mirror.rstrip() + USUAL, tmp_path)
+    applied = 'metadata:\n  annotations: {applied: \'"x password=\\"${a:b}\\""\', x/has-token: a}'
+    text = mirror.replace("metadata:", applied).rstrip() + USUAL + "status: {token: a}\n"
+    done = run_with_resource(text, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "jmxPrometheusExporter" in done.stdout
 

@@ -111,12 +111,10 @@ optionally expected (what to write instead).
 {{- $isReference := and (kindIs "map" .value) (or (hasKey .value "secretName") (eq (keys .value | sortAlpha | join " ") "key name")) -}}
 {{- if and (kindIs "map" .value) (not $isReference) -}}
 {{- $variable := kindIs "string" .value.name | ternary (dict (toString .value.name) .value.value) dict -}}
-{{- range $key, $each := merge $variable .value -}}
+{{- $isResource := hasPrefix "mirrorMaker2" $path -}}{{/* where `key` is a key of a Secret or ConfigMap */}}
+{{- range $key, $each := $isResource | ternary (omit .value "key" "metadata" "status") .value | merge $variable -}}
 {{- $text := kindIs "string" $each | ternary $each "" -}}
 {{- $isSecret := regexMatch "(?i)(password|secret|credentials|token|_key|^key|(api|webhook)_url|keystore\\.key|key\\.pem)$" $key -}}
-{{- if hasPrefix "mirrorMaker2" $path -}}{{/* `key` is a key of a Secret or ConfigMap, or a label there. */}}
-{{- $isSecret = and $isSecret (ne $key "key") -}}
-{{- end -}}
 {{- $isEmbedded := regexMatch "(?i)(password|secret|token)\\s*=\\s*[\"']?[^$\"'\\s]|://[^/@:\\s]*:([^$/@\\s]|\\$[^{])[^/@\\s]*@" $text -}}
 {{- if or $isEmbedded (and $text $isSecret (not (hasPrefix "${" $text))) -}}
 {{- fail (printf "%s.%s contains a secret, which would be readable in a ConfigMap; %s" $path $key ($.expected | default "expected a reference such as ${file:/run/secrets/mm2slo/SECRET/KEY}")) -}}
