@@ -367,11 +367,12 @@ def test_credentials_of_clusters_with_own_users_are_not_mounted() -> None:
 @needs_helm
 def test_credentials_of_a_cluster_without_own_user_are_mounted(tmp_path: Path) -> None:
     mirror = (FOLDER / "examples" / "mirror.yaml").read_text(encoding="utf-8")
-    done = run_with_resource(mirror.replace("alias: us", "alias: asia"), tmp_path)
+    own = "alias: asia\n        config: {ssl.keystore.key: '${secrets:a/own-key:user.key}'}"
+    done = run_with_resource(mirror.replace("alias: us", own), tmp_path)
     assert done.returncode == 0, done.stderr
     found = mounted_by_exporter(yaml.load_all(done.stdout, KubernetesLoader))
     assert found - {"mm2slo", "mm2slo-us"} == {
-        "mirror-us", "eu-cluster-ca-cert", "us-cluster-ca-cert"
+        "mirror-us", "own-key", "eu-cluster-ca-cert", "us-cluster-ca-cert"
     }  # fmt: skip
 
 

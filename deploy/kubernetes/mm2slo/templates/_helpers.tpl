@@ -96,6 +96,9 @@ does not belong to one. Fails for a document that mm2slo does not read.
 {{- range regexFindAll "\"secretName\":\"[^\"]+" (toJson $needed) -1 -}}
 {{- $names = append $names (trimPrefix "\"secretName\":\"" .) -}}
 {{- end -}}
+{{- range regexFindAll "\\$\\{secrets:[^/:}]+/[^:}]+" (toJson $needed) -1 -}}{{/* of Strimzi's config provider */}}
+{{- $names = append $names (base .) -}}
+{{- end -}}
 {{- range regexFindAll "/run/secrets/mm2slo/[a-z0-9][a-z0-9.-]*" (toJson $v.config) -1 -}}
 {{- $names = append $names (base .) -}}
 {{- end -}}
