@@ -308,6 +308,27 @@ def test_object_of_kubernetes_takes_its_other_fields(option: str, line: str) -> 
     assert line in {each.strip() for each in done.stdout.splitlines()}
 
 
+def render_with(case: str, *options: str, **values: object) -> list[dict[str, Any]]:
+    """The resources of *case* with *options* and *values*."""
+    for key, value in values.items():
+        options += ("--set-json", f"{key}={json.dumps(value)}")
+    done = run_helm(case, *options)
+    assert done.returncode == 0, done.stderr
+    return [each for each in yaml.load_all(done.stdout, KubernetesLoader) if each]
+
+
+@needs_helm
+def test_spark_properties_of_the_values_replace_those_of_the_chart() -> None:
+    own = {"spark.executor.instances": 4, "spark.x": 134217728, "spark.y": True, "spark.z": None}
+    spark = {"master": "k8s://a", "executors": 9, "conf": own}
+    values = {"audit": {"enabled": True, "spark": spark}, "config.audit": {"directory": "s3a://a"}}
+    rendered = render_with("minimal", **values)
+    (job,) = (each["spec"]["jobTemplate"] for each in rendered if each["kind"] == "CronJob")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    found = re.findall(r"spark\.(?:.|executor\.instances)=\S*", " ".join(container["args"]))
+    assert found == ["spark.executor.instances=4", "spark.x=134217728", "spark.y=true"]
+
+
 @cases
 def test_pods_fit_pod_security_restricted_and_restricted_v2(case: str) -> None:
     for name, pod in pods(case):
