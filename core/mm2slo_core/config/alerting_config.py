@@ -378,7 +378,8 @@ class AlertingConfig(Section):
     """Channel that is notified when Slack rejects messages; null: the first webhook, or else the
     second Slack channel."""
     exporter_job: Name = EXPORTER_JOB
-    """Prometheus job name of the exporters; for a PodMonitor `namespace/name`."""
+    """Prometheus job name of the exporters; for a PodMonitor `namespace/name`. The Helm chart's
+    monitors set the label to this value."""
     maintenance: MaintenanceConfig = MaintenanceConfig()
     """Planned maintenance."""
 

@@ -297,6 +297,10 @@ def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) 
             "config.audit.store=postgresql://a:${env:PGPW}@c/d",
             "store: postgresql://a:${env:PGPW}@c/d",
         ),
+        (
+            "podMonitor.enabled=true,config.alerting.exporter_job=kafka/slo",
+            "- {targetLabel: job, replacement: kafka/slo}",
+        ),
         ("audit.enabled=true,image.tag=2026-11", "image: mm2slo-audit:2026-11"),
         ("livenessProbe.initialDelaySeconds=7", "initialDelaySeconds: 7"),
         ("grafanaDashboards.enabled=true,grafanaDashboards.labels.team=storage", "team: storage"),
