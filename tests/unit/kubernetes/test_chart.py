@@ -97,6 +97,10 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
             "config.alerting.receivers[0].slack_configs[0].api_url=https://hooks.example/x",
             "config.alerting.receivers[0].slack_configs[0].api_url contains a secret",
         ),
+        (
+            "digest.enabled=true,store.persistence.accessMode=ReadWriteOncePod",
+            "accessMode is ReadWriteOncePod; expected ReadWriteOnce or ReadWriteMany",
+        ),
         ("config.report.listen=:80", "config.report.listen is :80; remove it"),
         ("config.alerting.namespace=b", "config.alerting.namespace is b; expected"),
         ("ingress.enabled=true", "ingress.host is not set"),
@@ -362,6 +366,17 @@ def test_pods_fit_pod_security_restricted_and_restricted_v2(case: str) -> None:
 def test_volume_of_the_store_outlives_the_release(case: str) -> None:
     (claim,) = (each for each in rendering(case) if each["kind"] == "PersistentVolumeClaim")
     assert claim["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+@needs_helm
+def test_own_affinity_adds_to_that_of_jobs() -> None:
+    own = {"nodeAffinity": {"x": []}, "podAffinity": {"preferred": [1]}}
+    found = render_with("minimal", "--set", "digest.enabled=true", affinity=own)
+    (job,) = (each["spec"] for each in found if each["kind"] == "CronJob")
+    affinity = job["jobTemplate"]["spec"]["template"]["spec"]["affinity"]
+    required = affinity["podAffinity"].pop("requiredDuringSchedulingIgnoredDuringExecution")
+    assert affinity == own
+    assert required[0]["topologyKey"] == "kubernetes.io/hostname"
 
 
 @cases

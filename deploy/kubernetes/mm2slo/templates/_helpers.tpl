@@ -287,17 +287,17 @@ spec:
   {{- end }}
   {{- end }}
   {{- $sharesVolume := and .hasState (not .port) $v.report.enabled $v.store.persistence.enabled (eq $v.store.persistence.accessMode "ReadWriteOnce") }}
-  {{- if $v.affinity }}
-  affinity: {{- toYaml $v.affinity | nindent 4 }}
-  {{- else if $sharesVolume }}
-  affinity:
-    podAffinity:
-      requiredDuringSchedulingIgnoredDuringExecution:
-        - topologyKey: kubernetes.io/hostname
-          labelSelector:
-            matchLabels:
-              {{- include "mm2slo.selector" $root | nindent 14 }}
-              app.kubernetes.io/component: report
+  {{- $affinity := deepCopy ($v.affinity | default dict) }}
+  {{- if $sharesVolume }}
+  {{- $required := "requiredDuringSchedulingIgnoredDuringExecution" }}
+  {{- $labels := printf "%s\napp.kubernetes.io/component: report" (include "mm2slo.selector" $root) | fromYaml }}
+  {{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $labels) }}
+  {{- $near := $affinity.podAffinity | default dict }}
+  {{- $near = set $near $required (append (get $near $required | default list) $term) }}
+  {{- $_ := set $affinity "podAffinity" $near }}
+  {{- end }}
+  {{- with $affinity }}
+  affinity: {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- if .port }}
   {{- with $v.topologySpreadConstraints }}
