@@ -337,6 +337,23 @@ def test_spark_properties_of_the_values_replace_those_of_the_chart() -> None:
     assert found == ["spark.executor.instances=4", "spark.x=134217728", "spark.y=true"]
 
 
+@needs_helm
+def test_executors_take_variables_labels_and_annotations_of_all_pods() -> None:
+    own: dict[str, Any] = {
+        "extraEnv": [{"name": "A", "value": "b"}],
+        "extraEnvFrom": [{"secretRef": {"name": "c"}}],
+        "podLabels": {"team": "data"},
+        "podAnnotations": {"note": "x"},
+    }
+    (text,) = (each["data"]["executor.yaml"] for each in render_with("complete", **own)
+               if "executor.yaml" in each.get("data", {}))  # fmt: skip
+    pod = yaml.safe_load(text)
+    (container,) = pod["spec"]["containers"]
+    assert pod["metadata"]["labels"].items() >= own["podLabels"].items()
+    assert pod["metadata"]["annotations"] == own["podAnnotations"]
+    assert (container["env"], container["envFrom"]) == (own["extraEnv"], own["extraEnvFrom"])
+
+
 @cases
 def test_pods_fit_pod_security_restricted_and_restricted_v2(case: str) -> None:
     for name, pod in pods(case):
