@@ -114,7 +114,8 @@ _TYPES: Final = {bool: "boolean", int: "integer", str: "string"}
 
 def _root_schema(text: str) -> dict[str, Any]:
     schema = _schema(yaml.safe_load(text))
-    schema["properties"]["global"] = {"type": "object"}  # Helm's own, of parent charts
+    # Of parent charts: Helm's own, and the usual condition of a dependency.
+    schema["properties"] |= {"global": {"type": "object"}, "enabled": {"type": "boolean"}}
     schema["properties"]["config"] = config = _config_schema(Config)
     flow = config["properties"]["flows"]["items"]["properties"]
     config["properties"]["defaults"] = _section_schema(
