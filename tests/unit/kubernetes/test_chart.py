@@ -306,6 +306,8 @@ def test_wrong_resource_is_refused(resource: str, message: str, tmp_path: Path) 
             "- {targetLabel: job, replacement: kafka/slo}",
         ),
         ("enabled=true,global.x=y", "replicas: 1"),  # of a parent chart
+        ("route.enabled=true,route.host=a.example,config.report.hosts={b}", "- a.example"),
+        ("route.enabled=true,route.host=a.example,config.report.hosts={b}", "- b"),
         ("audit.enabled=true,image.tag=2026-11", "image: mm2slo-audit:2026-11"),
         ("livenessProbe.initialDelaySeconds=7", "initialDelaySeconds: 7"),
         ("grafanaDashboards.enabled=true,grafanaDashboards.labels.team=storage", "team: storage"),

@@ -176,8 +176,8 @@ Fails if a cluster trusts the `ca.crt` of a KafkaUser's Secret: path, trusted (n
 {{- end -}}
 {{- $host := printf "%s-report" $name -}}
 {{- $hosts := list $host (printf "%s.%s" $host .Release.Namespace) (printf "%s.%s.svc" $host .Release.Namespace) -}}
-{{- $hosts = concat $hosts (list (ternary $v.ingress.host "" $v.ingress.enabled) (ternary $v.route.host "" $v.route.enabled)) | compact -}}
-{{- $report := dict "hosts" $hosts "recorder" (dict "exporters" $exporters) -}}
+{{- $hosts = concat $hosts (list (ternary $v.ingress.host "" $v.ingress.enabled) (ternary $v.route.host "" $v.route.enabled)) (dig "report" "hosts" "" $v.config | default list) | compact | uniq -}}
+{{- $report := dict "recorder" (dict "exporters" $exporters) -}}
 {{- $exporter := dict -}}
 {{- if $v.report.enabled -}}
 {{- $_ := set $report "tokens_file" (printf "%s/%s/%s" $secrets $v.report.tokens.secretName $v.report.tokens.key) -}}
@@ -199,7 +199,9 @@ Fails if a cluster trusts the `ca.crt` of a KafkaUser's Secret: path, trusted (n
 {{- if or $v.mirrorMaker2.resource $v.mirrorMaker2.existingConfigMap -}}
 {{- $_ := set $own "mm2" (dict "strimzi" (list "/etc/mm2slo/mirrormaker2.yaml") "secrets" $secrets) -}}
 {{- end -}}
-{{- mergeOverwrite $own (deepCopy $v.config) | toYaml -}}
+{{- $config := mergeOverwrite $own (deepCopy $v.config) -}}
+{{- $_ := set $config.report "hosts" $hosts -}}
+{{- toYaml $config -}}
 {{- end }}
 
 {{/* The volumes and mounts of configuration, secrets and state: root, component, hasState. */}}
