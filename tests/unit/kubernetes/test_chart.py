@@ -101,6 +101,10 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
             "digest.enabled=true,store.persistence.accessMode=ReadWriteOncePod",
             "accessMode is ReadWriteOncePod; expected ReadWriteOnce or ReadWriteMany",
         ),
+        (
+            "config.report.tls.cert_file=/a,config.report.tls.key_file=/b",
+            "config.report.tls is set, but not tls.secretName: probes and recorder would use HTTP",
+        ),
         ("config.report.listen=:80", "config.report.listen is :80; remove it"),
         ("config.alerting.namespace=b", "config.alerting.namespace is b; expected"),
         ("ingress.enabled=true", "ingress.host is not set"),
