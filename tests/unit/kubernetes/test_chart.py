@@ -361,6 +361,23 @@ def test_executors_take_variables_labels_and_annotations_of_all_pods() -> None:
     assert (container["env"], container["envFrom"]) == (own["extraEnv"], own["extraEnvFrom"])
 
 
+@needs_helm
+def test_numbers_as_names_and_indented_text_remain_text() -> None:
+    mirror = (FOLDER / "examples" / "mirror.yaml").read_text(encoding="utf-8")
+    found = render_with(
+        "complete", "--namespace", "34", nameOverride="12",
+        grafanaDashboards={"operator": True, "folder": "a: b"},
+        mirrorMaker2={"resource": f"   # indented\n{mirror}"},
+    )  # fmt: skip
+    for each in found:
+        assert each["metadata"]["namespace"] == "34"
+        assert each["metadata"]["labels"]["app.kubernetes.io/name"] == "12"
+    folders = {each["spec"]["folder"] for each in found if each["kind"] == "GrafanaDashboard"}
+    assert folders == {"a: b"}
+    (data,) = (each["data"] for each in found if "mirrormaker2.yaml" in each.get("data", {}))
+    assert data["mirrormaker2.yaml"].startswith("   # indented\n# Strimzi")
+
+
 @cases
 def test_pods_fit_pod_security_restricted_and_restricted_v2(case: str) -> None:
     for name, pod in pods(case):

@@ -11,8 +11,8 @@
 {{- end }}
 
 {{- define "mm2slo.selector" -}}
-app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "mm2slo.labels" -}}
@@ -26,7 +26,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "mm2slo.metadata" -}}
 metadata:
   name: {{ include "mm2slo.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "mm2slo.labels" .root | nindent 4 }}
     {{- with .labels }}{{ toYaml . | nindent 4 }}{{ end }}
