@@ -134,6 +134,8 @@ def test_rendering_is_what_helm_renders(case: str) -> None:
         ("image.repository=", "'/image/repository': minLength: got 0, want 1"),
         ("secrets[0].name=x", "'/secrets/0': got object, want string"),
         ("audit=null", "audit is null; expected a mapping"),
+        ("store.persistence=null", "store.persistence is null; expected a mapping"),
+        ("audit.spark=null", "audit.spark is null; expected a mapping"),
         (
             "config.alerting.receivers[0].pagerduty_configs[0].routing_key=abc",
             "config.alerting.receivers[0].pagerduty_configs[0].routing_key contains a secret",
@@ -459,12 +461,14 @@ def test_credentials_of_a_cluster_without_own_user_are_mounted(tmp_path: Path) -
 
 def test_chart_refuses_null_for_each_section_of_values() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
-    kubernetes = re.compile(r"pod[LA]\w+|\w*(?:Context|Probe|Selector)|affinity")
+    kubernetes = re.compile(r"pod[LA]\w+|\w*(?:Context|Probe|Selector)|affinity|labels|resources")
     sections = {key for key, each in values.items()
                 if isinstance(each, dict) and not kubernetes.fullmatch(key)}  # fmt: skip
+    sections |= {f"{key}/{name}" for key in sections for name, each in values[key].items()
+                 if isinstance(each, dict) and each and not kubernetes.fullmatch(name)}  # fmt: skip
     helpers = (CHART / "templates" / "_helpers.tpl").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"range list (.*) -\}\}\n.*not \(hasKey \$\.Values", helpers)
-    assert set(re.findall(r"\w+", listed)) == sections
+    (listed,) = re.findall(r"range list (.*) -\}\}\n.*not \(hasKey ", helpers)
+    assert set(re.findall(r"[\w/]+", listed)) == sections
 
 
 def mounted_by_exporter(resources: Iterable[dict[str, Any]]) -> set[str]:

@@ -1,8 +1,8 @@
 {{/* Names and labels. */}}
 {{- define "mm2slo.fullname" -}}
-{{- range list "image" "config" "mirrorMaker2" "tls" "store" "exporter" "report" "service" "ingress" "route" "audit" "digest" "slack" "podMonitor" "serviceMonitor" "prometheusRule" "alertmanagerConfig" "grafanaDashboards" "networkPolicy" "podDisruptionBudget" "serviceAccount" -}}
-{{- if not (hasKey $.Values .) -}}
-{{- fail (printf "%s is null; expected a mapping: remove the line, or set a value below it" .) -}}
+{{- range list "image" "config" "mirrorMaker2" "tls" "store" "exporter" "report" "service" "ingress" "route" "audit" "digest" "slack" "podMonitor" "serviceMonitor" "prometheusRule" "alertmanagerConfig" "grafanaDashboards" "networkPolicy" "podDisruptionBudget" "serviceAccount" "store/postgresql" "store/persistence" "report/tokens" "report/metricsToken" "audit/image" "audit/spark" -}}
+{{- if not (hasKey (eq (dir .) "." | ternary $.Values (get $.Values (dir .))) (base .)) -}}
+{{- fail (printf "%s is null; expected a mapping: remove the line, or set a value below it" (replace "/" "." .)) -}}
 {{- end -}}
 {{- end -}}
 {{- $name := .Values.nameOverride | default .Chart.Name -}}
