@@ -429,6 +429,14 @@ def test_only_spark_on_kubernetes_has_a_role_and_nothing_is_a_secret(case: str) 
     assert not {"Secret", "ClusterRole", "ClusterRoleBinding"} & kinds
 
 
+@needs_helm
+def test_chart_creates_no_service_account_if_it_must_not() -> None:
+    done = run_helm("complete", "--set", "serviceAccount.create=false,serviceAccount.name=own")
+    assert done.returncode == 0, done.stderr
+    assert "\nkind: ServiceAccount\n" not in done.stdout
+    assert "serviceAccountName: own-audit" in done.stdout
+
+
 def test_component_mounts_its_own_secrets_only() -> None:
     mounted = {
         name: {volume["secret"]["secretName"] for volume in pod["volumes"] if "secret" in volume}
