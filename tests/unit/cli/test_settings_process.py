@@ -64,7 +64,7 @@ def test_read_again_returns_changed_files(source: ConfigSource) -> None:
     assert source.config is not None
     first = first_reading(source)
     assert read_again(first).settings == first.settings
-    source.config.write_text(CONFIG.replace("orders", "all"), encoding="utf-8")
+    source.config.write_text(CONFIG.replace("orders", "payments"), encoding="utf-8")
     newest = read_again(first).settings
     assert newest.flows != first.settings.flows
     assert newest.clusters == first.settings.clusters
