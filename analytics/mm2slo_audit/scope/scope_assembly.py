@@ -355,18 +355,13 @@ Starts = dict[int, int]
 """Log start by partition."""
 
 
-def apply_bounds(
-    scope: UnitScope, copies: Mapping[CopyKey, CopyMap], kept_from: Starts | None = None
-) -> UnitScope:
-    """Set `known_from` and `auditable_from` from the log starts.
-
-    *kept_from*: target offsets from which on compaction removed no copy, by partition.
-    """
+def apply_bounds(scope: UnitScope, copies: Mapping[CopyKey, CopyMap]) -> UnitScope:
+    """Set `known_from` and `auditable_from` from the log starts."""
     # Another engine with another partition count may copy to any partition: use the highest start.
     anywhere = not scope.flows[0].has_positions and any(
         len(flow.partitions) != len(scope.partitions) for flow in scope.flows
     )
-    starts = {each.partition: each.log_start for each in scope.partitions} | (kept_from or {})
+    starts = {each.partition: each.log_start for each in scope.partitions}
     if anywhere:
         highest = max(starts.values(), default=0)
         starts = {each.partition: highest for flow in scope.flows for each in flow.partitions}
@@ -440,7 +435,7 @@ def without_timestamps(scope: UnitScope, copies: Mapping[CopyKey, CopyMap]) -> U
         for index, flow in enumerate(scope.flows)
     )
     partitions = tuple(
-        replace(each, read_from=first_copy_offset(each, scope, copies)) for each in scope.partitions
+        replace(each, read_from=_first_copy(each, scope, copies)) for each in scope.partitions
     )
     identity = scope.identity.without_timestamp()
     return apply_bounds(
@@ -460,7 +455,7 @@ def _with_copied_cuts(source: SourcePartition, copy: CopyMap | None) -> SourcePa
     return replace(source, cuts=found)
 
 
-def first_copy_offset(
+def _first_copy(
     target: TargetPartition, scope: UnitScope, copies: Mapping[CopyKey, CopyMap]
 ) -> int:
     """The lowest offset that a copy of a record that is read may have.

@@ -12,6 +12,7 @@ import json
 import logging
 import math
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -30,15 +31,15 @@ from mm2slo_audit.engine.unit_columns import RECORD_SCHEMA, SOURCE, TARGET, side
 from mm2slo_audit.scope.audit_units import not_audited_after
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_assembly import (
+    CopyKey,
+    CopyMap,
     RunScope,
+    Starts,
+    apply_log_starts,
+    partitions_of,
     without_timestamps,
 )
 from mm2slo_audit.spark.connector_rows import connector_options, read_records
-from mm2slo_audit.spark.removed_records import (
-    apply_read_starts,
-    excuse_removed_copies,
-    read_log_starts,
-)
 from mm2slo_audit.spark.run_folders import (
     RunManifest,
     delete_folder,
@@ -62,11 +63,13 @@ from mm2slo_core.audit.audit_scope import (
     Window,
 )
 from mm2slo_core.audit.fingerprint import Sample
-from mm2slo_core.audit.unit_outcome import EVIDENCE_CAP, UnitOutcome
+from mm2slo_core.audit.unit_outcome import UnitOutcome
 from mm2slo_core.config.config_model import Config, unapplied_client_settings
 from mm2slo_core.records.timeline_record import Side
+from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReading
 from mm2slo_store.audit_rows import RunDirectory
 
 logger = logging.getLogger(__name__)
@@ -94,30 +97,18 @@ class LandedFrames:
     poll_rows: int = 0
     bytes_read: int = 0
     """Of keys and values on both sides; if not all records were landed, estimated from them."""
-    excuse: Callable[[Sequence[UnitOutcome]], Sequence[UnitScope]] = lambda _outcomes: ()
-    """The scopes of which less can be judged, given what was lost."""
 
-    def judge(
-        self,
-        scopes: Sequence[UnitScope],
-        sample: Sample,
-        *,
-        evidence_cap: int | None = EVIDENCE_CAP,
-    ) -> Sequence[UnitOutcome]:
-        """See `LandedRecords.judge`; *evidence_cap* as in `judgement.judge`."""
-        judged = partial(
-            judge,
-            self.records.sparkSession,
-            self.records,
-            self.polls,
-            sample=sample,
-            evidence_cap=evidence_cap,
-            poll_rows=self.poll_rows,
-        )
+    def judge(self, scopes: Sequence[UnitScope], sample: Sample) -> Sequence[UnitOutcome]:
+        """See `LandedRecords.judge`."""
         with one_line_errors("judging"):
-            outcomes = judged(scopes=scopes)
-            again = {each.scope.index: each for each in judged(scopes=self.excuse(outcomes))}
-        return [again.get(each.scope.index, each) for each in outcomes]
+            return judge(
+                self.records.sparkSession,
+                self.records,
+                self.polls,
+                scopes,
+                sample,
+                poll_rows=self.poll_rows,
+            )
 
 
 def land_records(
@@ -176,7 +167,6 @@ def land_records(
         rows=landing.rows,
         offsets=landing.offsets,
         bytes_read=landing.bytes_read,
-        excuse=lambda outcomes: excuse_removed_copies(spark, scoped, outcomes, landing.kafka),
     )
 
 
@@ -198,7 +188,7 @@ class _Landing:
         self._progress = progress
         flows = {each.flow for scope in scoped.scopes for each in scope.flows}
         used = {alias for flow in flows for alias in (flow.source, flow.target)}
-        self.kafka = {alias: connector_options(config.clusters[alias]) for alias in used}
+        self._kafka = {alias: connector_options(config.clusters[alias]) for alias in used}
         self._jobs = 0
         self.rows = 0
         """Rows landed so far."""
@@ -354,7 +344,7 @@ class _Landing:
         planned = tuple(plan_scans(scopes, self._scoped.isolations))
         offsets = sum(each.offsets for each in planned)
         frames = [
-            read_records(self._spark, each, self._sample, self.kafka[each.cluster])
+            read_records(self._spark, each, self._sample, self._kafka[each.cluster])
             for each in planned
         ]
         records = (
@@ -442,6 +432,59 @@ def empty_records(spark: SparkSession) -> DataFrame:
     """An empty frame with the columns of `RECORD_SCHEMA`."""
     nothing = F.from_json(F.lit(None), RECORD_SCHEMA).alias("record")
     return spark.range(0).select(nothing).select("record.*")
+
+
+def read_log_starts(
+    scopes: Sequence[UnitScope], clients: Mapping[str, ClusterClient]
+) -> Mapping[str, OffsetReading]:
+    """The current log starts of both sides by cluster. Raises KafkaOperationError."""
+    wanted: defaultdict[str, list[TopicPartition]] = defaultdict(list)
+    for scope in scopes:
+        for flow in scope.flows:
+            counts = {flow.source_topic: len(flow.partitions)}
+            wanted[flow.flow.source] += partitions_of([flow.source_topic], counts)
+        counts = {scope.target_topic: len(scope.partitions)}
+        wanted[scope.flows[0].flow.target] += partitions_of([scope.target_topic], counts)
+    return {
+        alias: clients[alias].start_offsets(list(dict.fromkeys(keys)))
+        for alias, keys in wanted.items()
+    }
+
+
+def apply_read_starts(
+    scopes: Sequence[UnitScope],
+    copies: Sequence[Mapping[CopyKey, CopyMap]],
+    starts: Mapping[str, OffsetReading],
+) -> list[UnitScope] | None:
+    """The scopes with these log starts; None if nothing they read was deleted.
+
+    *copies* by index of the scope, *starts* by cluster.
+    """
+    found = [
+        apply_log_starts(
+            scope,
+            copies[scope.index],
+            {
+                index: _topic_starts(starts[flow.flow.source].offsets, flow.source_topic)
+                for index, flow in enumerate(scope.flows)
+            },
+            _topic_starts(starts[scope.flows[0].flow.target].offsets, scope.target_topic),
+        )
+        for scope in scopes
+    ]
+    moved = any(
+        _read_starts(new) != _read_starts(old) for new, old in zip(found, scopes, strict=True)
+    )
+    return found if moved else None
+
+
+def _topic_starts(starts: Mapping[TopicPartition, int], topic: str) -> Starts:
+    return {key.partition: start for key, start in starts.items() if key.topic == topic}
+
+
+def _read_starts(scope: UnitScope) -> list[int]:
+    sources = [each.read_from for flow in scope.flows for each in flow.partitions]
+    return [*sources, *(each.read_from for each in scope.partitions)]
 
 
 _PACKED = (

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from audit_scenario.audit_process import AuditRequest, AuditResult
+from mm2slo_audit.engine.judgement import judge
 from mm2slo_audit.scope.cluster_readings import open_clients
 from mm2slo_audit.scope.scope_reader import read_scopes
 from mm2slo_audit.spark.landed_records import LandedFrames, land_records
@@ -61,9 +62,9 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
         stages.ended("scopes")
         landed = land_records(spark, scoped, config, sample, directory, run="test", clients=clients)
         stages.ended("landing")
-    judged = _judge(landed, request, sample, lambda scope: scope)
+    judged = _judge(spark, landed, request, sample, lambda scope: scope)
     stages.ended("judging")
-    unstamped = _judge(landed, request, sample, _unstamped)
+    unstamped = _judge(spark, landed, request, sample, _unstamped)
     stages.ended("unstamped")
     not_audited = (*scoped.not_audited, *landed.failed)
     return AuditResult(
@@ -77,13 +78,16 @@ def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResu
 
 
 def _judge(
+    spark: SparkSession,
     landed: LandedFrames,
     request: AuditRequest,
     sample: Sample,
     seen: Callable[[UnitScope], UnitScope | None],
-) -> Sequence[UnitOutcome]:
+) -> list[UnitOutcome]:
     scopes = [chosen for each in landed.scopes if (chosen := seen(each)) is not None]
-    return landed.judge(scopes, sample, evidence_cap=request.evidence_cap)
+    return judge(
+        spark, landed.records, landed.polls, scopes, sample, evidence_cap=request.evidence_cap
+    )
 
 
 def _by_topic(outcomes: Sequence[UnitOutcome]) -> dict[str, UnitOutcome]:

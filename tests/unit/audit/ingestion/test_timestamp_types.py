@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from small_audit_unit import CENSUS, dst, scope, src
 
 from mm2slo_audit.scope.scope_assembly import Isolations, RunScope
-from mm2slo_audit.spark import landed_records, removed_records
+from mm2slo_audit.spark import landed_records
 from mm2slo_audit.spark.connector_rows import sample_rows
 from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
 from mm2slo_core.audit.fingerprint import Identity, Sample
@@ -48,13 +48,12 @@ def judged(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(landed_records, "read_records", read)
-        patch.setattr(removed_records, "find_last_gaps", lambda *_arguments: {})
         isolations = Isolations(("read_uncommitted",), "read_uncommitted")
         scoped = RunScope((unit,), isolations=(isolations,), copies=({},))
         landed = landed_records.land_records(
             spark, scoped, load_config(CONFIG), CENSUS, str(folder), run="r"
         )
-        (outcome,) = landed.judge(landed.scopes, CENSUS)
+    (outcome,) = landed.judge(landed.scopes, CENSUS)
     assert landed.rows == sum(each.count() for each in of_side.values())
     return outcome
 
