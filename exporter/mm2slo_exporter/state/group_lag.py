@@ -122,9 +122,10 @@ class GroupLagTracker:
         """The end offsets at *read_at*, as if records arrived evenly between the two polls."""
         before, after = self._before, self._polled
         earlier, ends = (tuple(map(each.ends.get, partitions)) for each in (before, after))
-        if read_at is None or read_at >= after.requested_at or earlier == ends:
-            return ends
         length = after.requested_at - before.requested_at
+        has_stepped_back = length < 0  # the clock
+        if read_at is None or read_at >= after.requested_at or earlier == ends or has_stepped_back:
+            return ends
         share = min((after.requested_at - read_at) / length, 1.0)
         return tuple(
             end

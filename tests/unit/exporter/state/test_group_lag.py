@@ -95,6 +95,14 @@ def test_lag_of_commits_read_before_two_polls_uses_the_first() -> None:
     assert groups.read(end=200, commit=90)["us"].records == 10
 
 
+def test_lag_after_the_clock_stepped_back_is_that_of_the_poll() -> None:
+    groups = Groups()
+    groups.read(end=100, commit=100)
+    groups.commits_age += 10.0
+    groups.at -= 10.01
+    assert groups.read(end=200, commit=90)["us"].records == 110
+
+
 def test_lag_in_seconds_of_records_before_the_first_reading_is_unknown() -> None:
     groups = Groups()
     assert groups.read(end=100, commit=40)["us"] == LagSum(60, None)
