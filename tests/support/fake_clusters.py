@@ -1,6 +1,5 @@
 """Fake clusters for the reads of an audit's scopes."""
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -57,12 +56,14 @@ class LoggedCluster:
         )
 
     def offsets_at(self, partitions: Sequence[TopicPartition], timestamp: float) -> OffsetReading:
-        """See `ClusterClient.offsets_at`; timestamps must ascend."""
+        """See `ClusterClient.offsets_at`."""
         self.requests.append((timestamp, len(partitions)))
         offsets = {}
         for key in partitions:
             start, times = self.logs[key.partition]
-            offsets[key] = start + bisect_left(times, round(timestamp * 1000))
+            least = round(timestamp * 1000)
+            first = (at for at, time in enumerate(times) if time >= least)
+            offsets[key] = start + next(first, len(times))
         return OffsetReading(offsets, {}, 0.0, 0.0)
 
     def _record(self, key: TopicPartition, offset: int) -> FirstRecord | None:

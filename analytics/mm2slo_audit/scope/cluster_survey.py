@@ -318,7 +318,8 @@ def find_predating_commits(
     A commit has no topic id, only a time: what it covers was in the log before. *readings* have the
     starts, ends and window starts of the source. Raises KafkaOperationError.
     """
-    dropped: set[TopicPartition] = set()
+    decisive: dict[TopicPartition, int] = {}
+    """By partition: the offset of the first record that is younger than its commit."""
     young: dict[TopicPartition, int] = {}
     for key, commit in commits.items():
         start, at = readings.starts.get(key), readings.at.get(key)
@@ -326,7 +327,7 @@ def find_predating_commits(
             continue
         if commit.at * 1000 < window.start:
             if at <= commit.offset:
-                dropped.add(key)
+                decisive[key] = at
         elif at == start:
             covered = commit.at
             if commit.earlier is not None and commit.earlier.offset >= start:
@@ -334,8 +335,11 @@ def find_predating_commits(
                 # older than the log, this one may be as well.
                 covered = max(commit.earlier.at, commit.at - flush_interval)
             young[key] = round(covered * 1000)
-    found = read_offsets_at(client, young)
-    return dropped | {key for key, offset in found.items() if offset == readings.starts[key]}
+    found = read_offsets_at(client, young, at_least=True)
+    decisive |= {key: at for key, at in found.items() if at == readings.starts[key]}
+    # The time of a record beyond the window may be that of a clock ahead, and does not matter.
+    beyond = read_offsets_at(client, dict.fromkeys(decisive, window.end))
+    return {key for key, at in decisive.items() if beyond.get(key, at) > at}
 
 
 def add_offsets_by_time(

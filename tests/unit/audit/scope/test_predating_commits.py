@@ -1,6 +1,7 @@
 """Commits of a topic that was deleted and created again."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -26,15 +27,14 @@ HUNDRED_FROM_1000 = range(1_000 * SECOND, 1_100 * SECOND, SECOND)
 
 def is_dropped(
     commit: Commit,
-    log: tuple[int, range] = (0, HUNDRED_FROM_1000),
+    log: tuple[int, Sequence[int]] = (0, HUNDRED_FROM_1000),
     *,
     window_start: float = 0,
 ) -> bool:
     cluster = LoggedCluster("t", [log])
-    start, times = log
     read = cluster.readings()
-    before = sum(time < window_start * SECOND for time in times)
-    readings = OffsetReadings(starts=read.starts, ends=read.ends, at={KEY: start + before})
+    first = cluster.offsets_at([KEY], window_start)
+    readings = OffsetReadings(starts=read.starts, ends=read.ends, at=first.offsets)
     found = find_predating_commits(
         cast("ClusterClient", cluster),
         {KEY: commit},
@@ -65,6 +65,27 @@ def test_commit_outside_log_is_not_judged() -> None:
     # Retention removed what was committed, or the log has not reached the position.
     assert not is_dropped(Commit(50, 999.0), (51, HUNDRED_FROM_1000))
     assert not is_dropped(Commit(100, 999.0))
+
+
+def test_record_of_a_clock_ahead_shows_no_earlier_topic() -> None:
+    ahead = 20_000 * SECOND
+    assert not is_dropped(Commit(50, 1_050.0), (0, [ahead, *HUNDRED_FROM_1000]))
+    among = [*HUNDRED_FROM_1000[:30], ahead, *HUNDRED_FROM_1000[30:]]
+    assert not is_dropped(Commit(100, 1_100.0), (0, among), window_start=1_200)
+
+
+def test_commits_of_many_young_partitions_are_kept() -> None:
+    first = [1_000 + 60 * at for at in range(300)]
+    cluster = LoggedCluster("t", [(0, [at * SECOND, 30_000 * SECOND]) for at in first])
+    found = find_predating_commits(
+        cast("ClusterClient", cluster),
+        {TopicPartition("t", number): Commit(1, at + 30.0) for number, at in enumerate(first)},
+        cluster.readings(),
+        Window(0, 40_000 * SECOND),
+        FLUSH_INTERVAL,
+    )
+    assert found == set()
+    assert len(cluster.requests) <= 201
 
 
 def test_commit_of_acknowledgements_before_recreation_is_dropped() -> None:
