@@ -327,7 +327,9 @@ def _persist(frame: DataFrame) -> Iterator[DataFrame]:
         # A leaf: Spark resolves the whole plan of a frame at each further step on it, which is a
         # quarter of the CPU of a small audit. A cluster needs the plan: it computes again what was
         # lost with an executor.
-        yield frame.localCheckpoint(eager=False)
+        kept = frame.localCheckpoint(eager=False)
+        yield kept
+        kept._jdf.queryExecution().analyzed().rdd().unpersist(False)
         return
     yield frame.persist()
     frame.unpersist()
