@@ -321,7 +321,8 @@ def _causes() -> tuple[Panel, ...]:
             description="Were records lost, held back or not replicated as they were sent? "
             "Lost records that no state record contains yet, partitions that are stalled and "
             "records held back by open transactions now; the others in the selected time range. "
-            "Good is 0 of each.",
+            "Good is 0 of each. If the range starts before the first scrape, all earlier losses "
+            "count.",
             kind=Kind.BARS,
             unit=PanelUnit.COUNT,
             no_data=NO_EXPORTER_DATA,
