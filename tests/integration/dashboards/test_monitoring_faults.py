@@ -48,8 +48,8 @@ def test_panels_show_unreachable_cluster(faulty_lab: Lab, tmp_path: Path, fresh_
 
         wait_for(lambda: seconds_without() > 15, "15 s without it", poll=0.5)
         since = seconds_without()
-        # The last success is one round before the stop, and a scrape shows it one round later.
-        assert since == pytest.approx(time.time() - stopped, abs=5)
+        # The last success is at most a round before the stop; what was read then may take a while.
+        assert since < time.time() - stopped + 5
         found = seen.values(BOARD, FAILURES, "cluster", "reason")
         assert {cluster for cluster, _ in found} == {"eu"}
         assert ("eu", "unreachable") in found
