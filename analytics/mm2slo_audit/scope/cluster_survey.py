@@ -318,8 +318,8 @@ def find_predating_commits(
     A commit has no topic id, only a time: what it covers was in the log before. *readings* have the
     starts, ends and window starts of the source. Raises KafkaOperationError.
     """
+    # Offset of the first record that is younger than the commit.
     decisive: dict[TopicPartition, int] = {}
-    """By partition: the offset of the first record that is younger than its commit."""
     young: dict[TopicPartition, int] = {}
     for key, commit in commits.items():
         start, at = readings.starts.get(key), readings.at.get(key)
