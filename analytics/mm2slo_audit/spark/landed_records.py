@@ -338,7 +338,7 @@ class _Landing:
             for key, kind in reading.errors.items()
         }
         self._unreachable |= unread
-        return None if unread else apply_read_starts(scopes, self._scoped.copies, starts)
+        return None if unread else _apply_read_starts(scopes, self._scoped.copies, starts)
 
     def _write(self, scopes: Sequence[UnitScope], path: str) -> None:
         planned = tuple(plan_scans(scopes, self._scoped.isolations))
@@ -451,7 +451,7 @@ def read_log_starts(
     }
 
 
-def apply_read_starts(
+def _apply_read_starts(
     scopes: Sequence[UnitScope],
     copies: Sequence[Mapping[CopyKey, CopyMap]],
     starts: Mapping[str, OffsetReading],
