@@ -237,14 +237,20 @@ def test_watch_blank_lines_at_the_end_are_no_loss(
     assert losses.found == [("a", "truncated", 0)]
 
 
-def test_watch_truncated_file_that_grew_again_starts_again(tmp_path: Path) -> None:
+def _watch_of_rewritten_file(tmp_path: Path, *numbers: int) -> FileWatch:
+    """A watch that has read a file, which was truncated since and grew by *numbers*."""
     log = tmp_path / "mm2.log"
     watch = make_watch(make_source(log), tmp_path / "state")
     _append(log, 1, 2)
     watch.refresh()
     read_all(watch)
     log.write_text("")
-    _append(log, 5, 6, 7)
+    _append(log, *numbers)
+    return watch
+
+
+def test_watch_truncated_file_that_grew_again_starts_again(tmp_path: Path) -> None:
+    watch = _watch_of_rewritten_file(tmp_path, 5, 6, 7)
 
     watch.refresh()
 
@@ -252,13 +258,7 @@ def test_watch_truncated_file_that_grew_again_starts_again(tmp_path: Path) -> No
 
 
 def test_watch_truncated_file_is_not_read_at_the_old_offset(tmp_path: Path) -> None:
-    log = tmp_path / "mm2.log"
-    watch = make_watch(make_source(log), tmp_path / "state")
-    _append(log, 1, 2)
-    watch.refresh()
-    read_all(watch)
-    log.write_text("")
-    _append(log, 1_005, 1_006, 1_007)
+    watch = _watch_of_rewritten_file(tmp_path, 1_005, 1_006, 1_007)
 
     assert read_all(watch) == []
     watch.refresh()
